@@ -1,0 +1,46 @@
+"""Long-term memory for AI agents in one SQLite file: embedded, offline, on a CPU.
+
+from recollect import Memory
+
+with Memory("agent.db") as memory:
+    memory.remember("We migrated from PostgreSQL to MySQL last week", tags=["database"])
+    for hit in memory.recall("What database are we using?", limit=5):
+        print(f"{hit.score:.2f}", hit.text)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recollect import errors as errors
+    from recollect._version import __version__ as __version__
+    from recollect.aio import AsyncMemory as AsyncMemory
+    from recollect.memory import Memory as Memory
+    from recollect.records import Hit as Hit
+    from recollect.settings import Settings as Settings
+
+__all__ = ["AsyncMemory", "Hit", "Memory", "Settings", "__version__", "errors"]
+
+_HOMES = {
+    "AsyncMemory": "recollect.aio",
+    "Hit": "recollect.records",
+    "Memory": "recollect.memory",
+    "Settings": "recollect.settings",
+    "__version__": "recollect._version",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for when it is asked for: importing numpy alone takes 70 ms."""
+    from importlib import import_module
+
+    if name == "errors":
+        return import_module("recollect.errors")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

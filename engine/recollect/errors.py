@@ -1,0 +1,147 @@
+"""Every error that Recollect raises, under one base.
+
+RecollectError
+├── InvalidInput (ValueError)          an argument is wrong: the message names it, its value and the remedy
+│   ├── InvalidText                    empty, blank, NUL, lone surrogates, too large
+│   ├── InvalidVector                  wrong dimension, NaN, infinity, zero
+│   ├── InvalidFilter                  unknown field or operator, malformed scope
+│   └── InvalidItem                    one item of a batch: carries its position and the error behind it
+├── NotFound (KeyError)                no such record in this scope
+├── StoreError                         the database file
+│   ├── NotADatabase                   a directory, a foreign file, not ours
+│   ├── SchemaTooNew                   written by a newer Recollect
+│   ├── StoreReadOnly                  the file or its folder cannot be written
+│   ├── StoreLocked                    another process holds the write lock for longer than the timeout
+│   ├── StoreFull                      no space left on the disk
+│   ├── StoreCorrupt                   SQLite found a damaged page
+│   └── StoreClosed                    used after close()
+├── ForkedProcess                      opened before fork(), used in the child
+├── EmbedderError                      embedding failed
+│   ├── EmbedderMissing                no embedder can be loaded here
+│   ├── EmbedderMismatch               the store holds vectors of another embedder
+│   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
+└── KernelError                        a kernel refused its arguments
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "EmbedderError",
+    "EmbedderMismatch",
+    "EmbedderMissing",
+    "ForkedProcess",
+    "InvalidFilter",
+    "InvalidInput",
+    "InvalidItem",
+    "InvalidText",
+    "InvalidVector",
+    "KernelError",
+    "ModelInvalid",
+    "NotADatabase",
+    "NotFound",
+    "RecollectError",
+    "SchemaTooNew",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreLocked",
+    "StoreReadOnly",
+]
+
+
+class RecollectError(Exception):
+    """Base of all errors of Recollect."""
+
+
+class InvalidInput(RecollectError, ValueError):
+    """An argument is wrong; nothing was written."""
+
+
+class InvalidText(InvalidInput):
+    """A text is empty, blank, too large or not encodable."""
+
+
+class InvalidVector(InvalidInput):
+    """A vector has the wrong dimension or a NaN, infinite or all-zero value."""
+
+
+class InvalidFilter(InvalidInput):
+    """A scope, a filter field or an operator is not known or malformed."""
+
+
+class InvalidItem(InvalidInput):
+    """One item of a batch is wrong; batches before it are stored.
+
+    `position` is the item's place in the input, from 0; `stored` counts the items committed before it.
+    """
+
+    def __init__(self, position: int, stored: int, reason: BaseException) -> None:
+        super().__init__(
+            f"item {position}: {reason} ({stored} items before it are stored; nothing of its batch is)"
+        )
+        self.position = position
+        self.stored = stored
+
+
+class NotFound(RecollectError, KeyError):
+    """No such record, or none that this scope may see."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class StoreError(RecollectError):
+    """The database file cannot do what was asked."""
+
+
+class NotADatabase(StoreError):
+    """The path is a directory or a file that Recollect did not write."""
+
+
+class SchemaTooNew(StoreError):
+    """The file was written by a newer version."""
+
+
+class StoreReadOnly(StoreError):
+    """The file cannot be written."""
+
+
+class StoreLocked(StoreError):
+    """Another connection held the lock for longer than the timeout."""
+
+
+class StoreFull(StoreError):
+    """The disk is full; the transaction was rolled back."""
+
+
+class StoreCorrupt(StoreError):
+    """SQLite found damage in the file."""
+
+
+class StoreClosed(StoreError):
+    """The memory was closed before."""
+
+
+class ForkedProcess(RecollectError):
+    """A memory opened before fork() was used in the child process."""
+
+
+class EmbedderError(RecollectError):
+    """The embedder failed; the record, if any, is kept and marked pending."""
+
+
+class EmbedderMissing(EmbedderError):
+    """No embedder can be loaded in this environment."""
+
+
+class EmbedderMismatch(EmbedderError):
+    """The store holds vectors of another embedder."""
+
+
+class ModelInvalid(EmbedderError):
+    """A model folder lacks a file, or a file is not what its manifest says."""
+
+
+class KernelError(RecollectError, ValueError):
+    """A kernel refused its arguments."""
