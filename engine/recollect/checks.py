@@ -1,0 +1,229 @@
+"""Checks of arguments that reading and writing share. Each failure names the value and the remedy."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_NAME_CHARS = 512
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """The value as it may stand in an error message: repr, cut to `limit` characters."""
+    text = ascii(value[: limit + 1]) if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def encodable(text: str, name: str) -> str:
+    """`text` if it can be stored as UTF-8 text: no NUL, no lone surrogates."""
+    if "\x00" in text:
+        raise InvalidText(f"{name} holds a NUL character at {text.index(chr(0))}: remove it")
+    if not text.isascii() and (found := _SURROGATE.search(text)):
+        raise InvalidText(
+            f"{name} holds a lone surrogate at {found.start()}, which is no character: "
+            "decode the bytes with errors='replace'"
+        )
+    return text
+
+
+def check_text(text: object, max_chars: int) -> str:
+    """A text to remember: a non-blank `str` of at most `max_chars` characters."""
+    if not isinstance(text, str):
+        raise InvalidText(f"text is {type(text).__name__} {shown(text)}: give a str")
+    if len(text) > max_chars:
+        raise InvalidText(
+            f"text has {len(text):,} characters and the limit is {max_chars:,}: "
+            "split it, or raise Settings(max_text_chars=...)"
+        )
+    if not text.strip():
+        raise InvalidText(f"text is {shown(text)}: there is nothing to remember in an empty or blank text")
+    return encodable(text, "text")
+
+
+def check_query(query: object) -> str:
+    """A query: any `str`; what cannot be encoded is replaced, never refused."""
+    if not isinstance(query, str):
+        raise InvalidText(f"query is {type(query).__name__} {shown(query)}: give a str")
+    if not query.isascii():
+        query = _SURROGATE.sub("�", query)
+    return query.replace("\x00", " ")
+
+
+def check_name(value: object, name: str) -> str:
+    """A short label (kind, tag, topic, source): non-empty, no control characters."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    if len(value) > MAX_NAME_CHARS:
+        raise InvalidInput(f"{name} has {len(value):,} characters: the limit is {MAX_NAME_CHARS}")
+    encodable(value, name)
+    if _CONTROL.search(value):
+        raise InvalidInput(f"{name} {shown(value)} holds a control character: remove it")
+    return value
+
+
+def check_tags(tags: object) -> tuple[str, ...]:
+    """Tags in the order given, each once."""
+    if isinstance(tags, str):
+        raise InvalidInput(f"tags is the str {shown(tags)}: give a list, e.g. tags=[{shown(tags)}]")
+    if not isinstance(tags, Iterable):
+        raise InvalidInput(f"tags is {shown(tags)}: give a list of str")
+    return tuple(dict.fromkeys(check_name(tag, "a tag") for tag in tags))
+
+
+def check_scope(scope: object) -> str:
+    """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
+    if scope == "/":
+        return "/"
+    if not isinstance(scope, str):
+        raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
+    if not scope.startswith("/"):
+        raise InvalidFilter(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}")
+    if len(scope) > MAX_NAME_CHARS:
+        raise InvalidFilter(f"scope has {len(scope):,} characters: the limit is {MAX_NAME_CHARS}")
+    if _CONTROL.search(scope) or _SURROGATE.search(scope):
+        raise InvalidFilter(f"scope {shown(scope)} holds a control character or a lone surrogate: remove it")
+    for segment in scope[1:].split("/"):
+        if segment != segment.strip() or segment in ("", ".", ".."):
+            raise InvalidFilter(
+                f"scope {shown(scope)} has the segment {shown(segment)}: segments are non-empty, without "
+                "surrounding spaces, and neither '.' nor '..'; no slash at the end"
+            )
+    return scope
+
+
+def join_scopes(base: str, scope: str | None) -> str | None:
+    """`scope` as seen from a handle bound to `base`: `/x` inside `/a` is `/a/x`."""
+    if base == "/":
+        return None if scope is None else check_scope(scope)
+    if scope is None or scope == "/":
+        return base
+    return base + check_scope(scope)
+
+
+def check_unit(value: object, name: str) -> float:
+    """A number in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+        raise InvalidInput(f"{name} is {shown(value)}: give a number from 0 to 1")
+    return float(value)
+
+
+def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> float:
+    """A finite number of at least `minimum`."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value < minimum
+    ):
+        floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
+        raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
+    return float(value)
+
+
+def check_count(value: object, name: str, *, minimum: int = 1) -> int:
+    """A whole number of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InvalidInput(f"{name} is {shown(value)}: give a whole number of at least {minimum}")
+    if value > 2**62:
+        raise InvalidInput(f"{name} is {shown(value)}: it is too large")
+    return value
+
+
+def check_time(value: object, name: str) -> int | None:
+    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, an ISO 8601 text or None."""
+    if value is None:
+        return None
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(
+                f"{name} {shown(value)} is not ISO 8601: write e.g. '2026-03-01T09:30:00+00:00'"
+            ) from None
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{name} is {shown(value)}: give a datetime or an ISO 8601 text")
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidInput(
+            f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
+            "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
+        )
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def to_datetime(microseconds: int) -> datetime:
+    """The UTC datetime of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def optional_datetime(microseconds: int | None) -> datetime | None:
+    """`to_datetime`, or None for None."""
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+
+
+def now_us() -> int:
+    """The clock, in microseconds since 1970 UTC."""
+    import time
+
+    return time.time_ns() // 1000
+
+
+def check_metadata(metadata: object) -> dict[str, Any]:
+    """Metadata: a JSON object, at most 1 MB as text; returned as it will be read back."""
+    import msgspec
+
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise InvalidInput(f"metadata is {shown(metadata)}: give a dict with str keys")
+    for key in metadata:
+        if not isinstance(key, str):
+            raise InvalidInput(f"metadata has the key {shown(key)}: keys are str")
+    try:
+        encoded = msgspec.json.encode(metadata)
+    except (TypeError, ValueError, RecursionError) as reason:
+        raise InvalidInput(
+            f"metadata is not JSON ({reason}): use str, numbers, bool, None, lists and dicts"
+        ) from None
+    if len(encoded) > 1_000_000:
+        raise InvalidInput(f"metadata has {len(encoded):,} bytes as JSON: the limit is 1,000,000")
+    if rb"\u0000" in encoded:
+        raise InvalidInput("metadata holds a NUL character: remove it")
+    decoded: dict[str, Any] = msgspec.json.decode(encoded)
+    return decoded
+
+
+def check_vector(vector: object, dimension: int | None, name: str = "vector") -> NDArray[np.float32]:
+    """One unit float32 vector of `dimension` components; NaN, infinity and all zeros are refused."""
+    import numpy as np
+
+    try:
+        array = np.asarray(vector, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise InvalidVector(
+            f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers"
+        ) from None
+    if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension) or not array.size:
+        wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
+        raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
+    # float64: the squares of large float32 components overflow.
+    norm = float(np.sqrt(np.dot(array.astype(np.float64), array.astype(np.float64))))
+    if not np.isfinite(norm):
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InvalidVector(f"{name} holds {array[bad]} at {bad}: every component is a finite number")
+    if norm == 0.0:
+        raise InvalidVector(f"{name} is all zeros, which has no direction: leave it out to embed the text")
+    return (array / norm).astype(np.float32)

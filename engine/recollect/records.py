@@ -1,0 +1,213 @@
+"""Frozen value types that pass between the rooms of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+__all__ = [
+    "Explanation",
+    "Forgotten",
+    "Hit",
+    "Hits",
+    "Link",
+    "NewRecord",
+    "Problem",
+    "Record",
+    "SourceRef",
+    "Stats",
+    "Verification",
+]
+
+EmbeddingState = Literal["embedded", "pending", "none"]
+Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "stored"]
+
+
+class NewRecord(Struct, frozen=True, kw_only=True):
+    """One item for `remember_many`: the arguments of `remember`."""
+
+    text: str
+    scope: str = "/"
+    kind: str = "memory"
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    metadata: dict[str, Any] | None = None
+    context: str | None = None
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    created_at: datetime | str | None = None
+    event_at: datetime | str | None = None
+    expires_at: datetime | str | None = None
+    pinned: bool = False
+    vector: Any = None
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed."""
+
+    id: str
+    text: str
+    kind: str = "memory"
+    scope: str = "/"
+    context: str | None = None
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    pinned: bool = False
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    created_at: datetime
+    event_at: datetime | None = None
+    updated_at: datetime
+    accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    access_count: int = 0
+    valid_from: datetime
+    valid_to: datetime | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    embedding_state: EmbeddingState = "none"
+    outcome: Outcome = "stored"
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """A directed edge between two records; `strength` in [0, 1]."""
+
+    source: str
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created_at: datetime | None = None
+
+
+class SourceRef(Struct, frozen=True, kw_only=True):
+    """Where a hit comes from: its document, file or session and its place in it."""
+
+    id: str
+    position: int | None = None
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """One recalled record. `score` orders this query's hits; `confidence` compares across queries."""
+
+    id: str
+    text: str
+    score: float
+    confidence: float
+    kind: str = "memory"
+    scope: str = "/"
+    context: str | None = None
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    created_at: datetime
+    event_at: datetime | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    source: SourceRef | None = None
+    match_reasons: tuple[str, ...] = ()
+    evidence_gaps: tuple[str, ...] = ()
+    signals: dict[str, float] = field(default_factory=dict)
+
+
+class Hits(list[Hit]):
+    """The hits of one query, best first.
+
+    `left_out` counts hits that a `token_budget` had no room for; `evidence_gaps` says what the store
+    seems not to know; `stages` holds the milliseconds of each stage when `explain=True`.
+    """
+
+    __slots__ = ("evidence_gaps", "left_out", "query", "stages", "sub_queries")
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        query: str = "",
+        evidence_gaps: tuple[str, ...] = (),
+        sub_queries: tuple[str, ...] = (),
+        left_out: int = 0,
+        stages: dict[str, float] | None = None,
+    ) -> None:
+        super().__init__(hits)
+        self.query = query
+        self.evidence_gaps = evidence_gaps
+        self.sub_queries = sub_queries
+        self.left_out = left_out
+        self.stages = stages or {}
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a record was, or was not, among the hits of a query.
+
+    `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks`
+    hold each signal's value and the record's place in it (1 is best).
+    """
+
+    id: str
+    query: str
+    returned: bool
+    stage: str
+    reason: str
+    rank: int | None = None
+    score: float | None = None
+    confidence: float | None = None
+    signals: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+
+
+class Forgotten(Struct, frozen=True, kw_only=True):
+    """Receipt of `forget`: how many records, with their versions, are gone."""
+
+    records: int
+    versions: int = 0
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """One divergence that `verify` found: what, how many, examples, and the remedy."""
+
+    name: str
+    count: int
+    examples: tuple[str, ...] = ()
+    remedy: str = "recollect rebuild"
+
+
+class Verification(Struct, frozen=True, kw_only=True):
+    """What `verify` checked and found; clean when `problems` is empty."""
+
+    records: int
+    vectors: int
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing diverges."""
+        return not self.problems
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    """The state of a store and of the machinery that serves it."""
+
+    path: str
+    records: int
+    versions: int
+    pending: int
+    vectors: int
+    links: int
+    sources: int
+    terms: int
+    kinds: dict[str, int]
+    bytes_on_disk: int
+    schema_version: int
+    sequence: int
+    sqlite_version: str
+    sqlite_vec: str | None
+    embedder: str | None
+    dimension: int | None
+    kernels: str
+    mode: str
+    index: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

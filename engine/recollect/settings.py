@@ -1,0 +1,155 @@
+"""Settings of an engine and profiles of recall. The environment is read here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from msgspec import Struct, structs
+
+from recollect.checks import check_count, check_finite, check_unit, shown
+from recollect.errors import InvalidInput
+
+__all__ = ["PROFILES", "Profile", "Settings", "default_path", "resolve_profile"]
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """A full set of choices of recall. Any field can be overridden per call, e.g. `recall(query, spread=0)`.
+
+    - vector_weight, keyword_weight: shares of cosine and of max-normalised BM25 in the fused score.
+    - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised to [0.4, 1.0]).
+    - candidates: how many of the best by vector, and by keyword, are fused.
+    - common_word_weight: what a stop word of the query counts beside its IDF; 1 is as any word.
+    - spread: strength of spreading activation; 0 turns it off. Within it `neighbor_weight` is the share that flows
+      from the better of the records before and after in the same source, `source_weight` the share of the source's
+      best three, `source_words_weight` that of the BM25 of all the source's words, `link_weight` that of the best
+      linked record.
+    - half_life_days, decay_floor, decay: weight of age, from 1 down to the floor; "half_life" is 0.5^(age / h),
+      "exp" is e^(-age / h), "none" turns it off.
+    - importance_weight: a record of importance 1 scores this share above one of 0.5, one of 0 as much below.
+    - mmr_lambda: Jaccard MMR; 1 is pure relevance, None turns it off.
+    - min_score, min_confidence: hits below are dropped.
+    - gap_confidence: when the best hit's confidence is below this, `evidence_gaps` says what is missing.
+    - group_top_weight, group_keyword_weight: with group_by, shares of a group's best three and of its words.
+    - rescored: how many of the nearest vectors are rescored from the stored float32.
+    """
+
+    vector_weight: float = 0.6
+    keyword_weight: float = 0.4
+    fusion: Literal["weighted", "rrf"] = "weighted"
+    rrf_k: float = 60.0
+    candidates: int = 300
+    common_word_weight: float = 0.25
+    spread: float = 1.0
+    neighbor_weight: float = 0.5
+    source_weight: float = 0.3
+    source_words_weight: float = 0.1
+    link_weight: float = 0.5
+    half_life_days: float = 30.0
+    decay_floor: float = 0.5
+    decay: Literal["half_life", "exp", "none"] = "half_life"
+    importance_weight: float = 0.2
+    mmr_lambda: float | None = None
+    min_score: float = 0.0
+    min_confidence: float = 0.0
+    gap_confidence: float = 0.5
+    group_top_weight: float = 0.3
+    group_keyword_weight: float = 0.3
+    rescored: int = 32
+
+    def __post_init__(self) -> None:
+        for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "source_words_weight", "link_weight", "common_word_weight", "spread",
+                     "importance_weight", "group_top_weight", "group_keyword_weight", "rrf_k"):  # fmt: skip
+            check_finite(getattr(self, name), name, minimum=0.0)
+        if self.vector_weight + self.keyword_weight <= 0:
+            raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
+        for name in ("min_score", "min_confidence", "gap_confidence", "decay_floor"):
+            check_unit(getattr(self, name), name)
+        if check_finite(self.half_life_days, "half_life_days") <= 0:
+            raise InvalidInput(
+                f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'"
+            )
+        if self.mmr_lambda is not None:
+            check_unit(self.mmr_lambda, "mmr_lambda")
+        if self.fusion not in ("weighted", "rrf"):
+            raise InvalidInput(f"fusion is {shown(self.fusion)}: 'weighted' or 'rrf'")
+        if self.decay not in ("half_life", "exp", "none"):
+            raise InvalidInput(f"decay is {shown(self.decay)}: 'half_life', 'exp' or 'none'")
+        check_count(self.candidates, "candidates")
+        check_count(self.rescored, "rescored", minimum=0)
+
+    def override(self, changes: dict[str, Any]) -> Profile:
+        """This profile with some choices changed; an unknown one is refused by name."""
+        if not changes:
+            return self
+        for name in changes:
+            if name not in self.__struct_fields__:
+                raise InvalidInput(
+                    f"recall has no option {shown(name)}: use one of {', '.join(self.__struct_fields__)}"
+                )
+        return structs.replace(self, **changes)
+
+
+PROFILES: dict[str, Profile] = {"default": Profile()}
+
+
+def resolve_profile(name: object) -> Profile:
+    """The profile of this name."""
+    if isinstance(name, Profile):
+        return name
+    if isinstance(name, str) and name in PROFILES:
+        return PROFILES[name]
+    raise InvalidInput(f"profile is {shown(name)}: use one of {', '.join(PROFILES)}")
+
+
+def default_path() -> str:
+    """Where a memory without a path lives: RECOLLECT_DB, else `memory.db` in the user's data directory."""
+    from pathlib import Path
+
+    from platformdirs import user_data_path
+
+    if path := os.environ.get("RECOLLECT_DB"):
+        return path
+    folder: Path = user_data_path("recollect", appauthor=False)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(folder / "memory.db")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How an engine runs. Every field has a measured or safe default.
+
+    - embedder: "default", "none" (keyword only, or vectors given by the caller), a folder with an ONNX model,
+      or None for the environment's RECOLLECT_EMBEDDER, else "default".
+    - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
+    - profile: the profile a recall uses unless it names one.
+    - busy_timeout_ms: how long a write waits for another process's lock.
+    - max_text_chars: longer texts are refused.
+    - index: "memory" answers from RAM; "cold" answers from SQL (one-shot use of a large file); "auto" is memory.
+    - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
+      python backend answers.
+    - query_cache_size: query embeddings kept in memory.
+    """
+
+    embedder: str | None = None
+    durability: Literal["full", "normal"] = "full"
+    profile: str = "default"
+    busy_timeout_ms: int = 10_000
+    max_text_chars: int = 1_000_000
+    index: Literal["auto", "memory", "cold"] = "auto"
+    compile_kernels: bool = True
+    query_cache_size: int = 512
+
+    def __post_init__(self) -> None:
+        if self.durability not in ("full", "normal"):
+            raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
+        if self.index not in ("auto", "memory", "cold"):
+            raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory' or 'cold'")
+        resolve_profile(self.profile)
+        check_count(self.busy_timeout_ms, "Settings.busy_timeout_ms", minimum=0)
+        check_count(self.max_text_chars, "Settings.max_text_chars")
+        check_count(self.query_cache_size, "Settings.query_cache_size", minimum=0)
+
+    @property
+    def embedder_name(self) -> str:
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"."""
+        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or "default"

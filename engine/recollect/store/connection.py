@@ -1,0 +1,143 @@
+"""Opening a database file through APSW: only ours, only with a new enough SQLite, always with the same pragmas."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import NotADatabase, SchemaTooNew, StoreError, StoreReadOnly
+from recollect.store.faults import translated
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION
+
+__all__ = ["MEMORY", "open_connection", "resolve", "sqlite_vec_version"]
+
+MEMORY = ":memory:"
+# 3.51.3 mends a race that could corrupt a WAL database at a checkpoint.
+_MINIMUM_SQLITE = (3, 51, 3)
+_CACHE_KIB = 32 * 1024
+
+
+def resolve(path: str | os.PathLike[str]) -> str:
+    """The absolute path of a store, or ':memory:'; a directory, a FIFO or a missing folder is refused."""
+    if os.fspath(path) == MEMORY:
+        return MEMORY
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\x00" in text:
+        raise StoreError(f"{text!r} is no path: give the path of a file, or ':memory:'")
+    full = Path(text).expanduser().absolute()
+    try:
+        mode = full.stat().st_mode
+    except FileNotFoundError:
+        if not full.parent.is_dir():
+            raise StoreError(f"the folder {full.parent} does not exist: create it first") from None
+    except OSError as fault:
+        raise StoreError(f"{full} cannot be opened: {fault.strerror}") from fault
+    else:
+        if stat.S_ISDIR(mode):
+            raise NotADatabase(f"{full} is a directory: give the path of a file, e.g. {full / 'memory.db'}")
+        if not stat.S_ISREG(mode):
+            raise NotADatabase(f"{full} is not a regular file: give another path")
+    return str(full)
+
+
+def open_connection(
+    path: str, *, busy_timeout_ms: int, durability: str, readonly: bool = False
+) -> apsw.Connection:
+    """An open connection to `path` with the schema in place.
+
+    A file that is not ours is refused before anything is written to it.
+    """
+    _require_sqlite()
+    with translated(path):
+        flags = (
+            apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        )
+        connection = apsw.Connection(path, flags=flags)
+        try:
+            connection.set_busy_timeout(busy_timeout_ms)
+            if not readonly:
+                _claim(connection, path)
+                connection.pragma("journal_mode", "wal")
+                connection.pragma("synchronous", "full" if durability == "full" else "normal")
+                connection.pragma("foreign_keys", True)
+                _migrate(connection, path)
+            connection.pragma("cache_size", -_CACHE_KIB)
+            connection.pragma("temp_store", "memory")
+            _load_sqlite_vec(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def sqlite_vec_version(connection: apsw.Connection) -> str | None:
+    """The version of the loaded sqlite-vec, or None where it could not be loaded."""
+    try:
+        version: str = connection.execute("SELECT vec_version()").get
+    except apsw.SQLError:
+        return None
+    return version
+
+
+def _require_sqlite() -> None:
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split(".")[:3])
+    if version < _MINIMUM_SQLITE:
+        raise StoreError(
+            f"SQLite {apsw.sqlite_lib_version()} is too old for concurrent use: "
+            f"install apsw>={'.'.join(map(str, _MINIMUM_SQLITE))}"
+        )
+
+
+def _claim(connection: apsw.Connection, path: str) -> None:
+    """Refuse a foreign file; mark a new one as ours. Reads before it writes."""
+    if connection.readonly("main"):
+        raise StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+    application_id = connection.pragma("application_id")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if application_id == 0 and tables == 0:
+        connection.pragma("page_size", PAGE_SIZE_BYTES)
+        return
+    if application_id != APPLICATION_ID:
+        raise NotADatabase(
+            f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
+            "give another path; the file was left as it is"
+        )
+
+
+def _migrate(connection: apsw.Connection, path: str) -> None:
+    version = connection.pragma("user_version")
+    if version == SCHEMA_VERSION:
+        return
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"{path} has schema {version} and this Recollect knows up to {SCHEMA_VERSION}: upgrade recollect"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        for step in range(connection.pragma("user_version"), SCHEMA_VERSION):
+            connection.execute(MIGRATIONS[step]).fetchall()
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", SCHEMA_VERSION)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _load_sqlite_vec(connection: apsw.Connection) -> None:
+    try:
+        import sqlite_vec
+    except ImportError:
+        return
+    connection.enable_load_extension(True)
+    try:
+        connection.load_extension(sqlite_vec.loadable_path())
+    except apsw.ExtensionLoadingError:
+        return
+    finally:
+        connection.enable_load_extension(False)

@@ -1,0 +1,216 @@
+"""Reading records. Every function runs inside `Store.read()` or `Store.atomic()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+import msgspec
+
+from recollect.checks import optional_datetime, to_datetime
+from recollect.records import Link, Outcome, Record
+from recollect.store.arrays import id_array
+from recollect.store.filters import Condition
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Found",
+    "count",
+    "fetch",
+    "find_ids",
+    "history",
+    "links_of",
+    "matching_ids",
+    "records",
+    "scopes_within",
+]
+
+_decode = msgspec.json.decode
+
+_TAGS = (
+    "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
+    "WHERE rt.record_id = r.id)"
+)
+_JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+_RECORD = (
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.pinned, r.topic, o.name, "
+    "r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, coalesce(a.count, 0), "
+    f"r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} LEFT JOIN access a ON a.record_id = r.id"
+)
+_ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance DESC, r.id DESC"}
+
+
+class Found(NamedTuple):
+    """What a hit shows of its record."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: tuple[str, ...]
+    importance: float
+    created_at: int
+    event_at: int | None
+    metadata: dict[str, Any]
+    source: str | None
+    position: int | None
+
+
+def fetch(connection: apsw.Connection, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
+    """The records with these row ids; one statement for all. Ids that no longer exist are absent."""
+    found: dict[int, Found] = {}
+    for (
+        row_id,
+        public_id,
+        text,
+        kind,
+        scope,
+        context,
+        tags,
+        importance,
+        created,
+        event,
+        metadata,
+        source,
+        position,
+    ) in connection.execute(
+        f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
+        f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
+        (id_array(record_ids),),
+    ):
+        found[row_id] = Found(
+            public_id,
+            text,
+            kind,
+            scope,
+            context,
+            () if tags == "[]" else tuple(_decode(tags)),
+            importance,
+            created,
+            event,
+            {} if metadata is None else _decode(metadata),
+            source,
+            position,
+        )
+    return found
+
+
+def find_ids(connection: apsw.Connection, public_ids: Sequence[str], condition: Condition) -> dict[str, int]:
+    """Row ids of open records by public id, where `condition` holds; a foreign id is absent like a missing one."""
+    if not public_ids:
+        return {}
+    return dict(
+        connection.execute(
+            "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
+            f"(SELECT value FROM carray(?)) AND ({condition.sql})",
+            (apsw.carray(tuple(public_ids)), *condition.values),
+        )
+    )
+
+
+def matching_ids(connection: apsw.Connection, condition: Condition) -> list[int]:
+    """Row ids where `condition` holds, ascending."""
+    return [
+        row[0]
+        for row in connection.execute(
+            f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values
+        )
+    ]
+
+
+def records(
+    connection: apsw.Connection,
+    condition: Condition,
+    *,
+    order: str = "oldest",
+    limit: int | None = None,
+    offset: int = 0,
+    outcome: Outcome = "stored",
+) -> Iterator[Record]:
+    """Records where `condition` holds, streamed."""
+    rows = connection.execute(
+        f"{_RECORD} WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
+        (*condition.values, -1 if limit is None else limit, offset),
+    )
+    return (_record(row, outcome) for row in rows)
+
+
+def history(connection: apsw.Connection, public_id: str) -> list[Record]:
+    """Every version of a record, oldest first; the open one is last."""
+    rows = connection.execute(
+        f"{_RECORD} WHERE r.public_id = ? ORDER BY r.valid_from, r.valid_to IS NULL, r.id", (public_id,)
+    )
+    return [_record(row) for row in rows]
+
+
+def count(connection: apsw.Connection, condition: Condition) -> int:
+    """How many records satisfy `condition`."""
+    number: int = connection.execute(
+        f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values
+    ).get
+    return number
+
+
+def scopes_within(connection: apsw.Connection, scope: str) -> list[int]:
+    """The ids of `scope` and its descendants."""
+    return [
+        row[0]
+        for row in connection.execute(
+            "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)",
+            (scope, scope + "/", scope + "0"),
+        )
+    ]
+
+
+def links_of(
+    connection: apsw.Connection, record_id: int, *, incoming: bool, types: Sequence[str]
+) -> list[Link]:
+    """The links that leave (or reach) a record, strongest first."""
+    near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
+    chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"
+    bound = () if not types else (msgspec.json.encode(list(types)).decode(),)
+    return [
+        Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
+        for source, target, kind, strength, created in connection.execute(
+            "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
+            "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
+            f"WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type",
+            (record_id, *bound),
+        )
+    ]
+
+
+def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
+    (
+        public_id, text, kind, scope, context, tags, importance, pinned, topic, source, position, created, event,
+        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+    ) = row  # fmt: skip
+    return Record(
+        id=public_id,
+        text=text,
+        kind=kind,
+        scope=scope,
+        context=context,
+        tags=tuple(_decode(tags)),
+        importance=importance,
+        pinned=bool(pinned),
+        topic=topic,
+        source=source,
+        position=position,
+        created_at=to_datetime(created),
+        event_at=optional_datetime(event),
+        updated_at=to_datetime(updated),
+        accessed_at=optional_datetime(accessed),
+        expires_at=optional_datetime(expires),
+        access_count=accesses,
+        valid_from=to_datetime(valid_from),
+        valid_to=optional_datetime(valid_to),
+        metadata={} if metadata is None else _decode(metadata),
+        embedding_state=state,
+        outcome=outcome,
+    )

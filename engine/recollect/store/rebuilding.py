@@ -1,0 +1,174 @@
+"""Making everything derived afresh from the records; repair never asks the broken index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import InvalidInput, StoreError
+from recollect.store import feed, vectors, writing
+from recollect.store.arrays import id_array
+from recollect.store.connection import MEMORY
+from recollect.store.faults import translated
+from recollect.store.lexicon import Lexicon
+from recollect.store.schema import MIGRATIONS
+from recollect.store.store import Store
+from recollect.text.normalise import content_hash
+from recollect.text.tokens import tokenize
+
+__all__ = ["backup", "rebuild", "vacuum"]
+
+Progress = Callable[[int, int | None], None]
+_BATCH = 2000
+_BACKUP_PAGES = 4096
+
+
+def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None) -> None:
+    """Words, FTS, sketches and hashes from the records, in one transaction. Bad vectors go and are made again later."""
+    try:
+        with store.atomic() as connection:
+            _recreate(connection)
+            _open_epoch(connection)
+            lexicon.forget_unsaved()
+            total = connection.execute("SELECT count(*) FROM record").get
+            done, last = 0, 0
+            while rows := connection.execute(
+                "SELECT id, text, context FROM record WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)
+            ).fetchall():
+                ids = [row[0] for row in rows]
+                words = [tokenize(context or "") + tokenize(text) for _, text, context in rows]
+                writing.put_words(connection, lexicon, ids, words)
+                connection.executemany(
+                    "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
+                    [(content_hash(text, context), record_id) for record_id, text, context in rows],
+                )
+                last = ids[-1]
+                done += len(rows)
+                if on_progress is not None:
+                    on_progress(done, total)
+            _mend_vectors(connection)
+            vectors.rebuild_sketches(connection)
+            feed.append(connection, "reload", 0)
+    except BaseException:
+        lexicon.forget_unsaved()
+        raise
+
+
+def vacuum(store: Store, lexicon: Lexicon) -> None:
+    """Give space back: drop unused words, merge FTS segments, compact the sketches, then VACUUM."""
+    try:
+        with store.atomic() as connection:
+            used: set[int] = set()
+            for (blob,) in connection.execute("SELECT terms FROM record_terms"):
+                used.update(memoryview(blob).cast("i"))
+            unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
+            if unused:
+                _open_epoch(connection)
+                connection.execute(
+                    "DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),)
+                )
+                feed.append(connection, "reload", 0)
+            connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
+            connection.execute(
+                "DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)"
+            )
+            vectors.rebuild_sketches(connection)
+    finally:
+        lexicon.forget_unsaved()
+    with store.exclusive() as connection:
+        connection.execute("VACUUM").fetchall()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def backup(store: Store, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+    """Copy the store, as of one commit, to a new file; an existing file is refused. Returns its path."""
+    path = Path(target).expanduser().absolute()
+    if path.exists():
+        raise InvalidInput(f"{path} exists: give the path of a new file")
+    if not path.parent.is_dir():
+        raise StoreError(f"the folder {path.parent} does not exist: create it first")
+    unfinished = path.with_name(path.name + ".part")
+    unfinished.unlink(missing_ok=True)
+    try:
+        with translated(str(path)), store.exclusive() as source:
+            copy = apsw.Connection(str(unfinished))
+            try:
+                with copy.backup("main", source, "main") as steps:
+                    while not steps.done:
+                        steps.step(_BACKUP_PAGES)
+                        if on_progress is not None:
+                            on_progress(steps.page_count - steps.remaining, steps.page_count)
+                copy.pragma("journal_mode", "delete")
+            finally:
+                copy.close()
+        unfinished.rename(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return str(path)
+
+
+def bytes_on_disk(path: str) -> int:
+    """The size of the database with its WAL."""
+    if path == MEMORY:
+        return 0
+    return sum(Path(path + suffix).stat().st_size for suffix in ("", "-wal") if Path(path + suffix).exists())
+
+
+def _recreate(connection: apsw.Connection) -> None:
+    """Drop the derived tables, whole or broken, and create them as the schema has them."""
+    connection.execute("REINDEX").fetchall()
+    _drop(connection, "record_fts")
+    connection.execute("DROP TABLE IF EXISTS record_terms")
+    connection.execute("DROP TABLE IF EXISTS term")
+    for statement in _derived_statements():
+        connection.execute(statement).fetchall()
+
+
+def _drop(connection: apsw.Connection, table: str) -> None:
+    """Drop a virtual table even when its module cannot open it."""
+    try:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    except apsw.Error:
+        for (shadow,) in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'",
+            (table,),
+        ).fetchall():
+            connection.execute(f'DROP TABLE "{shadow}"')
+        connection.execute("PRAGMA writable_schema = ON").fetchall()
+        connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        connection.execute("PRAGMA writable_schema = RESET").fetchall()
+
+
+def _derived_statements() -> list[str]:
+    """The statements of the schema that create derived tables."""
+    wanted = ("CREATE TABLE term ", "CREATE TABLE record_terms ", "CREATE VIRTUAL TABLE record_fts ")
+    statements = [
+        "\n".join(line for line in part.splitlines() if not line.startswith("--")).strip()
+        for part in MIGRATIONS[0].split(";")
+    ]
+    return [statement for statement in statements if statement.startswith(wanted)]
+
+
+def _open_epoch(connection: apsw.Connection) -> None:
+    connection.execute(
+        "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
+        "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    )
+
+
+def _mend_vectors(connection: apsw.Connection) -> None:
+    connection.execute(
+        "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN "
+        "(SELECT id FROM embedder) OR length(value) != (SELECT 4 * dimension FROM embedder e WHERE e.id = embedder_id)"
+    )
+    connection.execute(
+        "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'embedded' AND NOT EXISTS "
+        "(SELECT 1 FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
+    )
+    connection.execute(
+        "UPDATE record SET embedding_state = 'embedded' WHERE embedding_state != 'embedded' AND EXISTS "
+        "(SELECT 1 FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
+    )

@@ -1,0 +1,151 @@
+"""The schema, as numbered migrations. `PRAGMA user_version` says which have run; `application_id` says it is ours.
+
+`record` holds one row per version of a memory. The open version (`valid_to IS NULL`) keeps its row id for life, so
+links, tags and access counts stay with it; a changed text moves the old version to a row of its own.
+Times are microseconds since 1970 UTC; the views show them as ISO 8601.
+"""
+
+from __future__ import annotations
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "PAGE_SIZE_BYTES", "SCHEMA_VERSION"]
+
+APPLICATION_ID = 0x5265636F  # "Reco"
+# Five 384-dimensional float32 vectors fill a page of 8192; at 4096 two do, and bulk writing took 1.7 times as long.
+PAGE_SIZE_BYTES = 8192
+
+_INITIAL = """
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE scope (
+    id   INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE source (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope_id INTEGER NOT NULL REFERENCES scope(id),
+    name     TEXT NOT NULL,
+    metadata TEXT,
+    UNIQUE (scope_id, name)
+);
+
+CREATE TABLE record (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    public_id       TEXT NOT NULL,
+    kind            TEXT NOT NULL,
+    scope_id        INTEGER NOT NULL REFERENCES scope(id),
+    text            TEXT NOT NULL,
+    context         TEXT,
+    importance      REAL NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
+    pinned          INTEGER NOT NULL DEFAULT 0,
+    topic           TEXT,
+    source_id       INTEGER REFERENCES source(id),
+    position        INTEGER,
+    created_at      INTEGER NOT NULL,
+    event_at        INTEGER,
+    updated_at      INTEGER NOT NULL,
+    expires_at      INTEGER,
+    valid_from      INTEGER NOT NULL,
+    valid_to        INTEGER,
+    metadata        TEXT,
+    content_hash    BLOB NOT NULL,
+    embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'none'))
+);
+CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL;
+CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
+CREATE INDEX record_scope ON record(scope_id, kind);
+CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
+CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
+CREATE INDEX record_pending ON record(id) WHERE embedding_state = 'pending';
+
+CREATE TABLE access (
+    record_id   INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
+    count       INTEGER NOT NULL,
+    accessed_at INTEGER NOT NULL
+);
+
+CREATE TABLE tag (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE record_tag (
+    record_id INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+    place     INTEGER NOT NULL,
+    tag_id    INTEGER NOT NULL REFERENCES tag(id),
+    PRIMARY KEY (record_id, place)
+) WITHOUT ROWID;
+CREATE INDEX record_tag_by_tag ON record_tag(tag_id, record_id);
+
+CREATE TABLE link (
+    source_id  INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+    target_id  INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+    type       TEXT NOT NULL,
+    strength   REAL NOT NULL CHECK (strength BETWEEN 0 AND 1),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (source_id, target_id, type)
+) WITHOUT ROWID;
+CREATE INDEX link_target ON link(target_id);
+
+CREATE TABLE embedder (
+    id          INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL UNIQUE,
+    name        TEXT NOT NULL,
+    dimension   INTEGER NOT NULL,
+    active      INTEGER NOT NULL DEFAULT 0
+);
+
+-- The truth of every vector, float32 little-endian: sqlite-vec's own format. A text longer than the embedder's
+-- window has several parts.
+CREATE TABLE vector (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    record_id   INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+    part        INTEGER NOT NULL,
+    embedder_id INTEGER NOT NULL REFERENCES embedder(id),
+    value       BLOB NOT NULL
+);
+CREATE UNIQUE INDEX vector_record ON vector(record_id, part, embedder_id);
+
+-- Derived: words with their number, and for each record its words (int32, ascending) and their counts (uint8).
+CREATE TABLE term (
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    text TEXT NOT NULL UNIQUE
+);
+CREATE TABLE record_terms (
+    record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
+    terms     BLOB NOT NULL,
+    counts    BLOB NOT NULL
+);
+
+-- Derived: the same words for FTS5. They come tokenised and stemmed; `ascii` only splits at the spaces between them.
+CREATE VIRTUAL TABLE record_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');
+
+-- The change feed: what an in-memory index must look at again. One row covers the ids first..last.
+CREATE TABLE feed (
+    sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
+    first_id  INTEGER NOT NULL,
+    last_id   INTEGER NOT NULL,
+    operation TEXT NOT NULL CHECK (operation IN ('insert', 'text', 'update', 'delete', 'link', 'reload'))
+);
+
+CREATE VIEW memories AS
+SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context, r.importance, r.pinned, r.topic,
+       o.name AS source, r.position, r.metadata,
+       (SELECT json_group_array(t.name) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id
+         WHERE rt.record_id = r.id) AS tags,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.event_at / 1e6, 'unixepoch') AS event_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.updated_at / 1e6, 'unixepoch') AS updated_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.expires_at / 1e6, 'unixepoch') AS expires_at,
+       coalesce(a.count, 0) AS access_count, r.embedding_state
+  FROM record r
+  JOIN scope s ON s.id = r.scope_id
+  LEFT JOIN source o ON o.id = r.source_id
+  LEFT JOIN access a ON a.record_id = r.id
+ WHERE r.valid_to IS NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_INITIAL,)
+SCHEMA_VERSION = len(MIGRATIONS)

@@ -1,0 +1,144 @@
+"""The store: one writer, many readers, and `atomic()` as the only door to a write."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from recollect.errors import ForkedProcess, StoreClosed
+from recollect.store.connection import MEMORY, open_connection, resolve, sqlite_vec_version
+from recollect.store.faults import translated
+
+__all__ = ["Store"]
+
+
+class Store:
+    """A database file, open for one process.
+
+    Writing goes through `atomic()`, one thread at a time. Reading goes through `read()`, each caller on a
+    connection of its own, so that a reader never waits for the writer; only ':memory:' shares one connection.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, busy_timeout_ms: int = 10_000, durability: str = "full"
+    ) -> None:
+        self.path = resolve(path)
+        self._busy_timeout_ms = busy_timeout_ms
+        self._durability = durability
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._idle: list[apsw.Connection] = []
+        self._depth = 0
+        self._after_commit: list[Callable[[], None]] = []
+        self._closed = False
+        self._writer = self._open()
+        self.sqlite_vec = sqlite_vec_version(self._writer)
+
+    @property
+    def in_memory(self) -> bool:
+        """True for ':memory:'."""
+        return self.path == MEMORY
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`, and in a forked child, where the connections are not ours to use."""
+        return self._closed or os.getpid() != self._process
+
+    @contextmanager
+    def atomic(self) -> Iterator[apsw.Connection]:
+        """A write transaction: all of it or nothing. Within another of this thread it is a savepoint."""
+        self.check_usable()
+        with self._lock, translated(self.path):
+            self.check_usable()
+            if self._depth:
+                with self._writer:
+                    yield self._writer
+                return
+            # IMMEDIATE: a deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                self._after_commit.clear()
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+            callbacks, self._after_commit = self._after_commit, []
+        for callback in callbacks:
+            callback()
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        """Run `callback` once the transaction around this call has been committed; never if it rolls back."""
+        self._after_commit.append(callback)
+
+    @contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """A read transaction: every statement in it sees the same commit."""
+        self.check_usable()
+        if self.in_memory:
+            with self._lock, translated(self.path):
+                yield self._writer
+            return
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._open(readonly=True)
+        try:
+            with translated(self.path):
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("COMMIT")
+        finally:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[apsw.Connection]:
+        """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
+        self.check_usable()
+        with self._lock, translated(self.path):
+            self.check_usable()
+            yield self._writer
+
+    def check_usable(self) -> None:
+        """Raise if the store was closed, or was opened by the process that forked this one."""
+        if os.getpid() != self._process:
+            raise ForkedProcess(
+                f"{self.path} was opened before fork(): SQLite connections do not survive it. "
+                "Open a new Memory in the child process"
+            )
+        if self._closed:
+            raise StoreClosed(f"{self.path} was closed: open a new Memory")
+
+    def close(self) -> None:
+        """Close every connection. Again, or in a forked child, it does nothing."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            self._writer.close()
+
+    def _open(self, *, readonly: bool = False) -> apsw.Connection:
+        return open_connection(
+            self.path,
+            busy_timeout_ms=self._busy_timeout_ms,
+            durability=self._durability,
+            readonly=readonly,
+        )

@@ -1,0 +1,209 @@
+"""Vectors and their embedders. `vector` is the truth; `vector_sketch` (vec0, 1 bit a component) is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import apsw
+
+from recollect.errors import EmbedderMismatch
+from recollect.store.arrays import id_array
+
+__all__ = ["EmbedderRow", "activate", "active_embedder", "insert_sketches", "register", "sketch_table_exists"]
+
+
+class EmbedderRow(NamedTuple):
+    """An embedder that made vectors of this store."""
+
+    id: int
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+def active_embedder(connection: apsw.Connection) -> EmbedderRow | None:
+    """The embedder whose vectors recall uses; None before the first vector."""
+    row = connection.execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
+    return None if row is None else EmbedderRow(*row)
+
+
+def register(
+    connection: apsw.Connection, path: str, *, fingerprint: str, name: str, dimension: int
+) -> EmbedderRow:
+    """The row of this embedder, made active when it is the store's first; another active one is refused."""
+    active = active_embedder(connection)
+    if active is None:
+        row = add(connection, fingerprint=fingerprint, name=name, dimension=dimension)
+        activate(connection, row)
+        return row
+    if active.fingerprint != fingerprint:
+        raise EmbedderMismatch(
+            f"{path} holds vectors of {active.name} ({active.dimension}); this embedder is {name} ({dimension}, "
+            f"{fingerprint}). Run: recollect --db {path} reembed"
+        )
+    return active
+
+
+def add(connection: apsw.Connection, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
+    """The row of this embedder, not active: for vectors that are made beside the active ones."""
+    connection.execute(
+        "INSERT INTO embedder (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING",
+        (fingerprint, name, dimension),
+    )
+    row = connection.execute(
+        "SELECT id, fingerprint, name, dimension FROM embedder WHERE fingerprint = ?", (fingerprint,)
+    ).fetchone()
+    return EmbedderRow(*row)
+
+
+def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
+    """Make `row` the embedder that recall uses, and derive its sketches anew."""
+    connection.execute("UPDATE embedder SET active = (id = ?)", (row.id,))
+    rebuild_sketches(connection)
+
+
+def waiting(connection: apsw.Connection, limit: int) -> list[tuple[int, str, str | None]]:
+    """(row id, text, context) of records that have no vector yet."""
+    return connection.execute(
+        "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' ORDER BY id LIMIT ?",
+        (limit,),
+    ).fetchall()
+
+
+_WITHOUT = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?)"
+
+
+def without(
+    connection: apsw.Connection, embedder: EmbedderRow, limit: int
+) -> list[tuple[int, str, str | None]]:
+    """(row id, text, context) of records that have no vector of `embedder`."""
+    return connection.execute(
+        f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?",
+        (embedder.id, limit),
+    ).fetchall()
+
+
+def count_without(connection: apsw.Connection, embedder: EmbedderRow) -> int:
+    """How many records have no vector of `embedder`."""
+    number: int = connection.execute(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,)).get
+    return number
+
+
+def unchanged(
+    connection: apsw.Connection,
+    rows: Sequence[tuple[int, str, str | None]],
+    parts: dict[int, tuple[bytes, ...]],
+) -> dict[int, tuple[bytes, ...]]:
+    """The parts of records that still have the text they were embedded from."""
+    still = {
+        row[0]: row
+        for row in connection.execute(
+            "SELECT id, text, context FROM record WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(list(parts)),),
+        )
+    }
+    return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
+
+
+def drop_others(connection: apsw.Connection, embedder: EmbedderRow) -> None:
+    """Remove the vectors of every other embedder; every record is embedded now."""
+    connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+    connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+    connection.execute("UPDATE record SET embedding_state = 'embedded'")
+
+
+def insert(
+    connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]
+) -> None:
+    """Store (record id, part, float32 bytes) rows and their sketches."""
+    if not vectors:
+        return
+    before = _last_id(connection)
+    connection.executemany(
+        "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
+        [(record_id, part, embedder.id, value) for record_id, part, value in vectors],
+    )
+    insert_sketches(connection, embedder, before)
+
+
+def insert_sketches(connection: apsw.Connection, embedder: EmbedderRow, after_id: int) -> None:
+    """Derive the sketches of the active embedder's vectors above `after_id`; without sqlite-vec, mark them stale."""
+    active = active_embedder(connection)
+    if active is None or active.id != embedder.id:
+        return
+    if not sketch_table_exists(connection):
+        return
+    try:
+        connection.execute(
+            "INSERT INTO vector_sketch (rowid, sketch) SELECT id, vec_quantize_binary(vec_f32(value)) FROM vector "
+            "WHERE id > ? AND embedder_id = ?",
+            (after_id, embedder.id),
+        )
+    except apsw.SQLError:  # no such module: this process has no sqlite-vec
+        mark_sketches_stale(connection)
+
+
+def delete_sketches(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
+    """Remove the sketches of these records, before their vectors go."""
+    if not record_ids or not sketch_table_exists(connection):
+        return
+    try:
+        connection.execute(
+            "DELETE FROM vector_sketch WHERE rowid IN (SELECT v.id FROM vector v JOIN carray(?) c "
+            "ON v.record_id = c.value)",
+            (id_array(record_ids),),
+        )
+    except apsw.SQLError:
+        mark_sketches_stale(connection)
+
+
+def rebuild_sketches(connection: apsw.Connection) -> None:
+    """Derive `vector_sketch` afresh from the vectors of the active embedder."""
+    try:
+        connection.execute("DROP TABLE IF EXISTS vector_sketch")
+    except apsw.SQLError:
+        mark_sketches_stale(connection)
+        return
+    connection.execute("DELETE FROM meta WHERE key = 'sketches'")
+    active = active_embedder(connection)
+    if active is None or active.dimension % 8:  # vec0 holds bits in whole bytes
+        return
+    try:
+        connection.execute(f"CREATE VIRTUAL TABLE vector_sketch USING vec0(sketch bit[{active.dimension}])")
+    except apsw.SQLError:
+        mark_sketches_stale(connection)
+        return
+    insert_sketches(connection, active, 0)
+
+
+def sketches_usable(connection: apsw.Connection) -> bool:
+    """True when the cold path may trust `vector_sketch`: it exists, is not stale, and sqlite-vec is loaded."""
+    if not sketch_table_exists(connection):
+        return False
+    if connection.execute("SELECT value FROM meta WHERE key = 'sketches'").get == "stale":
+        return False
+    try:
+        connection.execute("SELECT vec_version()").fetchall()
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def sketch_table_exists(connection: apsw.Connection) -> bool:
+    """True when the derived vec0 table is there."""
+    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vector_sketch'").get)
+
+
+def mark_sketches_stale(connection: apsw.Connection) -> None:
+    """Note that a process without sqlite-vec wrote: the cold path waits for `rebuild`."""
+    connection.execute(
+        "INSERT INTO meta VALUES ('sketches', 'stale') ON CONFLICT (key) DO UPDATE SET value = 'stale'"
+    )
+
+
+def _last_id(connection: apsw.Connection) -> int:
+    last: int = connection.execute(
+        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)"
+    ).get
+    return last

@@ -1,0 +1,239 @@
+"""Checking everything derived against the records. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import apsw
+import numpy as np
+
+from recollect.records import Problem, Verification
+from recollect.store import loading
+from recollect.store.vectors import active_embedder, sketch_table_exists
+from recollect.text.normalise import content_hash
+from recollect.text.tokens import tokenize
+
+__all__ = ["verify"]
+
+_SHOWN = 5
+
+
+def verify(
+    connection: apsw.Connection, on_progress: Callable[[int, int | None], None] | None = None
+) -> Verification:
+    """Every divergence between the records and what is derived from them, and SQLite's own check of the file."""
+    total = connection.execute("SELECT count(*) FROM record").get
+    vectors = connection.execute("SELECT count(*) FROM vector").get
+    problems: list[Problem] = []
+    checks = (_integrity, _vectors, _vector_values, _sketches, _fts, _links)
+    for check in checks:
+        try:
+            problems.extend(check(connection))
+        except apsw.SQLError as fault:
+            problems.append(Problem(name="a table is missing or broken", count=1, examples=(str(fault),)))
+    try:
+        problems.extend(_words(connection, total, on_progress))
+    except apsw.SQLError as fault:
+        problems.append(Problem(name="a table is missing or broken", count=1, examples=(str(fault),)))
+    return Verification(records=total, vectors=vectors, problems=tuple(problems))
+
+
+def _integrity(connection: apsw.Connection) -> Iterator[Problem]:
+    found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    if found:
+        yield Problem(
+            name="SQLite integrity_check",
+            count=len(found),
+            examples=tuple(found[:_SHOWN]),
+            remedy="restore a backup, or export what can be read and import it into a new file",
+        )
+    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    if broken:
+        yield Problem(
+            name="row that refers to a missing one",
+            count=len(broken),
+            examples=tuple(f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken[:_SHOWN]),
+        )
+
+
+def _vectors(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection,
+        "record without vector",
+        "SELECT r.public_id FROM record r WHERE r.embedding_state = 'embedded' AND NOT EXISTS (SELECT 1 FROM vector v "
+        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)",
+        "recollect rebuild",
+    )
+    yield from _listed(
+        connection,
+        "vector without record",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = v.record_id)",
+    )
+    yield from _listed(
+        connection,
+        "vector of an unknown embedder",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM embedder e WHERE e.id = v.embedder_id)",
+    )
+    yield from _listed(
+        connection,
+        "more than one active embedder",
+        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
+        "recollect reembed",
+    )
+    yield from _listed(
+        connection,
+        "gap in a record's parts",
+        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)",
+    )
+
+
+def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection,
+        "vector of the wrong size",
+        "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
+        "WHERE length(v.value) != 4 * e.dimension",
+    )
+    active = active_embedder(connection)
+    if active is None:
+        return
+    bad: list[int] = []
+    last = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
+    for start in range(0, last, 8192):
+        rows = connection.execute(
+            "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
+            (start, start + 8192, active.id, 4 * active.dimension),
+        ).fetchall()
+        if rows:
+            values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
+            norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
+            wrong = ~(np.abs(norms - 1.0) < 1e-3)
+            bad.extend(rows[place][0] for place in np.flatnonzero(wrong).tolist())
+    if bad:
+        yield Problem(
+            name="vector that is not of unit length",
+            count=len(bad),
+            examples=tuple(f"record {record_id}" for record_id in bad[:_SHOWN]),
+        )
+
+
+def _sketches(connection: apsw.Connection) -> Iterator[Problem]:
+    if connection.execute("SELECT value FROM meta WHERE key = 'sketches'").get == "stale":
+        yield Problem(name="sketches are stale: a process without sqlite-vec wrote", count=1)
+        return
+    active = active_embedder(connection)
+    if active is None or not sketch_table_exists(connection):
+        return
+    try:
+        connection.execute("SELECT vec_version()").fetchall()
+    except apsw.SQLError:
+        return
+    yield from _listed(
+        connection,
+        "vector without sketch",
+        f"SELECT 'vector ' || id FROM vector WHERE embedder_id = {active.id} EXCEPT "
+        "SELECT 'vector ' || rowid FROM vector_sketch",
+    )
+    yield from _listed(
+        connection,
+        "sketch without vector",
+        "SELECT 'vector ' || rowid FROM vector_sketch EXCEPT "
+        f"SELECT 'vector ' || id FROM vector WHERE embedder_id = {active.id}",
+    )
+    yield from _listed(
+        connection,
+        "sketch of another vector",
+        "SELECT 'vector ' || v.id FROM vector_sketch s JOIN vector v ON v.id = s.rowid "
+        f"WHERE v.embedder_id = {active.id} AND length(v.value) = {4 * active.dimension} "
+        "AND s.sketch != vec_quantize_binary(vec_f32(v.value))",
+    )
+
+
+def _fts(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection,
+        "record that keyword search cannot find (FTS)",
+        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM record_fts_docsize d WHERE d.id = r.id)",
+    )
+    yield from _listed(
+        connection,
+        "FTS row without record",
+        "SELECT 'row ' || d.id FROM record_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = d.id)",
+    )
+    connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_words USING fts5vocab(main, record_fts, 'row')"
+    )
+    try:
+        in_fts = dict(connection.execute("SELECT term, doc FROM temp.fts_words"))
+    finally:
+        connection.execute("DROP TABLE temp.fts_words")
+    held: Counter[int] = Counter()
+    for block in loading.terms(connection):
+        numbers, counts = np.unique(block.terms, return_counts=True)
+        held.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    text_of = dict(connection.execute("SELECT id, text FROM term"))
+    expected = {text_of.get(number, f"term {number}"): count for number, count in held.items()}
+    # A deleted record's postings stay in FTS5's segments until they merge, so its counts may only be too high.
+    wrong = sorted(word for word, count in expected.items() if in_fts.get(word, 0) < count)
+    if wrong:
+        yield Problem(
+            name="word that FTS lacks for some record", count=len(wrong), examples=tuple(wrong[:_SHOWN])
+        )
+
+
+def _words(
+    connection: apsw.Connection, total: int, on_progress: Callable[[int, int | None], None] | None
+) -> Iterator[Problem]:
+    numbers = dict(connection.execute("SELECT text, id FROM term"))
+    missing: list[str] = []
+    wrong: list[str] = []
+    edited: list[str] = []
+    rows = connection.execute(
+        "SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts FROM record r "
+        "LEFT JOIN record_terms t ON t.record_id = r.id ORDER BY r.id"
+    )
+    for done, (public_id, text, context, stored_hash, terms, counts) in enumerate(rows, 1):
+        if content_hash(text, context) != stored_hash:
+            edited.append(public_id)
+        if terms is None:
+            missing.append(public_id)
+        else:
+            words = Counter(tokenize(context or "") + tokenize(text))
+            expected = sorted((numbers.get(word, -1), min(count, 255)) for word, count in words.items())
+            if expected != list(zip(np.frombuffer(terms, dtype="<i4").tolist(), counts, strict=False)):
+                wrong.append(public_id)
+        if on_progress is not None and done % 1000 == 0:
+            on_progress(done, total)
+    for name, found in (
+        ("record without words", missing),
+        ("record whose words are not those of its text", wrong),
+        ("record whose text was changed outside Recollect", edited),
+    ):
+        if found:
+            yield Problem(name=name, count=len(found), examples=tuple(found[:_SHOWN]))
+    orphans = connection.execute(
+        "SELECT count(*) FROM record_terms t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = t.record_id)"
+    ).get
+    if orphans:
+        yield Problem(name="words without record", count=orphans)
+
+
+def _links(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection, "record without scope",
+        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
+        "restore a backup",
+    )  # fmt: skip
+
+
+def _listed(
+    connection: apsw.Connection,
+    name: str,
+    sql: str,
+    remedy: str = "recollect rebuild",
+    values: Sequence[object] = (),
+) -> Iterator[Problem]:
+    found = [row[0] for row in connection.execute(sql, values)]  # type: ignore[arg-type]
+    if found:
+        yield Problem(name=name, count=len(found), examples=tuple(map(str, found[:_SHOWN])), remedy=remedy)

@@ -1,0 +1,414 @@
+"""Writing records. Every function runs inside `Store.atomic()` and leaves the derived tables and the feed in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+from msgspec import Struct
+
+from recollect.store import feed, vectors
+from recollect.store.arrays import id_array
+from recollect.store.lexicon import Lexicon
+
+__all__ = [
+    "Row",
+    "change_columns",
+    "change_text",
+    "delete",
+    "insert",
+    "put_links",
+    "put_words",
+    "set_vectors",
+    "touch",
+]
+
+
+class Row(Struct, kw_only=True):
+    """A record as it is written: checked, tokenised and, where it could be, embedded."""
+
+    public_id: str
+    kind: str
+    scope: str
+    text: str
+    context: str | None
+    importance: float
+    pinned: bool
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: int
+    event_at: int | None
+    updated_at: int
+    expires_at: int | None
+    valid_from: int
+    valid_to: int | None = None
+    metadata: str | None
+    content_hash: bytes
+    words: Sequence[str]
+    tags: tuple[str, ...] = ()
+    vectors: tuple[bytes, ...] = ()
+    pending: bool = False
+    access_count: int = 0
+    accessed_at: int | None = None
+
+    @property
+    def embedding_state(self) -> str:
+        """embedded, pending (an embedder exists but failed) or none (keyword only)."""
+        return "embedded" if self.vectors else "pending" if self.pending else "none"
+
+
+_COLUMNS = (
+    "public_id, kind, scope_id, text, context, importance, pinned, topic, source_id, position, created_at, event_at, "
+    "updated_at, expires_at, valid_from, valid_to, metadata, content_hash, embedding_state"
+)
+_INSERT = f"INSERT INTO record (id, {_COLUMNS}) VALUES (?, {', '.join('?' * 19)})"
+
+
+def insert(
+    connection: apsw.Connection,
+    lexicon: Lexicon,
+    rows: Sequence[Row],
+    embedder: vectors.EmbedderRow | None,
+) -> list[int]:
+    """Insert records with tags, vectors, words and one feed row; returns their row ids, consecutive."""
+    if not rows:
+        return []
+    first = _next_id(connection)
+    ids = list(range(first, first + len(rows)))
+    scopes = _intern_scopes(connection, {row.scope for row in rows})
+    sources = _intern_sources(
+        connection, {(scopes[row.scope], row.source) for row in rows if row.source is not None}
+    )
+    connection.executemany(
+        _INSERT,
+        (
+            (
+                record_id,
+                row.public_id,
+                row.kind,
+                scopes[row.scope],
+                row.text,
+                row.context,
+                row.importance,
+                row.pinned,
+                row.topic,
+                None if row.source is None else sources[scopes[row.scope], row.source],
+                row.position,
+                row.created_at,
+                row.event_at,
+                row.updated_at,
+                row.expires_at,
+                row.valid_from,
+                row.valid_to,
+                row.metadata,
+                row.content_hash,
+                row.embedding_state,
+            )
+            for record_id, row in zip(ids, rows, strict=True)
+        ),
+    )
+    _put_tags(
+        connection, [(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags]
+    )
+    put_words(connection, lexicon, ids, [row.words for row in rows])
+    if embedder is not None:
+        vectors.insert(connection, embedder, _vector_rows(ids, rows))
+    accessed = [
+        (record_id, row.access_count, row.accessed_at)
+        for record_id, row in zip(ids, rows, strict=True)
+        if row.accessed_at is not None
+    ]
+    if accessed:
+        connection.executemany(
+            "INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed
+        )
+    feed.append(connection, "insert", first, ids[-1])
+    return ids
+
+
+def change_text(
+    connection: apsw.Connection,
+    lexicon: Lexicon,
+    record_id: int,
+    row: Row,
+    embedder: vectors.EmbedderRow | None,
+    *,
+    keep_version: bool = True,
+) -> None:
+    """Give a record a new text. The old one becomes a closed version in a row of its own, or is purged."""
+    if keep_version:
+        _close_version(connection, record_id, closed_at=row.valid_from)
+    else:
+        purge_versions(connection, [record_id])
+    vectors.delete_sketches(connection, [record_id])
+    connection.execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
+    connection.execute(
+        "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
+        "embedding_state = ? WHERE id = ?",
+        (
+            row.text,
+            row.context,
+            row.content_hash,
+            row.updated_at,
+            row.valid_from,
+            row.embedding_state,
+            record_id,
+        ),
+    )
+    _drop_words(connection, [record_id])
+    put_words(connection, lexicon, [record_id], [row.words])
+    if embedder is not None:
+        vectors.insert(connection, embedder, _vector_rows([record_id], [row]))
+    feed.append(connection, "text", record_id)
+
+
+def change_columns(
+    connection: apsw.Connection, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None
+) -> None:
+    """Change what is not text: `columns` by name (`scope` and `source` as names), `tags` as a whole."""
+    columns = dict(columns)
+    if "scope" in columns:
+        scope = columns.pop("scope")
+        columns["scope_id"] = _intern_scopes(connection, {scope})[scope]
+        if "source" not in columns:
+            columns["source"] = connection.execute(
+                "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (record_id,)
+            ).get
+    if "source" in columns:
+        source = columns.pop("source")
+        scope_id = (
+            columns.get("scope_id")
+            or connection.execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
+        )
+        key = (scope_id, source)
+        columns["source_id"] = None if source is None else _intern_sources(connection, {key})[key]
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    connection.execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
+    if tags is not None:
+        connection.execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
+        _put_tags(connection, [(record_id, tags)])
+    feed.append(connection, "update", record_id)
+
+
+def set_vectors(
+    connection: apsw.Connection,
+    embedder: vectors.EmbedderRow,
+    parts: dict[int, tuple[bytes, ...]],
+    *,
+    active: bool,
+) -> None:
+    """Store the vectors of records that had none of this embedder; they become `embedded` when it is the active one."""
+    connection.execute(
+        "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
+        (embedder.id, id_array(list(parts))),
+    )
+    vectors.insert(
+        connection,
+        embedder,
+        [
+            (record_id, part, value)
+            for record_id, values in parts.items()
+            for part, value in enumerate(values)
+        ],
+    )
+    if active:
+        connection.execute(
+            "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(list(parts)),),
+        )
+        feed.append_ids(connection, "text", list(parts))
+
+
+def delete(connection: apsw.Connection, record_ids: Sequence[int]) -> int:
+    """Purge records with their versions, vectors, words, tags and links; returns how many versions went too."""
+    if not len(record_ids):
+        return 0
+    sources = connection.execute(
+        "SELECT DISTINCT source_id FROM record WHERE id IN (SELECT value FROM carray(?)) AND source_id IS NOT NULL",
+        (id_array(record_ids),),
+    ).fetchall()
+    closed = purge_versions(connection, record_ids)
+    _purge(connection, record_ids)
+    connection.executemany(
+        "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1)", sources
+    )
+    return closed
+
+
+def purge_versions(connection: apsw.Connection, record_ids: Sequence[int]) -> int:
+    """Purge the closed versions of these open records; returns their number."""
+    closed = [
+        row[0]
+        for row in connection.execute(
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+            "WHERE r.id IN (SELECT value FROM carray(?))",
+            (id_array(record_ids),),
+        )
+    ]
+    _purge(connection, closed)
+    return len(closed)
+
+
+def put_links(connection: apsw.Connection, links: Iterable[tuple[int, int, str, float, int]]) -> None:
+    """Insert or strengthen links (source, target, type, strength, created_at)."""
+    rows = list(links)
+    connection.executemany(
+        "INSERT INTO link (source_id, target_id, type, strength, created_at) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET strength = excluded.strength",
+        rows,
+    )
+    feed.append_ids(connection, "link", sorted({record_id for row in rows for record_id in row[:2]}))
+
+
+def touch(connection: apsw.Connection, counts: dict[str, int], accessed_at: int) -> None:
+    """Add to access counts, by public id. Outside the feed: nothing that recall ranks by depends on them."""
+    connection.executemany(
+        "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
+        "WHERE public_id = ?1 AND valid_to IS NULL ON CONFLICT (record_id) DO UPDATE SET "
+        "count = count + excluded.count, accessed_at = max(accessed_at, excluded.accessed_at)",
+        [(public_id, count, accessed_at) for public_id, count in counts.items()],
+    )
+
+
+def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: int) -> None:
+    """Copy a record, with words, vectors and tags, into a closed row of its own."""
+    version_id = _next_id(connection)
+    names = [name.strip() for name in _COLUMNS.split(",")]
+    values = ", ".join("?" if name == "valid_to" else name for name in names)
+    connection.execute(
+        f"INSERT INTO record (id, {_COLUMNS}) SELECT ?, {values} FROM record WHERE id = ?",
+        (version_id, closed_at, record_id),
+    )
+    connection.execute(
+        "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
+        (version_id, record_id),
+    )
+    connection.execute(
+        "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
+        (version_id, record_id),
+    )
+    active = vectors.active_embedder(connection)
+    if active is not None:
+        parts = connection.execute(
+            "SELECT part, value FROM vector WHERE record_id = ? AND embedder_id = ? ORDER BY part",
+            (record_id, active.id),
+        ).fetchall()
+        vectors.insert(connection, active, [(version_id, part, value) for part, value in parts])
+    connection.execute(
+        "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
+        (version_id, bag_of_words(connection, version_id)),
+    )
+    feed.append(connection, "insert", version_id)
+
+
+def bag_of_words(connection: apsw.Connection, record_id: int) -> str:
+    """The words of a record's term list, each as often as it counts, as FTS5 reads them."""
+    terms, counts = connection.execute(
+        "SELECT terms, counts FROM record_terms WHERE record_id = ?", (record_id,)
+    ).fetchone()
+    text_of = dict(
+        connection.execute(
+            "SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))",
+            (id_array(np.frombuffer(terms, dtype="<i4")),),
+        )
+    )
+    return " ".join(
+        " ".join([text_of[term]] * count)
+        for term, count in zip(np.frombuffer(terms, dtype="<i4").tolist(), counts, strict=True)
+    )
+
+
+def _purge(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
+    if not len(record_ids):
+        return
+    vectors.delete_sketches(connection, record_ids)
+    _drop_words(connection, record_ids)
+    # Tags, links, access counts, words and vectors follow by foreign key.
+    connection.execute(
+        "DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),)
+    )
+    feed.append_ids(connection, "delete", list(record_ids))
+
+
+def put_words(
+    connection: apsw.Connection, lexicon: Lexicon, ids: Sequence[int], documents: Sequence[Sequence[str]]
+) -> None:
+    """Store the term lists of records, and their words for FTS5."""
+    connection.executemany(
+        "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
+        [
+            (record_id, *term_list)
+            for record_id, term_list in zip(ids, lexicon.number(connection, documents), strict=True)
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
+        [(record_id, " ".join(words)) for record_id, words in zip(ids, documents, strict=True)],
+    )
+
+
+def _drop_words(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    connection.execute(
+        "DELETE FROM record_fts WHERE rowid IN (SELECT value FROM carray(?))", (id_array(ids),)
+    )
+    connection.execute(
+        "DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),)
+    )
+
+
+def _put_tags(connection: apsw.Connection, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+    names = tuple({name for _, tags in tagged for name in tags})
+    if not names:
+        return
+    connection.execute("INSERT OR IGNORE INTO tag (name) SELECT value FROM carray(?)", (apsw.carray(names),))
+    tag_ids = dict(
+        connection.execute(
+            "SELECT name, id FROM tag WHERE name IN (SELECT value FROM carray(?))", (apsw.carray(names),)
+        )
+    )
+    connection.executemany(
+        "INSERT INTO record_tag (record_id, place, tag_id) VALUES (?, ?, ?)",
+        [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
+    )
+
+
+def _intern_scopes(connection: apsw.Connection, paths: set[str]) -> dict[str, int]:
+    names = tuple(paths)
+    connection.execute(
+        "INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),)
+    )
+    return dict(
+        connection.execute(
+            "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(names),)
+        )
+    )
+
+
+def _intern_sources(connection: apsw.Connection, keys: set[tuple[int, Any]]) -> dict[tuple[int, str], int]:
+    found: dict[tuple[int, str], int] = {}
+    for scope_id, name in sorted(keys):
+        connection.execute(
+            "INSERT INTO source (scope_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (scope_id, name)
+        )
+        found[scope_id, name] = connection.execute(
+            "SELECT id FROM source WHERE scope_id = ? AND name = ?", (scope_id, name)
+        ).get
+    return found
+
+
+def _vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes]]:
+    return [
+        (record_id, part, value)
+        for record_id, row in zip(ids, rows, strict=True)
+        for part, value in enumerate(row.vectors)
+    ]
+
+
+def _next_id(connection: apsw.Connection) -> int:
+    following: int = connection.execute(
+        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'record'), 0) + 1"
+    ).get
+    return following
