@@ -1,0 +1,200 @@
+"""The in-memory index: columns, vectors, words and neighbours of every record, kept current by the change feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recollect.index.graph import RecordGraph
+from recollect.index.lexical import LexicalIndex
+from recollect.index.locks import ReadWriteLock
+from recollect.index.table import RecordTable
+from recollect.index.vectors import VectorIndex
+from recollect.store import feed, loading
+from recollect.store.loading import TermBlock
+from recollect.store.vectors import active_embedder
+
+if TYPE_CHECKING:
+    import apsw
+    from numpy.typing import NDArray
+
+__all__ = ["MemoryIndex"]
+
+
+class MemoryIndex:
+    """Derived from a store and rebuildable from it at any time. The caller's read transaction is the truth.
+
+    Use the parts inside `current`; `catch_up` takes the lock for writing when there is anything to do.
+    """
+
+    def __init__(self) -> None:
+        self.lock = ReadWriteLock()
+        self.sequence = -1
+        self.version = 0
+        self.embedder_id: int | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.table = RecordTable()
+        self.words = LexicalIndex()
+        self.graph = RecordGraph(self.table)
+        self.vectors: VectorIndex | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in arrays."""
+        vectors = 0 if self.vectors is None else self.vectors.nbytes
+        return self.table.nbytes + self.words.nbytes + self.graph.nbytes + vectors
+
+    def describe(self) -> dict[str, Any]:
+        """Figures for `stats`."""
+        return {
+            "records": len(self.table),
+            "vectors": 0 if self.vectors is None else len(self.vectors),
+            "bytes": self.nbytes,
+            "sequence": self.sequence,
+        }
+
+    @contextmanager
+    def current(self, connection: apsw.Connection) -> Iterator[None]:
+        """Hold the index still, at exactly the commit that `connection`'s read transaction sees.
+
+        Where another thread has taken the index further, the transaction moves on to the newest commit.
+        """
+        while True:
+            self.catch_up(connection)
+            with self.lock.reading():
+                if self.sequence == feed.last_sequence(connection):
+                    yield
+                    return
+            feed.refresh(connection)
+
+    def catch_up(self, connection: apsw.Connection) -> None:
+        """Take in every commit up to the one that `connection`'s read transaction sees."""
+        if feed.last_sequence(connection) <= self.sequence:
+            return
+        with self.lock.writing():
+            sequence = feed.last_sequence(connection)
+            if sequence <= self.sequence:
+                return
+            changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
+            if changes is None or not self._apply(connection, changes):
+                self._load(connection)
+            self.sequence = sequence
+            self.version += 1
+
+    def _load(self, connection: apsw.Connection) -> None:
+        self._reset()
+        self.table.append(loading.columns(connection))
+        self.words.extend(_aligned(list(loading.terms(connection)), self.table.ids), self.table.open)
+        self.graph.load()
+        embedder = active_embedder(connection)
+        self.embedder_id = None if embedder is None else embedder.id
+        if embedder is not None:
+            self.vectors = VectorIndex(embedder.dimension)
+            # Parts are few: room for one vector a record and a sixteenth spares most copies.
+            self.vectors.reserve(len(self.table) + len(self.table) // 16)
+            self.vectors.add_rows(len(self.table))
+            for block in loading.vectors(connection, embedder.id, embedder.dimension):
+                self.vectors.extend(block.values, self.table.rows_of(block.owners))
+        self._load_links(loading.links(connection))
+
+    def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:
+        """Apply changes in place; False when loading afresh is the better way."""
+        embedder = active_embedder(connection)
+        if (None if embedder is None else embedder.id) != self.embedder_id:
+            return False
+        touched: dict[str, set[int]] = {
+            "insert": set(),
+            "text": set(),
+            "update": set(),
+            "delete": set(),
+            "link": set(),
+        }
+        for change in changes:
+            touched[change.operation].update(range(change.first_id, change.last_id + 1))
+        gone = touched["text"] | touched["delete"]
+        new = touched["insert"] | touched["text"]
+        limit = max(1000, len(self.table) // 2)
+        if len(new) > limit or self.table.dead_rows + len(gone) > limit:
+            return False
+        self._bury(sorted(gone))
+        self._append(connection, sorted(new))
+        self._overwrite(connection, sorted(touched["update"] - gone - new))
+        relinked = sorted(touched["link"] | (touched["text"] - touched["delete"]))
+        if relinked:
+            for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
+                if row >= 0:
+                    self.graph.unlink(row)
+            self._load_links(loading.links(connection, relinked))
+        return True
+
+    def _bury(self, ids: list[int]) -> None:
+        if not ids:
+            return
+        rows = self.table.rows_of(np.array(ids, dtype=np.int64))
+        open_rows = [row for row in rows.tolist() if row >= 0 and self.table.open[row]]
+        self.graph.remove(open_rows)
+        for row in open_rows:
+            self.graph.unlink(row)
+        self.table.bury(ids)
+        self.words.discount(np.array(open_rows, dtype=np.int64))
+
+    def _append(self, connection: apsw.Connection, ids: list[int]) -> None:
+        columns = loading.columns(connection, ids) if ids else None
+        if columns is None or not len(columns.ids):
+            return
+        rows = self.table.append(columns)
+        (terms,) = loading.terms(connection, ids)
+        self.words.extend(_aligned([terms], columns.ids), self.table.open[rows])
+        self.graph.append(rows)
+        if self.vectors is not None and self.embedder_id is not None:
+            self.vectors.add_rows(len(self.table))
+            (block,) = loading.vectors(connection, self.embedder_id, self.vectors.dimension, ids)
+            self.vectors.extend(block.values, self.table.rows_of(block.owners))
+
+    def _overwrite(self, connection: apsw.Connection, ids: list[int]) -> None:
+        if not ids:
+            return
+        columns = loading.columns(connection, ids)
+        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
+        self.graph.remove(rows)
+        self.table.overwrite(columns)
+        self.graph.insert(rows)
+
+    def _load_links(self, links: loading.Links) -> None:
+        if not len(links.sources):
+            return
+        ends = zip(
+            self.table.rows_of(links.sources).tolist(),
+            self.table.rows_of(links.targets).tolist(),
+            links.strengths.tolist(),
+            strict=True,
+        )
+        for source, target, strength in ends:
+            if source >= 0 and target >= 0:
+                known = self.graph.links(source).get(target, 0.0)
+                self.graph.add_link(source, target, max(strength, known))
+
+
+def _aligned(blocks: list[TermBlock], ids: NDArray[np.int64]) -> TermBlock:
+    """One block with exactly the records `ids`: a record whose words are missing gets none."""
+    if not blocks:
+        empty = np.empty(0, dtype=np.int64)
+        return TermBlock(
+            ids, empty.astype(np.int32), empty.astype(np.uint8), np.zeros(len(ids) + 1, dtype=np.int64)
+        )
+    found = np.concatenate([block.ids for block in blocks])
+    lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
+    terms = np.concatenate([block.terms for block in blocks])
+    counts = np.concatenate([block.counts for block in blocks])
+    if not np.array_equal(found, ids):
+        known = np.isin(found, ids)
+        terms, counts = terms[np.repeat(known, lengths)], counts[np.repeat(known, lengths)]
+        aligned = np.zeros(len(ids), dtype=np.int64)
+        aligned[np.searchsorted(ids, found[known])] = lengths[known]
+        lengths = aligned
+    return TermBlock(ids, terms, counts, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))

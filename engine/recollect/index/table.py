@@ -1,0 +1,218 @@
+"""The columns that filters and scoring read: one row per record version, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from recollect.index.growable import Growable
+from recollect.store.loading import NEVER, Columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["RecordTable", "Visible"]
+
+
+class Visible(Struct, frozen=True, kw_only=True):
+    """What a recall may see, resolved to numbers: None where it does not restrict. Times in microseconds."""
+
+    now: int
+    as_of: int | None = None
+    scopes: tuple[int, ...] | None = None
+    kinds: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+    ids: tuple[int, ...] | None = None
+
+
+class RecordTable:
+    """Rows are appended and marked dead, never moved; `row_of` finds a record's live row."""
+
+    def __init__(self) -> None:
+        self._ids = Growable(np.int64)
+        self._scopes = Growable(np.int32)
+        self._kinds = Growable(np.int16)
+        self._sources = Growable(np.int64)
+        self._positions = Growable(np.int64)
+        self._created = Growable(np.int64)
+        self._moments = Growable(np.int64)
+        self._valid_from = Growable(np.int64)
+        self._valid_to = Growable(np.int64)
+        self._expires = Growable(np.int64)
+        self._importance = Growable(np.float32)
+        self._present = Growable(np.uint8)
+        self._open = Growable(np.uint8)
+        self._kind_numbers: dict[str, int] = {}
+        # Rows of ids that were appended in ascending order, and of those re-added later (a changed text).
+        self._ordered_ids = Growable(np.int64)
+        self._ordered_rows = Growable(np.int64)
+        self._moved: dict[int, int] = {}
+        self._expiring: NDArray[np.int64] | None = None
+        self.dead_rows = 0
+        self.open_rows = 0
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """Row ids of the records, by row."""
+        return self._ids.array
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Source ids by row; -1 for none."""
+        return self._sources.array
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """Positions by row; NEVER for none."""
+        return self._positions.array
+
+    @property
+    def created_at(self) -> NDArray[np.int64]:
+        """When the store learnt it, by row, in microseconds."""
+        return self._created.array
+
+    @property
+    def importance(self) -> NDArray[np.float32]:
+        """Importance by row."""
+        return self._importance.array
+
+    @property
+    def open(self) -> NDArray[np.uint8]:
+        """1 where the row is a live record's open version."""
+        return self._open.array
+
+    @property
+    def all_open(self) -> bool:
+        """True when every row is open: then counts over rows need no mask."""
+        return self.open_rows == len(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, Growable))
+
+    def append(self, columns: Columns) -> NDArray[np.int64]:
+        """Append records, ascending by row id; returns their rows."""
+        first, n = len(self), len(columns.ids)
+        rows = np.arange(first, first + n, dtype=np.int64)
+        opened = (columns.valid_to == NEVER).astype(np.uint8)
+        for column, values in (
+            (self._ids, columns.ids),
+            (self._scopes, columns.scopes),
+            (self._kinds, self._number_kinds(columns.kinds)),
+            (self._sources, columns.sources),
+            (self._positions, columns.positions),
+            (self._created, columns.created_at),
+            (self._moments, columns.moments),
+            (self._valid_from, columns.valid_from),
+            (self._valid_to, columns.valid_to),
+            (self._expires, columns.expires_at),
+            (self._importance, columns.importance),
+            (self._present, np.ones(n, dtype=np.uint8)),
+            (self._open, opened),
+        ):
+            column.extend(values)  # type: ignore[attr-defined]
+        self._index_ids(columns.ids, rows)
+        self.open_rows += int(opened.sum())
+        self._expiring = None
+        return rows
+
+    def overwrite(self, columns: Columns) -> NDArray[np.int64]:
+        """Replace the columns of records that are here; returns their rows."""
+        rows = self.rows_of(columns.ids)
+        known = rows >= 0
+        rows = rows[known]
+        for column, values in (
+            (self._scopes, columns.scopes),
+            (self._kinds, self._number_kinds(columns.kinds)),
+            (self._sources, columns.sources),
+            (self._positions, columns.positions),
+            (self._moments, columns.moments),
+            (self._expires, columns.expires_at),
+            (self._importance, columns.importance),
+        ):
+            column.array[rows] = values[known]  # type: ignore[attr-defined]
+        self._expiring = None
+        return rows
+
+    def bury(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Mark the rows of these records dead; returns those that were alive."""
+        rows = self.rows_of(np.array(ids, dtype=np.int64))
+        rows = np.unique(rows[rows >= 0])
+        rows = rows[self._present.array[rows] == 1]
+        self.open_rows -= int(self._open.array[rows].sum())
+        self._present.array[rows] = 0
+        self._open.array[rows] = 0
+        self.dead_rows += len(rows)
+        return rows
+
+    def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row of each record, -1 where it is not here (a dead row may be named)."""
+        known = self._ordered_ids.array
+        places = np.searchsorted(known, ids)
+        places[places == len(known)] = 0
+        rows = np.full(len(ids), -1, dtype=np.int64)
+        if len(known):
+            hit = known[places] == ids
+            rows[hit] = self._ordered_rows.array[places[hit]]
+        if self._moved:
+            for place, record_id in enumerate(ids.tolist()):
+                rows[place] = self._moved.get(record_id, rows[place])
+        return rows
+
+    def mask(self, visible: Visible) -> NDArray[np.uint8]:
+        """1 for the rows that `visible` admits."""
+        moment = visible.now if visible.as_of is None else visible.as_of
+        if visible.as_of is None:
+            mask = self._open.array.copy()
+        else:
+            mask = (
+                (self._present.array == 1)
+                & (self._created.array <= moment)
+                & (self._valid_from.array <= moment)
+                & (self._valid_to.array > moment)
+            ).view(np.uint8)
+        expiring = self._expiring_rows()
+        if len(expiring):
+            mask[expiring[self._expires.array[expiring] <= moment]] = 0
+        if visible.scopes is not None:
+            mask &= np.isin(self._scopes.array, np.array(visible.scopes, dtype=np.int32)).view(np.uint8)
+        if visible.kinds:
+            wanted = [self._kind_numbers.get(kind, -1) for kind in visible.kinds]
+            mask &= np.isin(self._kinds.array, np.array(wanted, dtype=np.int16)).view(np.uint8)
+        if visible.since is not None:
+            mask &= (self._moments.array >= visible.since).view(np.uint8)
+        if visible.until is not None:
+            mask &= (self._moments.array <= visible.until).view(np.uint8)
+        if visible.ids is not None:
+            rows = self.rows_of(np.array(visible.ids, dtype=np.int64))
+            listed = np.zeros(len(self), dtype=np.uint8)
+            listed[rows[rows >= 0]] = 1
+            mask &= listed
+        return mask
+
+    def _expiring_rows(self) -> NDArray[np.int64]:
+        if self._expiring is None:
+            self._expiring = np.flatnonzero(self._expires.array != NEVER)
+        return self._expiring
+
+    def _number_kinds(self, kinds: Sequence[str]) -> NDArray[np.int16]:
+        numbers = self._kind_numbers
+        for kind in set(kinds):
+            numbers.setdefault(kind, len(numbers))
+        return np.fromiter((numbers[kind] for kind in kinds), dtype=np.int16, count=len(kinds))
+
+    def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        last = self._ordered_ids.array[-1] if len(self._ordered_ids) else -1
+        new = ids > last
+        self._ordered_ids.extend(ids[new])
+        self._ordered_rows.extend(rows[new])
+        for record_id, row in zip(ids[~new].tolist(), rows[~new].tolist(), strict=True):
+            self._moved[record_id] = row
