@@ -1,0 +1,362 @@
+"""Memory: the engine's verbs. Each delegates to one function of `remember`, `recall` or `store`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.recall import explain as explaining
+from recollect.recall.pipeline import recall_queries
+from recollect.recall.request import build_filter, build_request
+from recollect.records import (
+    Explanation,
+    Forgotten,
+    Hits,
+    Link,
+    NewRecord,
+    Outcome,
+    Record,
+    Stats,
+    Verification,
+)
+from recollect.remember import change
+from recollect.remember.change import row_id
+from recollect.remember.reembed import drain_pending, reembed
+from recollect.remember.write import Progress, remember_batches, remember_one
+from recollect.settings import Settings, default_path
+from recollect.store import filters, reading, rebuilding, stats, verifying
+from recollect.store.filters import Condition, everything
+
+if TYPE_CHECKING:
+    from recollect.embedding.protocol import Embedder
+
+__all__ = ["Memory"]
+
+
+class Memory:
+    """Long-term memory in one SQLite file.
+
+    `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
+    with the `Embedder` protocol; by default the bundled model. A Memory may be used from many threads; after fork()
+    the child opens its own.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._engine = Engine(default_path() if path is None else path, embedder, settings or Settings())
+        self._scope = "/"
+        self._owner = True
+
+    @property
+    def path(self) -> str:
+        """The file, or ":memory:"."""
+        return self._engine.store.path
+
+    @property
+    def settings(self) -> Settings:
+        """The settings this memory was opened with."""
+        return self._engine.settings
+
+    def scoped(self, scope: str) -> Memory:
+        """This memory bound to a scope: nothing outside it can be read or written through the handle."""
+        handle = object.__new__(type(self))
+        handle._engine = self._engine
+        handle._scope = checks.join_scopes(self._scope, scope) or "/"
+        handle._owner = False
+        return handle
+
+    # ── write ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: str = "/",
+        kind: str = "memory",
+        tags: Sequence[str] = (),
+        importance: float = 0.5,
+        metadata: Mapping[str, Any] | None = None,
+        context: str | None = None,
+        topic: str | None = None,
+        source: str | None = None,
+        position: int | None = None,
+        created_at: object = None,
+        event_at: object = None,
+        expires_at: object = None,
+        pinned: bool = False,
+        vector: object = None,
+    ) -> Record:
+        """Store one memory; when this returns, it survives power loss.
+
+        `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
+        float32 (dimension,) of the store's embedder, instead of embedding the text here. Times are aware datetimes
+        or ISO 8601 text.
+
+        Raises InvalidInput for a bad argument and StoreError if the file cannot be written; nothing is stored then.
+        """
+        item = NewRecord(
+            text=text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
+            topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
+            expires_at=expires_at, pinned=pinned, vector=vector,
+        )  # type: ignore[arg-type]  # fmt: skip
+        return self._stored(remember_one(self._engine, item, base=self._scope), outcome="created")
+
+    def remember_many(
+        self, items: Iterable[object], *, batch_size: int = 1024, on_progress: Progress | None = None
+    ) -> list[str]:
+        """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
+
+        Each batch is one transaction; `on_progress(done, total)` is called after it, total None for a stream.
+        InvalidItem names the item that stopped it; the batches before it stay.
+        """
+        size = checks.check_count(batch_size, "batch_size")
+        return remember_batches(
+            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress
+        )
+
+    def update(self, id: str, **changes: Any) -> Record:
+        """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep."""
+        if not changes:
+            raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
+        change.update(self._engine, id, changes, base=self._scope)
+        return self._stored(id, outcome="updated")
+
+    def forget(
+        self,
+        id: str | Iterable[str] | None = None,
+        *,
+        scope: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Forgotten:
+        """Purge memories by id, or all that a scope and filters match, with their versions, vectors and words."""
+        if id is not None:
+            if any(argument is not None for argument in (scope, where, kinds, tags)):
+                raise InvalidInput("forget takes an id or filters, not both")
+            return change.forget(
+                self._engine, [id] if isinstance(id, str) else list(id), None, base=self._scope
+            )
+        if all(argument is None for argument in (scope, where, kinds, tags)):
+            raise InvalidInput(
+                "forget needs an id, a scope or a filter; forget(scope='/') forgets everything"
+            )
+        chosen = build_filter(self._scope, scope=scope, where=_plain(where), kinds=kinds, tags=tags)
+        return change.forget(self._engine, [], chosen, base=self._scope)
+
+    def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
+        """Link two memories; recall spreads along links in both directions."""
+        change.link(self._engine, source, target, type, strength, base=self._scope)
+
+    # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def recall(self, query: str, *, vector: object = None, **options: Any) -> Hits:
+        """The memories that answer `query`, best first.
+
+        Options: mode ("hybrid", "vector", "keyword"), limit, scope, where, kinds, tags (any of them), since, until,
+        as_of, profile, min_score, group_by ("source"), token_budget, explain, and any field of `Profile` for this
+        call, e.g. `spread=0` or `half_life_days=7`. `vector` is the query's own, float32 (dimension,).
+
+        Raises InvalidInput for a bad option. Any text is a valid query.
+        """
+        return self._recall([query], None if vector is None else [vector], options)[0]
+
+    def recall_many(
+        self, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
+    ) -> list[Hits]:
+        """`recall` for many queries: one embedding batch, one read transaction. `vectors` is (len(queries), dimension)."""
+        if isinstance(queries, str):
+            raise InvalidInput("queries is a str: give a list, or use recall")
+        return self._recall(list(queries), vectors, options)
+
+    def explain(self, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
+        """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
+        request = self._request(options)
+        with self._engine.store.read() as connection:
+            record_id = row_id(connection, id, self._scope)
+        return explaining.explain(
+            self._engine, query, None if vector is None else [vector], id, record_id, request
+        )
+
+    def _recall(
+        self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]
+    ) -> list[Hits]:
+        return recall_queries(self._engine, queries, vectors, self._request(options))
+
+    def _request(self, options: dict[str, Any]) -> Any:
+        return build_request(base=self._scope, default_profile=self.settings.profile, **options)
+
+    # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, id: str) -> Record:
+        """The memory with this id; NotFound if there is none, or none that this scope may see."""
+        return self._stored(id, outcome="stored")
+
+    def list(
+        self,
+        *,
+        scope: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        since: object = None,
+        until: object = None,
+        as_of: object = None,
+        order: str = "newest",
+        limit: int | None = 100,
+        offset: int = 0,
+    ) -> list[Record]:
+        """Memories in order ("newest", "oldest", "importance"), filtered as recall filters."""
+        if order not in ("newest", "oldest", "importance"):
+            raise InvalidInput(f"order is {checks.shown(order)}: 'newest', 'oldest' or 'importance'")
+        condition = self._condition(scope, where, kinds, tags, since, until, as_of)
+        chosen = None if limit is None else checks.check_count(limit, "limit")
+        skipped = checks.check_count(offset, "offset", minimum=0)
+        with self._engine.store.read() as connection:
+            return [*reading.records(connection, condition, order=order, limit=chosen, offset=skipped)]
+
+    def count(
+        self,
+        *,
+        scope: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        since: object = None,
+        until: object = None,
+        as_of: object = None,
+    ) -> int:
+        """How many memories the filters match."""
+        condition = self._condition(scope, where, kinds, tags, since, until, as_of)
+        with self._engine.store.read() as connection:
+            return reading.count(connection, condition)
+
+    def history(self, id: str) -> list[Record]:
+        """Every version of a memory, oldest first; the last is the one that stands."""
+        with self._engine.store.read() as connection:
+            row_id(connection, id, self._scope)
+            return reading.history(connection, id)
+
+    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> list[Link]:
+        """The links of a memory, strongest first; direction "out", "in" or "both"."""
+        if direction not in ("out", "in", "both"):
+            raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
+        with self._engine.store.read() as connection:
+            record_id = row_id(connection, id, self._scope)
+            sides = {"out": (False,), "in": (True,), "both": (False, True)}[direction]
+            links = [
+                link
+                for side in sides
+                for link in reading.links_of(connection, record_id, incoming=side, types=types)
+            ]
+            ends = [link.target if link.source == id else link.source for link in links]
+            seen = reading.find_ids(connection, ends, filters.scope_condition(self._scope))
+        visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
+        return sorted(visible, key=lambda link: -link.strength)
+
+    def stats(self) -> Stats:
+        """The state of the store and of the machinery that serves it."""
+        engine = self._engine
+        with engine.store.read() as connection:
+            figures = stats.figures(connection, engine.store.path)
+        kernels = engine.kernels()
+        notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
+        if kernels.active != kernels.chosen or kernels.chosen == "python":
+            notes.append(f"kernels run in Python: {kernels.reason}")
+        if figures["sqlite_vec"] is None:
+            notes.append("sqlite-vec is not importable: the cold path is off")
+        searchable = (
+            figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
+        )
+        return Stats(
+            **figures,
+            kernels=kernels.active,
+            mode="hybrid" if searchable else "keyword",
+            index=engine.index.describe(),
+            notes=tuple(notes),
+        )
+
+    # ── upkeep ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def verify(self, *, on_progress: Progress | None = None) -> Verification:
+        """Check the file and everything derived against the records; names every divergence, changes nothing."""
+        with self._engine.store.read() as connection:
+            return verifying.verify(connection, on_progress)
+
+    def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
+        """Make everything derived afresh from the records, embed what lacks vectors, and verify."""
+        rebuilding.rebuild(self._engine.store, self._engine.lexicon, on_progress)
+        if self._engine.embedder.enabled:
+            drain_pending(self._engine, limit=None)
+        return self.verify()
+
+    def vacuum(self) -> int:
+        """Give unused space back to the file system; returns how many bytes."""
+        before = rebuilding.bytes_on_disk(self.path)
+        rebuilding.vacuum(self._engine.store, self._engine.lexicon)
+        return before - rebuilding.bytes_on_disk(self.path)
+
+    def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
+        """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
+        self._engine.accesses.flush()
+        return rebuilding.backup(self._engine.store, target, on_progress)
+
+    def reembed(self, *, on_progress: Progress | None = None) -> int:
+        """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""
+        return reembed(self._engine, on_progress=on_progress)
+
+    def warmup(self) -> dict[str, float]:
+        """Load the embedder, the index and the JIT kernels now; returns the seconds each took."""
+        return self._engine.warmup()
+
+    def close(self) -> None:
+        """Close the file. Again, it does nothing; a scoped handle leaves it open."""
+        if self._owner:
+            self._engine.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        scope = "" if self._scope == "/" else f", scope={self._scope!r}"
+        return f"Memory({self.path!r}{scope})"
+
+    def _stored(self, id: str, *, outcome: Outcome) -> Record:
+        self._engine.accesses.flush()
+        with self._engine.store.read() as connection:
+            record_id = row_id(connection, id, self._scope)
+            (record,) = reading.records(connection, Condition("r.id = ?", (record_id,)), outcome=outcome)
+        return record
+
+    def _condition(self, *arguments: Any) -> Condition:
+        scope, where, kinds, tags, since, until, as_of = arguments
+        chosen = build_filter(
+            self._scope,
+            scope=scope,
+            where=_plain(where),
+            kinds=kinds,
+            tags=tags,
+            since=since,
+            until=until,
+            as_of=as_of,
+        )
+        return everything(chosen, checks.now_us())
+
+
+def _plain(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if where is None else dict(where)

@@ -1,0 +1,131 @@
+"""Why a record is, or is not, among the hits: the same pipeline, watched from one record's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.checks import check_query
+from recollect.engine import Engine
+from recollect.recall.confidence import confidences
+from recollect.recall.hits import signals_of
+from recollect.recall.pipeline import Answer, answer, open_view, query_vectors, show
+from recollect.recall.select import threshold
+from recollect.records import Explanation
+from recollect.store import reading
+from recollect.store.filters import Condition, Filter, everything
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.recall.request import Request
+
+__all__ = ["explain"]
+
+
+def explain(
+    engine: Engine,
+    query: str,
+    vectors: Sequence[object] | None,
+    public_id: str,
+    record_id: int,
+    request: Request,
+) -> Explanation:
+    """Follow the record with row id `record_id` through the stages of this query."""
+    text = check_query(query)
+    (vector,), gap = query_vectors(engine, [text], vectors, request)
+    with engine.store.read() as connection:
+        hidden = _hidden_by(connection, record_id, request)
+        if hidden is not None:
+            return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
+        with open_view(engine, connection, request) as view:
+            found = answer(engine, connection, view, text, vector, request)
+            hits = show(engine, connection, [text], [found], request, gap)[0]
+            rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
+            signals, ranks = _signals(found, rows, view.visible_rows())
+            sure = confidences(
+                found.question, rows, found.question.cosines(rows, exact=1), len(found.unknown)
+            )
+        stage, reason, rank = _place(found, record_id, request, [hit.id for hit in hits], public_id)
+    return Explanation(
+        id=public_id,
+        query=text,
+        returned=stage == "returned",
+        stage=stage,
+        reason=reason,
+        rank=rank,
+        score=signals.get("score"),
+        confidence=float(sure[0]),
+        signals=signals,
+        ranks=ranks,
+    )
+
+
+def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) -> str | None:
+    """The part of the filter that hides the record, in words."""
+    chosen = request.filter
+    parts = (
+        ("it has expired, or was not known at as_of", Filter(as_of=chosen.as_of)),
+        (f"it is outside the scope {chosen.scope}", Filter(scope=chosen.scope, as_of=chosen.as_of)),
+        (f"its kind is not one of {', '.join(chosen.kinds)}", Filter(kinds=chosen.kinds, as_of=chosen.as_of)),
+        (f"it has none of the tags {', '.join(chosen.tags)}", Filter(tags=chosen.tags, as_of=chosen.as_of)),
+        ("it is older than since", Filter(since=chosen.since, as_of=chosen.as_of)),
+        ("it is newer than until", Filter(until=chosen.until, as_of=chosen.as_of)),
+        ("it does not satisfy where", Filter(where=chosen.where, as_of=chosen.as_of)),
+    )
+    for reason, part in parts:
+        if not reading.count(connection, Condition("r.id = ?", (record_id,)) & everything(part, request.now)):
+            return reason
+    return None
+
+
+def _signals(found: Answer, rows: np.ndarray, visible: np.ndarray) -> tuple[dict[str, float], dict[str, int]]:
+    """Each signal's value for the record, and its rank among all visible records."""
+    question, candidates = found.question, found.candidates
+    place = np.flatnonzero(candidates.rows == rows[0])
+    cosine = float(question.cosines(rows, exact=1)[0])
+    bm25 = float(question.words(rows)[0])
+    signals = {"cosine": cosine, "bm25": bm25}
+    ranks = {
+        "cosine": int((question.cosines(visible, exact=0) > cosine).sum()) + 1,
+        "bm25": int((question.words(visible) > bm25).sum()) + 1,
+    }
+    if len(place):
+        signals = signals_of(candidates, int(place[0]))
+        for name in ("fused", "spread", "score"):
+            values = getattr(candidates, name)
+            ranks[name] = int((values > values[place[0]]).sum()) + 1
+    return signals, ranks
+
+
+def _place(
+    found: Answer, record_id: int, request: Request, returned: list[str], public_id: str
+) -> tuple[str, str, int | None]:
+    """The stage that dropped the record, why, and its rank there."""
+    candidates, profile = found.candidates, request.profile
+    if public_id in returned:
+        rank = returned.index(public_id) + 1
+        return "returned", f"it is hit {rank}", rank
+    place = np.flatnonzero(candidates.keys == record_id)
+    if not len(place):
+        return (
+            "candidates",
+            f"it is neither among the {profile.candidates} best by vector or by keyword, nor beside one of them",
+            None,
+        )
+    rank = int(np.flatnonzero(found.order == place[0])[0]) + 1
+    if found.chosen.size and place[0] in found.chosen:
+        return "token_budget", "it did not fit the token budget", rank
+    kept = threshold(candidates, found.order, found.question, request, len(found.unknown))
+    if place[0] not in kept:
+        return "threshold", "its score or confidence is below the minimum", rank
+    if request.group_by is not None:
+        source = found.question.sources(candidates.rows[place])[0]
+        same = found.question.sources(candidates.rows[found.chosen]) == source
+        if source >= 0 and same.any():
+            return "group", "another record of its source was better and stands for it", rank
+    if profile.mmr_lambda is not None and rank <= request.limit:
+        return "diversify", "MMR preferred records less like those already chosen", rank
+    return "limit", f"it ranks {rank} and the limit is {request.limit}", rank

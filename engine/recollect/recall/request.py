@@ -1,0 +1,120 @@
+"""A recall's arguments, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from recollect import checks
+from recollect.errors import InvalidInput
+from recollect.settings import Profile, resolve_profile
+from recollect.store.filters import Filter, where_condition
+
+__all__ = ["Mode", "Request", "build_filter", "build_request"]
+
+Mode = Literal["hybrid", "vector", "keyword"]
+_PLAIN = {
+    "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
+    "min_confidence": 0.0,
+}  # fmt: skip
+MAX_LIMIT = 10_000
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What every query of one call shares. Times are microseconds since 1970 UTC."""
+
+    profile: Profile
+    filter: Filter
+    mode: Mode = "hybrid"
+    limit: int = 10
+    now: int
+    group_by: str | None = None
+    token_budget: int | None = None
+    explain: bool = False
+
+    @property
+    def clock(self) -> int:
+        """The moment ages are measured from."""
+        return self.now if self.filter.as_of is None else self.filter.as_of
+
+
+def build_request(
+    *,
+    base: str,
+    default_profile: str,
+    mode: str = "hybrid",
+    limit: int = 10,
+    scope: str | None = None,
+    where: dict[str, Any] | None = None,
+    kinds: Sequence[str] | str | None = None,
+    tags: Sequence[str] | None = None,
+    since: object = None,
+    until: object = None,
+    as_of: object = None,
+    profile: str | Profile | None = None,
+    min_score: float | None = None,
+    group_by: str | None = None,
+    token_budget: int | None = None,
+    explain: bool = False,
+    **overrides: Any,
+) -> Request:
+    """Check the arguments of `recall`; `overrides` are fields of the profile. An error names the argument, its value and the remedy."""
+    if mode not in ("hybrid", "vector", "keyword"):
+        raise InvalidInput(f"mode is {checks.shown(mode)}: 'hybrid', 'vector' or 'keyword'")
+    if group_by not in (None, "source"):
+        raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
+    chosen = resolve_profile(default_profile if profile is None else profile).override(overrides)
+    if min_score is not None:
+        chosen = chosen.override({"min_score": min_score})
+    if mode != "hybrid":
+        # One signal alone; what the caller asks for by name in this very call still stands.
+        asked = {
+            name: getattr(chosen, name)
+            for name in (*overrides, *(() if min_score is None else ("min_score",)))
+        }
+        alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
+        chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
+    if checks.check_count(limit, "limit") > MAX_LIMIT:
+        raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
+    return Request(
+        profile=chosen,
+        filter=build_filter(
+            base, scope=scope, where=where, kinds=kinds, tags=tags, since=since, until=until, as_of=as_of
+        ),
+        mode=mode,  # type: ignore[arg-type]
+        limit=limit,
+        now=checks.now_us(),
+        group_by=group_by,
+        token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
+        explain=bool(explain),
+    )
+
+
+def build_filter(
+    base: str,
+    *,
+    scope: str | None = None,
+    where: dict[str, Any] | None = None,
+    kinds: Sequence[str] | str | None = None,
+    tags: Sequence[str] | None = None,
+    since: object = None,
+    until: object = None,
+    as_of: object = None,
+) -> Filter:
+    """The filter that these arguments describe, within the scope `base`."""
+    if isinstance(kinds, str):
+        kinds = [kinds]
+    visible = checks.join_scopes(base, scope)
+    chosen = Filter(
+        scope=None if visible == "/" else visible,
+        kinds=() if not kinds else tuple(checks.check_name(kind, "a kind") for kind in kinds),
+        tags=() if not tags else checks.check_tags(tags),
+        where=where or None,
+        since=checks.check_time(since, "since"),
+        until=checks.check_time(until, "until"),
+        as_of=checks.check_time(as_of, "as_of"),
+    )
+    where_condition(chosen)
+    return chosen

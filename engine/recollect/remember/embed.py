@@ -1,0 +1,114 @@
+"""Vectors for rows about to be written, and for rows that still wait for theirs. No transaction is open here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.checks import check_vector
+from recollect.embedding.handle import EmbedderHandle, Identity
+from recollect.engine import Engine
+from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector
+from recollect.store import vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.store.writing import Row
+
+__all__ = ["EXTERNAL", "embed_rows", "identity_for", "parts_of"]
+
+EXTERNAL = "external"
+
+
+def identity_for(engine: Engine, given: object) -> Identity | None:
+    """Whose vectors this store takes: its own embedder's, else the configured one's, else those the caller gives.
+
+    None when there is neither an embedder nor a given vector.
+    """
+    store, embedder = engine.store, engine.embedder
+    with store.read() as connection:
+        active = vectors.active_embedder(connection)
+    if not embedder.enabled:
+        if active is not None:
+            return Identity(active.fingerprint, active.name, active.dimension)
+        if given is None:
+            return None
+        dimension = int(np.asarray(given).shape[-1]) if np.ndim(given) else 0
+        return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
+    try:
+        identity = embedder.identity()
+    except EmbedderError:
+        if active is None:
+            return None
+        return Identity(active.fingerprint, active.name, active.dimension)
+    if active is not None and active.fingerprint != identity.fingerprint:
+        raise EmbedderMismatch(
+            f"{store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this embedder is "
+            f"{identity.name} ({identity.dimension}, {identity.fingerprint}). Run: recollect --db {store.path} reembed"
+        )
+    return identity
+
+
+def embed_rows(
+    embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
+) -> None:
+    """Fill `row.vectors` from the vectors given, else from the embedder; where that fails the row stays pending."""
+    wanted = []
+    for row, vector in zip(rows, given, strict=True):
+        if vector is None:
+            wanted.append(row)
+    if len(wanted) < len(rows):
+        if identity is None:
+            raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
+        _accept_given(rows, given, identity.dimension)
+    if not wanted or not embedder.enabled:
+        return
+    try:
+        parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
+    except EmbedderError:
+        for row in wanted:
+            row.pending = True
+        return
+    for row, values in zip(wanted, parts, strict=True):
+        row.vectors = values
+
+
+def parts_of(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]
+) -> Iterator[tuple[bytes, ...]]:
+    """The float32 bytes of each text's parts, in order."""
+    embedded = embedder.documents(texts, contexts)
+    values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
+    data, width = values.tobytes(), values.shape[1] * 4
+    bounds = np.searchsorted(embedded.owners, np.arange(len(texts) + 1)).tolist()
+    return (
+        tuple(data[part * width : (part + 1) * width] for part in range(start, stop))
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+    )
+
+
+def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) -> None:
+    """Check and normalise the given vectors, all at once when they stack."""
+    chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
+    stacked = _stack([vector for _, vector in chosen], dimension)
+    if stacked is None:
+        for row, vector in chosen:
+            row.vectors = (check_vector(vector, dimension).tobytes(),)
+        return
+    data, width = stacked.tobytes(), dimension * 4
+    for place, (row, _) in enumerate(chosen):
+        row.vectors = (data[place * width : (place + 1) * width],)
+
+
+def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
+    """All vectors as unit rows, or None when any of them is not plainly valid."""
+    if not all(isinstance(vector, np.ndarray) and vector.shape == (dimension,) for vector in given):
+        return None
+    stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
+    norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
+    if not (np.isfinite(norms).all() and norms.all()):
+        return None
+    return (stacked / norms[:, None]).astype("<f4")

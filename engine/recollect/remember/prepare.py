@@ -1,0 +1,120 @@
+"""From the caller's arguments to a row: every field checked, the text tokenised. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from recollect.checks import (
+    check_count,
+    check_metadata,
+    check_name,
+    check_tags,
+    check_text,
+    check_time,
+    check_unit,
+    encodable,
+    join_scopes,
+    now_us,
+    shown,
+)
+from recollect.errors import InvalidInput
+from recollect.records import NewRecord
+from recollect.store.writing import Row
+from recollect.text.normalise import content_hash
+from recollect.text.tokens import tokenize
+
+__all__ = ["as_new_record", "prepare", "uuid7"]
+
+_FIELDS = NewRecord.__struct_fields__
+MAX_CONTEXT_CHARS = 2_000
+
+
+def as_new_record(item: object) -> NewRecord:
+    """An item of `remember_many`: a str, a dict of `remember`'s arguments, or a NewRecord."""
+    if isinstance(item, NewRecord):
+        return item
+    if isinstance(item, str):
+        return NewRecord(text=item)
+    if isinstance(item, Mapping):
+        try:
+            return NewRecord(**item)
+        except TypeError:
+            unknown = [key for key in item if key not in _FIELDS]
+            if unknown:
+                raise InvalidInput(f"unknown field {shown(unknown[0])}: use {', '.join(_FIELDS)}") from None
+            raise InvalidInput("the item has no 'text'") from None
+    raise InvalidInput(f"the item is {type(item).__name__} {shown(item)}: give a str, a dict or a NewRecord")
+
+
+def prepare(item: NewRecord, *, base: str, max_text_chars: int) -> Row:
+    """The row of a new record, written through a handle bound to the scope `base`."""
+    text = check_text(item.text, max_text_chars)
+    context = check_context(item.context)
+    now = now_us()
+    created = now if item.created_at is None else check_time(item.created_at, "created_at")
+    assert created is not None
+    metadata = check_metadata(item.metadata) if item.metadata else None
+    words = tokenize(text) if context is None else tokenize(context) + tokenize(text)
+    return Row(
+        public_id=uuid7(),
+        kind=item.kind if item.kind == "memory" else check_name(item.kind, "kind"),
+        scope=join_scopes(base, item.scope) or "/",
+        text=text,
+        context=context,
+        importance=0.5 if item.importance == 0.5 else check_unit(item.importance, "importance"),
+        pinned=check_flag(item.pinned, "pinned"),
+        topic=None if item.topic is None else check_name(item.topic, "topic"),
+        source=None if item.source is None else check_name(item.source, "source"),
+        position=None if item.position is None else check_count(item.position, "position", minimum=0),
+        created_at=created,
+        event_at=check_time(item.event_at, "event_at"),
+        updated_at=now,
+        expires_at=check_time(item.expires_at, "expires_at"),
+        valid_from=created,
+        metadata=msgspec.json.encode(metadata).decode() if metadata else None,
+        content_hash=content_hash(text, context),
+        words=words,
+        tags=check_tags(item.tags) if item.tags else (),
+    )
+
+
+def check_context(context: object) -> str | None:
+    """A context header: a str of at most 2,000 characters; blank is none."""
+    if context is None:
+        return None
+    if not isinstance(context, str):
+        raise InvalidInput(f"context is {shown(context)}: give a str, a short header such as 'Caroline'")
+    if len(context) > MAX_CONTEXT_CHARS:
+        raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
+    return encodable(context, "context") if context.strip() else None
+
+
+def check_flag(value: object, name: str) -> bool:
+    """A bool."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {shown(value)}: give True or False")
+    return value
+
+
+_last_ms = 0
+_sequence = 0
+
+
+def uuid7() -> str:
+    """A UUID version 7 (RFC 9562): milliseconds, then a counter that orders ids of one millisecond, then random bits."""
+    global _last_ms, _sequence
+    now_ms = time.time_ns() // 1_000_000
+    noise = int.from_bytes(os.urandom(8), "big")
+    if now_ms > _last_ms:
+        _last_ms, _sequence = now_ms, noise >> 54
+    else:
+        _sequence += 1
+        if _sequence > 0xFFF:
+            _last_ms, _sequence = _last_ms + 1, 0
+    value = (_last_ms << 80) | 0x7000 << 64 | (_sequence & 0xFFF) << 64 | 0x8000 << 48 | (noise & (2**62 - 1))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,0 +1,87 @@
+"""New memories: check, embed, store in one transaction. The index follows through the change feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from recollect.checks import check_vector
+from recollect.engine import Engine
+from recollect.errors import InvalidItem, RecollectError
+from recollect.records import NewRecord
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import as_new_record, prepare
+from recollect.store import vectors, writing
+from recollect.store.writing import Row
+
+__all__ = ["Progress", "remember_batches", "remember_one"]
+
+Progress = Callable[[int, int | None], None]
+
+
+def remember_one(engine: Engine, item: NewRecord, *, base: str) -> str:
+    """Store one memory and return its id; once this returns, the memory survives."""
+    row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars)
+    _write(engine, [row], [item.vector])
+    return row.public_id
+
+
+def remember_batches(
+    engine: Engine, items: Iterable[object], *, base: str, batch_size: int, on_progress: Progress | None
+) -> list[str]:
+    """Store a stream of memories, a transaction a batch; InvalidItem names the item that stopped it."""
+    total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
+    ids: list[str] = []
+    for batch in _batches(items, batch_size):
+        rows: list[Row] = []
+        given: list[object] = []
+        for place, item in enumerate(batch):
+            try:
+                record = as_new_record(item)
+                rows.append(prepare(record, base=base, max_text_chars=engine.settings.max_text_chars))
+            except RecollectError as reason:
+                raise InvalidItem(len(ids) + place, len(ids), reason) from reason
+            given.append(record.vector)
+        try:
+            _write(engine, rows, given)
+        except RecollectError as reason:
+            place = _first_bad_vector(engine, given)
+            if place is None:
+                raise
+            raise InvalidItem(len(ids) + place, len(ids), reason) from reason
+        ids.extend(row.public_id for row in rows)
+        if on_progress is not None:
+            on_progress(len(ids), total)
+    return ids
+
+
+def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object]) -> None:
+    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
+    embed_rows(engine.embedder, rows, given, identity)
+    try:
+        with engine.store.atomic() as connection:
+            made_by = None
+            if identity is not None and any(row.vectors for row in rows):
+                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+            writing.insert(connection, engine.lexicon, rows, made_by)
+    except BaseException:
+        engine.lexicon.forget_unsaved()
+        raise
+
+
+def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
+    """The place of the first vector that cannot be stored, to name it in the error."""
+    identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
+    for place, vector in enumerate(given):
+        if vector is not None:
+            try:
+                check_vector(vector, None if identity is None else identity.dimension)
+            except RecollectError:
+                return place
+    return None
+
+
+def _batches(items: Iterable[object], size: int) -> Iterator[list[object]]:
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch
