@@ -122,12 +122,7 @@ def check_unit(value: object, name: str) -> float:
 
 def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> float:
     """A finite number of at least `minimum`."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-        or value < minimum
-    ):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < minimum:
         floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
         raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
     return float(value)
@@ -195,9 +190,7 @@ def check_metadata(metadata: object) -> dict[str, Any]:
     try:
         encoded = msgspec.json.encode(metadata)
     except (TypeError, ValueError, RecursionError) as reason:
-        raise InvalidInput(
-            f"metadata is not JSON ({reason}): use str, numbers, bool, None, lists and dicts"
-        ) from None
+        raise InvalidInput(f"metadata is not JSON ({reason}): use str, numbers, bool, None, lists and dicts") from None
     if len(encoded) > 1_000_000:
         raise InvalidInput(f"metadata has {len(encoded):,} bytes as JSON: the limit is 1,000,000")
     if rb"\u0000" in encoded:
@@ -213,9 +206,7 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     try:
         array = np.asarray(vector, dtype=np.float32)
     except (TypeError, ValueError):
-        raise InvalidVector(
-            f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers"
-        ) from None
+        raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension) or not array.size:
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from recollect import checks
+from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.recall import explain as explaining
@@ -17,6 +19,7 @@ from recollect.records import (
     Explanation,
     Forgotten,
     Hits,
+    Imported,
     Link,
     NewRecord,
     Outcome,
@@ -28,7 +31,7 @@ from recollect.remember import change
 from recollect.remember.change import row_id
 from recollect.remember.reembed import drain_pending, reembed
 from recollect.remember.write import Progress, remember_batches, remember_one
-from recollect.settings import Settings, default_path
+from recollect.settings import Profile, Settings, default_path
 from recollect.store import filters, reading, rebuilding, stats, verifying
 from recollect.store.filters import Condition, everything
 
@@ -85,14 +88,14 @@ class Memory:
         kind: str = "memory",
         tags: Sequence[str] = (),
         importance: float = 0.5,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
         context: str | None = None,
         topic: str | None = None,
         source: str | None = None,
         position: int | None = None,
-        created_at: object = None,
-        event_at: object = None,
-        expires_at: object = None,
+        created_at: datetime | str | None = None,
+        event_at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
         pinned: bool = False,
         vector: object = None,
     ) -> Record:
@@ -105,10 +108,10 @@ class Memory:
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; nothing is stored then.
         """
         item = NewRecord(
-            text=text, scope=scope, kind=kind, tags=tags, importance=importance, metadata=metadata, context=context,
+            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata, context=context,
             topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )  # fmt: skip
         return self._stored(remember_one(self._engine, item, base=self._scope), outcome="created")
 
     def remember_many(
@@ -120,11 +123,9 @@ class Memory:
         InvalidItem names the item that stopped it; the batches before it stay.
         """
         size = checks.check_count(batch_size, "batch_size")
-        return remember_batches(
-            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress
-        )
+        return remember_batches(self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress)
 
-    def update(self, id: str, **changes: Any) -> Record:
+    def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep."""
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
@@ -144,13 +145,9 @@ class Memory:
         if id is not None:
             if any(argument is not None for argument in (scope, where, kinds, tags)):
                 raise InvalidInput("forget takes an id or filters, not both")
-            return change.forget(
-                self._engine, [id] if isinstance(id, str) else list(id), None, base=self._scope
-            )
+            return change.forget(self._engine, [id] if isinstance(id, str) else list(id), None, base=self._scope)
         if all(argument is None for argument in (scope, where, kinds, tags)):
-            raise InvalidInput(
-                "forget needs an id, a scope or a filter; forget(scope='/') forgets everything"
-            )
+            raise InvalidInput("forget needs an id, a scope or a filter; forget(scope='/') forgets everything")
         chosen = build_filter(self._scope, scope=scope, where=_plain(where), kinds=kinds, tags=tags)
         return change.forget(self._engine, [], chosen, base=self._scope)
 
@@ -160,37 +157,62 @@ class Memory:
 
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def recall(self, query: str, *, vector: object = None, **options: Any) -> Hits:
-        """The memories that answer `query`, best first.
+    def recall(
+        self,
+        /,
+        query: str,
+        *,
+        vector: object = None,
+        mode: str = "hybrid",
+        limit: int = 10,
+        scope: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        since: object = None,
+        until: object = None,
+        as_of: object = None,
+        profile: str | Profile | None = None,
+        min_score: float | None = None,
+        group_by: str | None = None,
+        token_budget: int | None = None,
+        explain: bool = False,
+        **overrides: Any,
+    ) -> Hits:
+        """The memories that answer `query`, best first. Any text is a valid query.
 
-        Options: mode ("hybrid", "vector", "keyword"), limit, scope, where, kinds, tags (any of them), since, until,
-        as_of, profile, min_score, group_by ("source"), token_budget, explain, and any field of `Profile` for this
-        call, e.g. `spread=0` or `half_life_days=7`. `vector` is the query's own, float32 (dimension,).
+        - vector: the query's own float32 (dimension,), instead of embedding it here
+        - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
+        - scope: this scope and its descendants; where: {field: {operator: value}}; tags: any of them
+        - since, until: bounds of event_at, else created_at; as_of: answer as the store knew at that time
+        - group_by="source": one hit per source; token_budget: as many hits as fit, at least the best
+        - overrides: any field of `Profile` for this call, e.g. `spread=0` or `half_life_days=7`
 
-        Raises InvalidInput for a bad option. Any text is a valid query.
+        Raises InvalidInput for a bad option.
         """
+        options = {
+            "mode": mode, "limit": limit, "scope": scope, "where": where, "kinds": kinds, "tags": tags, "since": since,
+            "until": until, "as_of": as_of, "profile": profile, "min_score": min_score, "group_by": group_by,
+            "token_budget": token_budget, "explain": explain, **overrides,
+        }  # fmt: skip
         return self._recall([query], None if vector is None else [vector], options)[0]
 
     def recall_many(
-        self, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
+        self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
     ) -> list[Hits]:
         """`recall` for many queries: one embedding batch, one read transaction. `vectors` is (len(queries), dimension)."""
         if isinstance(queries, str):
             raise InvalidInput("queries is a str: give a list, or use recall")
         return self._recall(list(queries), vectors, options)
 
-    def explain(self, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
+    def explain(self, /, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
         """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
         request = self._request(options)
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
-        return explaining.explain(
-            self._engine, query, None if vector is None else [vector], id, record_id, request
-        )
+        return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
-    def _recall(
-        self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]
-    ) -> list[Hits]:
+    def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]) -> list[Hits]:
         return recall_queries(self._engine, queries, vectors, self._request(options))
 
     def _request(self, options: dict[str, Any]) -> Any:
@@ -215,7 +237,7 @@ class Memory:
         order: str = "newest",
         limit: int | None = 100,
         offset: int = 0,
-    ) -> list[Record]:
+    ) -> builtins.list[Record]:
         """Memories in order ("newest", "oldest", "importance"), filtered as recall filters."""
         if order not in ("newest", "oldest", "importance"):
             raise InvalidInput(f"order is {checks.shown(order)}: 'newest', 'oldest' or 'importance'")
@@ -241,13 +263,13 @@ class Memory:
         with self._engine.store.read() as connection:
             return reading.count(connection, condition)
 
-    def history(self, id: str) -> list[Record]:
+    def history(self, id: str) -> builtins.list[Record]:
         """Every version of a memory, oldest first; the last is the one that stands."""
         with self._engine.store.read() as connection:
             row_id(connection, id, self._scope)
             return reading.history(connection, id)
 
-    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> list[Link]:
+    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
         """The links of a memory, strongest first; direction "out", "in" or "both"."""
         if direction not in ("out", "in", "both"):
             raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
@@ -255,9 +277,7 @@ class Memory:
             record_id = row_id(connection, id, self._scope)
             sides = {"out": (False,), "in": (True,), "both": (False, True)}[direction]
             links = [
-                link
-                for side in sides
-                for link in reading.links_of(connection, record_id, incoming=side, types=types)
+                link for side in sides for link in reading.links_of(connection, record_id, incoming=side, types=types)
             ]
             ends = [link.target if link.source == id else link.source for link in links]
             seen = reading.find_ids(connection, ends, filters.scope_condition(self._scope))
@@ -275,9 +295,7 @@ class Memory:
             notes.append(f"kernels run in Python: {kernels.reason}")
         if figures["sqlite_vec"] is None:
             notes.append("sqlite-vec is not importable: the cold path is off")
-        searchable = (
-            figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
-        )
+        searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,
             kernels=kernels.active,
@@ -310,6 +328,51 @@ class Memory:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._engine.accesses.flush()
         return rebuilding.backup(self._engine.store, target, on_progress)
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        vectors: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Write memories to a file or a text stream; returns how many.
+
+        Format "jsonl" loses nothing (versions, links, times, access counts; vectors if asked for), "csv" has a row a
+        memory, "text" a line a memory; None goes by the file's ending. An existing file is replaced only when the
+        whole export has been written.
+        """
+        chosen = build_filter(self._scope, scope=scope, where=_plain(where), kinds=kinds, tags=tags)
+        self._engine.accesses.flush()
+        return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
+
+    def import_(
+        self,
+        source: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str = "/",
+        batch_size: int = 1024,
+        on_progress: Progress | None = None,
+    ) -> Imported:
+        """Read memories from a file or a text stream, a transaction a batch; formats as for `export`.
+
+        Ids that JSON lines carry are kept; a memory whose id is here already is skipped and counted. `scope` is put
+        before the scopes of the file. InvalidItem names the line that stopped it; the batches before it stay.
+        """
+        return exchange.import_(
+            self._engine,
+            source,
+            base=checks.join_scopes(self._scope, scope) or "/",
+            format=format,
+            batch_size=checks.check_count(batch_size, "batch_size"),
+            on_progress=on_progress,
+        )
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""

@@ -13,6 +13,7 @@ __all__ = [
     "Forgotten",
     "Hit",
     "Hits",
+    "Imported",
     "Link",
     "NewRecord",
     "Problem",
@@ -164,6 +165,14 @@ class Forgotten(Struct, frozen=True, kw_only=True):
 
     records: int
     versions: int = 0
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """Receipt of `import_`: memories stored, memories that were here already, links restored."""
+
+    records: int
+    skipped: int = 0
+    links: int = 0
 
 
 class Problem(Struct, frozen=True, kw_only=True):

@@ -19,18 +19,16 @@ class Profile(Struct, frozen=True, kw_only=True):
     - vector_weight, keyword_weight: shares of cosine and of max-normalised BM25 in the fused score.
     - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised to [0.4, 1.0]).
     - candidates: how many of the best by vector, and by keyword, are fused.
-    - common_word_weight: what a stop word of the query counts beside its IDF; 1 is as any word.
     - spread: strength of spreading activation; 0 turns it off. Within it `neighbor_weight` is the share that flows
-      from the better of the records before and after in the same source, `source_weight` the share of the source's
-      best three, `source_words_weight` that of the BM25 of all the source's words, `link_weight` that of the best
-      linked record.
+      from the strongest of the records up to two places before and after in the same source and of those linked
+      (times the link's strength), `source_weight` the share of the source's best three.
+    - expanded: of how many of the best candidates the neighbours become candidates too.
     - half_life_days, decay_floor, decay: weight of age, from 1 down to the floor; "half_life" is 0.5^(age / h),
       "exp" is e^(-age / h), "none" turns it off.
     - importance_weight: a record of importance 1 scores this share above one of 0.5, one of 0 as much below.
     - mmr_lambda: Jaccard MMR; 1 is pure relevance, None turns it off.
     - min_score, min_confidence: hits below are dropped.
     - gap_confidence: when the best hit's confidence is below this, `evidence_gaps` says what is missing.
-    - group_top_weight, group_keyword_weight: with group_by, shares of a group's best three and of its words.
     - rescored: how many of the nearest vectors are rescored from the stored float32.
     """
 
@@ -38,13 +36,11 @@ class Profile(Struct, frozen=True, kw_only=True):
     keyword_weight: float = 0.4
     fusion: Literal["weighted", "rrf"] = "weighted"
     rrf_k: float = 60.0
-    candidates: int = 300
-    common_word_weight: float = 0.25
+    candidates: int = 200
     spread: float = 1.0
-    neighbor_weight: float = 0.5
-    source_weight: float = 0.3
-    source_words_weight: float = 0.1
-    link_weight: float = 0.5
+    neighbor_weight: float = 0.4
+    source_weight: float = 0.5
+    expanded: int = 100
     half_life_days: float = 30.0
     decay_floor: float = 0.5
     decay: Literal["half_life", "exp", "none"] = "half_life"
@@ -53,22 +49,18 @@ class Profile(Struct, frozen=True, kw_only=True):
     min_score: float = 0.0
     min_confidence: float = 0.0
     gap_confidence: float = 0.5
-    group_top_weight: float = 0.3
-    group_keyword_weight: float = 0.3
     rescored: int = 32
 
     def __post_init__(self) -> None:
-        for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "source_words_weight", "link_weight", "common_word_weight", "spread",
-                     "importance_weight", "group_top_weight", "group_keyword_weight", "rrf_k"):  # fmt: skip
+        for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "spread",
+                     "importance_weight", "rrf_k"):  # fmt: skip
             check_finite(getattr(self, name), name, minimum=0.0)
         if self.vector_weight + self.keyword_weight <= 0:
             raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
         for name in ("min_score", "min_confidence", "gap_confidence", "decay_floor"):
             check_unit(getattr(self, name), name)
         if check_finite(self.half_life_days, "half_life_days") <= 0:
-            raise InvalidInput(
-                f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'"
-            )
+            raise InvalidInput(f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'")
         if self.mmr_lambda is not None:
             check_unit(self.mmr_lambda, "mmr_lambda")
         if self.fusion not in ("weighted", "rrf"):
@@ -76,6 +68,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         if self.decay not in ("half_life", "exp", "none"):
             raise InvalidInput(f"decay is {shown(self.decay)}: 'half_life', 'exp' or 'none'")
         check_count(self.candidates, "candidates")
+        check_count(self.expanded, "expanded", minimum=0)
         check_count(self.rescored, "rescored", minimum=0)
 
     def override(self, changes: dict[str, Any]) -> Profile:

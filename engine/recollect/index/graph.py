@@ -48,9 +48,7 @@ class RecordGraph:
     @property
     def nbytes(self) -> int:
         """Bytes held, a link counted as 200."""
-        arrays = (
-            self._previous.nbytes + self._next.nbytes + self._loaded_rows.nbytes + self._loaded_sources.nbytes
-        )
+        arrays = self._previous.nbytes + self._next.nbytes + self._loaded_rows.nbytes + self._loaded_sources.nbytes
         return arrays + 200 * sum(map(len, self._links.values()))
 
     @property
@@ -58,8 +56,8 @@ class RecordGraph:
         """True when any link is known."""
         return bool(self._links)
 
-    def load(self) -> None:
-        """Chain all rows of the table at once."""
+    def load(self, places: NDArray[np.int64] | None = None) -> None:
+        """Chain all rows of the table at once; with `places` by row, only those of consecutive places."""
         table = self._table
         self._previous.extend(np.full(len(table), -1, dtype=np.int32))
         self._next.extend(np.full(len(table), -1, dtype=np.int32))
@@ -67,6 +65,8 @@ class RecordGraph:
         order = members[np.lexsort((table.ids[members], table.positions[members], table.sources[members]))]
         self._loaded_rows, self._loaded_sources = order, table.sources[order]
         adjacent = self._loaded_sources[:-1] == self._loaded_sources[1:]
+        if places is not None:
+            adjacent &= np.diff(places[order]) == 1
         self._next.array[order[:-1][adjacent]] = order[1:][adjacent]
         self._previous.array[order[1:][adjacent]] = order[:-1][adjacent]
 

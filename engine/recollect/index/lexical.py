@@ -17,6 +17,7 @@ from recollect.index.growable import Growable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recollect.store.cold import Statistics
     from recollect.store.loading import TermBlock
 
 __all__ = ["K1", "B", "LexicalIndex", "Slices"]
@@ -63,6 +64,8 @@ class LexicalIndex:
         self._tail_offsets.extend(np.zeros(1, dtype=np.int64))
         self._tail_first_row = 0
         self._live_words = 0.0
+        # Those of a whole store of which only some records are here; None where all are.
+        self.statistics: Statistics | None = None
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -96,11 +99,10 @@ class LexicalIndex:
     def slices(
         self,
         terms: NDArray[np.int32],
-        weights: NDArray[np.float32],
         open_rows: int,
         open_mask: NDArray[np.uint8] | None,
     ) -> Slices:
-        """The slices and weighted IDF of query words; `open_mask` is None when every row counts."""
+        """The slices and IDF of query words; `open_mask` is None when every row counts."""
         starts, stops, owners = [], [], []
         frequency = np.zeros(len(terms), dtype=np.int64)
         for segment in self._segments:
@@ -112,14 +114,14 @@ class LexicalIndex:
                     stops.append(stop)
                     owners.append(place)
                     frequency[place] += (
-                        stop - start
-                        if open_mask is None
-                        else int(open_mask[self._rows.array[start:stop]].sum())
+                        stop - start if open_mask is None else int(open_mask[self._rows.array[start:stop]].sum())
                     )
-        if len(self._tail_offsets) > 1:
+        if self.statistics is not None:
+            frequency, open_rows = self.statistics.frequencies, self.statistics.records
+        elif len(self._tail_offsets) > 1:
             frequency += self._tail_frequency(terms, open_mask)
         # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
-        idf = (np.log1p((open_rows - frequency + 0.5) / (frequency + 0.5)) * weights).astype(np.float32)
+        idf = np.log1p((open_rows - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         return Slices(
             np.array(starts, dtype=np.int64),
             np.array(stops, dtype=np.int64),
@@ -132,7 +134,7 @@ class LexicalIndex:
     def scores(self, slices: Slices, open_rows: int) -> NDArray[np.float32]:
         """BM25 of every row, float32; 0 where no word of the query stands."""
         out = np.zeros(len(self), dtype=np.float32)
-        average = self._live_words / open_rows if open_rows and self._live_words > 0 else 1.0
+        average = self._average(open_rows)
         if len(slices.starts):
             kernels.bm25_scores(
                 self._rows.array,
@@ -164,9 +166,7 @@ class LexicalIndex:
     def carried(self, slices: Slices, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(rows, words): which words each row carries."""
         out = np.zeros((len(rows), len(slices.terms)), dtype=np.bool_)
-        for word, start, stop in zip(
-            slices.owners, slices.starts.tolist(), slices.stops.tolist(), strict=True
-        ):
+        for word, start, stop in zip(slices.owners, slices.starts.tolist(), slices.stops.tolist(), strict=True):
             held = self._rows.array[start:stop]
             places = np.minimum(np.searchsorted(held, rows), len(held) - 1)
             out[:, word] |= held[places] == rows
@@ -176,41 +176,14 @@ class LexicalIndex:
             out[place] = np.isin(slices.terms, self._tail_terms.array[start:stop])
         return out
 
-    def grouped_scores(
-        self, slices: Slices, groups: NDArray[np.int64], mask: NDArray[np.uint8], wanted: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """BM25 of whole groups: the counts of their visible rows summed. `wanted` ascends; `groups` is by row."""
-        member = (mask == 1) & (groups >= 0)
-        place = np.searchsorted(wanted, groups)
-        place[place == len(wanted)] = 0
-        member &= wanted[place] == groups
-        lengths = np.bincount(place[member], weights=self._lengths.array[member], minlength=len(wanted))
-        average = lengths.sum() / max(len(wanted), 1) or 1.0
-        norm = K1 * (1 - B + B * lengths / average)
-        scores = np.zeros(len(wanted), dtype=np.float64)
-        for word in range(len(slices.terms)):
-            frequency = np.zeros(len(wanted), dtype=np.float64)
-            for owner, start, stop in zip(
-                slices.owners, slices.starts.tolist(), slices.stops.tolist(), strict=True
-            ):
-                if owner == word:
-                    held = self._rows.array[start:stop]
-                    kept = member[held]
-                    frequency += np.bincount(
-                        place[held[kept]], weights=self._counts.array[start:stop][kept], minlength=len(wanted)
-                    )
-            at = np.flatnonzero(self._tail_terms.array == slices.terms[word])
-            rows = np.searchsorted(self._tail_offsets.array, at, side="right") - 1 + self._tail_first_row
-            kept = member[rows]
-            frequency += np.bincount(
-                place[rows[kept]], weights=self._tail_counts.array[at][kept], minlength=len(wanted)
-            )
-            scores += slices.term_idf[word] * frequency * (K1 + 1) / (frequency + norm)
-        return scores.astype(np.float32)
+    def _average(self, open_rows: int) -> float:
+        """Words of the average record."""
+        words = self._live_words
+        if self.statistics is not None:
+            words, open_rows = self.statistics.words, self.statistics.records
+        return words / open_rows if open_rows and words > 0 else 1.0
 
-    def _tail_frequency(
-        self, terms: NDArray[np.int32], open_mask: NDArray[np.uint8] | None
-    ) -> NDArray[np.int64]:
+    def _tail_frequency(self, terms: NDArray[np.int32], open_mask: NDArray[np.uint8] | None) -> NDArray[np.int64]:
         tail = self._tail_terms.array
         offsets = self._tail_offsets.array
         found = np.zeros(len(terms), dtype=np.int64)
@@ -246,9 +219,7 @@ class LexicalIndex:
         """Merge the last two segments in place: they are neighbours in the buffer, and the older has smaller rows."""
         older, younger = self._segments[-2:]
         start, stop = int(older.starts[0]), int(younger.starts[-1])
-        owners = np.concatenate(
-            [np.repeat(segment.terms, np.diff(segment.starts)) for segment in (older, younger)]
-        )
+        owners = np.concatenate([np.repeat(segment.terms, np.diff(segment.starts)) for segment in (older, younger)])
         order = np.argsort(owners, kind="stable")
         self._rows.array[start:stop] = self._rows.array[start:stop][order]
         self._counts.array[start:stop] = self._counts.array[start:stop][order]

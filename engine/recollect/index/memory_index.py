@@ -15,6 +15,7 @@ from recollect.index.table import RecordTable
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading
 from recollect.store.loading import TermBlock
+from recollect.store.cold import Places, Statistics
 from recollect.store.vectors import active_embedder
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class MemoryIndex:
         """Bytes held in arrays."""
         vectors = 0 if self.vectors is None else self.vectors.nbytes
         return self.table.nbytes + self.words.nbytes + self.graph.nbytes + vectors
+
+    @property
+    def records(self) -> int:
+        """Open records of the store."""
+        statistics = self.words.statistics
+        return self.table.open_rows if statistics is None else statistics.records
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
@@ -86,21 +93,35 @@ class MemoryIndex:
             self.sequence = sequence
             self.version += 1
 
+    def load_some(self, connection: apsw.Connection, near: Places, statistics: Statistics) -> None:
+        """Load only the records of `near`; `statistics` are those of the whole store."""
+        ids = near.ids.tolist()
+        self.table.append(loading.columns(connection, ids))
+        self.words.extend(_aligned(list(loading.terms(connection, ids)), self.table.ids), self.table.open)
+        self.words.statistics = statistics
+        self.graph.load(near.places[np.searchsorted(near.ids, self.table.ids)])
+        self._load_vectors(connection, ids)
+        self._load_links(loading.links(connection, ids))
+
     def _load(self, connection: apsw.Connection) -> None:
         self._reset()
         self.table.append(loading.columns(connection))
         self.words.extend(_aligned(list(loading.terms(connection)), self.table.ids), self.table.open)
         self.graph.load()
+        self._load_vectors(connection)
+        self._load_links(loading.links(connection))
+
+    def _load_vectors(self, connection: apsw.Connection, ids: Sequence[int] | None = None) -> None:
         embedder = active_embedder(connection)
         self.embedder_id = None if embedder is None else embedder.id
-        if embedder is not None:
-            self.vectors = VectorIndex(embedder.dimension)
-            # Parts are few: room for one vector a record and a sixteenth spares most copies.
-            self.vectors.reserve(len(self.table) + len(self.table) // 16)
-            self.vectors.add_rows(len(self.table))
-            for block in loading.vectors(connection, embedder.id, embedder.dimension):
-                self.vectors.extend(block.values, self.table.rows_of(block.owners))
-        self._load_links(loading.links(connection))
+        if embedder is None:
+            return
+        self.vectors = VectorIndex(embedder.dimension)
+        # Parts are few: room for one vector a record and a sixteenth spares most copies.
+        self.vectors.reserve(len(self.table) + len(self.table) // 16)
+        self.vectors.add_rows(len(self.table))
+        for block in loading.vectors(connection, embedder.id, embedder.dimension, ids):
+            self.vectors.extend(block.values, self.table.rows_of(block.owners))
 
     def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:
         """Apply changes in place; False when loading afresh is the better way."""
@@ -184,9 +205,7 @@ def _aligned(blocks: list[TermBlock], ids: NDArray[np.int64]) -> TermBlock:
     """One block with exactly the records `ids`: a record whose words are missing gets none."""
     if not blocks:
         empty = np.empty(0, dtype=np.int64)
-        return TermBlock(
-            ids, empty.astype(np.int32), empty.astype(np.uint8), np.zeros(len(ids) + 1, dtype=np.int64)
-        )
+        return TermBlock(ids, empty.astype(np.int32), empty.astype(np.uint8), np.zeros(len(ids) + 1, dtype=np.int64))
     found = np.concatenate([block.ids for block in blocks])
     lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
     terms = np.concatenate([block.terms for block in blocks])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryQuestion", "MemoryView"]
 
+# How much of a neighbour's activation arrives: from one place away, and from two.
+_REACH = np.array([1.0, 1.0, 0.7, 0.7])
+
 ExactVectors = Callable[["NDArray[np.int64]"], "VectorBlock"]
 
 
@@ -33,11 +36,9 @@ class MemoryView:
         self.vector_mask = None if index.vectors is None else self.mask[index.vectors.owners]
         self.exact_vectors = exact_vectors
 
-    def ask(
-        self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], weights: NDArray[np.float32]
-    ) -> MemoryQuestion:
-        """One query: a unit vector or None, the numbers of its words, and what each counts beside its IDF."""
-        return MemoryQuestion(self, vector, terms, weights)
+    def ask(self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str]) -> MemoryQuestion:
+        """One query: a unit vector or None, and the numbers of its known words, and those words."""
+        return MemoryQuestion(self, vector, terms)
 
     def visible_rows(self) -> NDArray[np.int64]:
         """Every row that the filter admits."""
@@ -47,20 +48,12 @@ class MemoryView:
 class MemoryQuestion:
     """One query under one filter; see `Question`."""
 
-    def __init__(
-        self,
-        view: MemoryView,
-        vector: NDArray[np.float32] | None,
-        terms: NDArray[np.int32],
-        weights: NDArray[np.float32],
-    ) -> None:
+    def __init__(self, view: MemoryView, vector: NDArray[np.float32] | None, terms: NDArray[np.int32]) -> None:
         self._view = view
         self._index = view.index
         self._vector = vector if view.index.vectors is not None else None
         table = view.index.table
-        self._slices: Slices = view.index.words.slices(
-            terms, weights, table.open_rows, None if table.all_open else table.open
-        )
+        self._slices: Slices = view.index.words.slices(terms, table.open_rows, None if table.all_open else table.open)
         self._bm25: NDArray[np.float32] | None = None
 
     @property
@@ -71,7 +64,7 @@ class MemoryQuestion:
     @property
     def unseen_idf(self) -> float:
         """IDF of a word that no record carries."""
-        return math.log1p((self._index.table.open_rows + 0.5) / 0.5)
+        return math.log1p((self._index.records + 0.5) / 0.5)
 
     def nearest(self, wanted: int) -> NDArray[np.int64]:
         """The `wanted` visible rows nearest to the query's vector."""
@@ -97,15 +90,13 @@ class MemoryQuestion:
 
     def neighbors(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Visible rows beside these."""
+        beside = self._beside(rows).ravel()
+        found = [beside[beside >= 0]]
         graph = self._index.graph
-        beside = [graph.previous[rows], graph.next[rows]]
         if graph.has_links:
-            beside.append(
-                np.array([other for row in rows.tolist() for other in graph.links(row)], dtype=np.int32)
-            )
-        found = np.concatenate(beside).astype(np.int64)
-        found = found[found >= 0]
-        return np.unique(found[self._view.mask[found] == 1])
+            linked = [other for row in rows.tolist() for other in graph.links(row)]
+            found.append(np.array([row for row in linked if self._view.mask[row]], dtype=np.int64))
+        return np.unique(np.concatenate(found))
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row ids in the store."""
@@ -138,50 +129,31 @@ class MemoryQuestion:
         return self._index.words.carried(self._slices, rows)
 
     def neighborhood(self, rows: NDArray[np.int64]) -> Neighborhood:
-        """The edges among these rows, which ascend."""
-        graph = self._index.graph
-        count = len(rows)
+        """The edges among these rows, which ascend, and the company of each."""
+        graph, count = self._index.graph, len(rows)
+        beside = self._beside(rows)
+        companions = np.minimum(1 + (beside >= 0).sum(axis=0), 3)
         own = np.arange(count, dtype=np.int64)
-        origins, targets = (
-            [own, own],
-            [graph.previous[rows].astype(np.int64), graph.next[rows].astype(np.int64)],
-        )
-        strengths = [np.ones(2 * count)]
-        linked = [np.zeros(2 * count, dtype=np.bool_)]
+        origins = [np.tile(own, len(_REACH))]
+        targets = [beside.ravel()]
+        strengths = [np.repeat(_REACH, count)]
+        chained = len(_REACH) * count
         if graph.has_links:
-            edges = [
-                (place, other, strength)
-                for place, row in enumerate(rows.tolist())
-                for other, strength in graph.links(row).items()
-            ]
-            if edges:
-                places, others, weights = zip(*edges, strict=True)
-                origins.append(np.array(places, dtype=np.int64))
-                targets.append(np.array(others, dtype=np.int64))
-                strengths.append(np.array(weights, dtype=np.float64))
-                linked.append(np.ones(len(edges), dtype=np.bool_))
+            links = [(place, graph.links(row)) for place, row in enumerate(rows.tolist())]
+            origins.append(np.array([place for place, edges in links for _ in edges], dtype=np.int64))
+            targets.append(np.array([other for _, edges in links for other in edges], dtype=np.int64))
+            strengths.append(np.array([strength for _, edges in links for strength in edges.values()]))
         origin, target = np.concatenate(origins), np.concatenate(targets)
-        place = np.minimum(np.searchsorted(rows, target), max(count - 1, 0))
-        inside = (target >= 0) & (rows[place] == target) if count else np.zeros(0, dtype=np.bool_)
-        order = np.argsort(origin[inside], kind="stable")
+        place = np.minimum(np.searchsorted(rows, target), count - 1)
+        inside = np.flatnonzero((target >= 0) & (rows[place] == target))
+        inside = inside[np.argsort(origin[inside], kind="stable")]
         offsets = np.zeros(count + 1, dtype=np.int64)
-        offsets[1:] = np.cumsum(np.bincount(origin[inside], minlength=count))
-        return Neighborhood(
-            offsets,
-            place[inside][order],
-            np.concatenate(strengths)[inside][order],
-            np.concatenate(linked)[inside][order],
-        )
+        np.cumsum(np.bincount(origin[inside], minlength=count), out=offsets[1:])
+        return Neighborhood(offsets, place[inside], np.concatenate(strengths)[inside], inside >= chained, companions)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""
         return self._index.table.sources[rows]
-
-    def source_words(self, sources: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of whole sources."""
-        return self._index.words.grouped_scores(
-            self._slices, self._index.table.sources, self._view.mask, sources
-        )
 
     def created_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """When the store learnt each row."""
@@ -190,6 +162,20 @@ class MemoryQuestion:
     def importance(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Importance of each row."""
         return self._index.table.importance[rows].astype(np.float64)
+
+    def _beside(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(4, rows): the rows one and two places before and after in the source; -1 for none or hidden."""
+        graph, mask = self._index.graph, self._view.mask
+        before, after = graph.previous[rows], graph.next[rows]
+        beside = np.stack(
+            [
+                before,
+                after,
+                np.where(before >= 0, graph.previous[before], -1),
+                np.where(after >= 0, graph.next[after], -1),
+            ]
+        ).astype(np.int64)
+        return np.where((beside >= 0) & (mask[beside] == 1), beside, -1)
 
     def _scores(self) -> NDArray[np.float32]:
         if self._bm25 is None:

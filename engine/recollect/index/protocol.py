@@ -16,12 +16,18 @@ __all__ = ["Neighborhood", "Question"]
 
 
 class Neighborhood(NamedTuple):
-    """Edges among given rows: entry i has targets[offsets[i]:offsets[i + 1]], which are places in the same rows."""
+    """What stands beside given rows, as far as it is among them.
+
+    Entry i has the edges targets[offsets[i]:offsets[i + 1]], places in the same rows, with strengths in [0, 1];
+    `linked` says which are explicit links. `companions` is min(3, visible records in the row's source), itself
+    included: 1 for a row without a source or alone in it.
+    """
 
     offsets: NDArray[np.int64]
     targets: NDArray[np.int64]
     strengths: NDArray[np.float64]
     linked: NDArray[np.bool_]
+    companions: NDArray[np.int64]
 
 
 class Question(Protocol):
@@ -34,7 +40,7 @@ class Question(Protocol):
         """The `wanted` visible rows with the best BM25 above 0."""
 
     def neighbors(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Visible rows beside these: before and after in the same source, and linked."""
+        """Visible rows beside these: up to two before and after in the same source, and linked."""
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row ids in the store, int64."""
@@ -61,9 +67,6 @@ class Question(Protocol):
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""
-
-    def source_words(self, sources: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of whole sources, the term counts of their visible records summed."""
 
     def created_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """When the store learnt each row, in microseconds."""

@@ -118,7 +118,7 @@ class RecordTable:
             (self._present, np.ones(n, dtype=np.uint8)),
             (self._open, opened),
         ):
-            column.extend(values)  # type: ignore[attr-defined]
+            column.extend(values)
         self._index_ids(columns.ids, rows)
         self.open_rows += int(opened.sum())
         self._expiring = None
@@ -138,14 +138,14 @@ class RecordTable:
             (self._expires, columns.expires_at),
             (self._importance, columns.importance),
         ):
-            column.array[rows] = values[known]  # type: ignore[attr-defined]
+            column.array[rows] = values[known]
         self._expiring = None
         return rows
 
     def bury(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Mark the rows of these records dead; returns those that were alive."""
-        rows = self.rows_of(np.array(ids, dtype=np.int64))
-        rows = np.unique(rows[rows >= 0])
+        named = self.rows_of(np.array(ids, dtype=np.int64))
+        rows: NDArray[np.int64] = np.unique(named[named >= 0])
         rows = rows[self._present.array[rows] == 1]
         self.open_rows -= int(self._open.array[rows].sum())
         self._present.array[rows] = 0

@@ -58,7 +58,7 @@ class VectorIndex:
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` vectors."""
         for buffer in (self._sketches, self._codes, self._scales, self._owners):
-            buffer.reserve(capacity)  # type: ignore[attr-defined]
+            buffer.reserve(capacity)
 
     def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64]) -> None:
         """Append vectors (n, dimension) of the record rows `owners`; the parts of a row stand together."""

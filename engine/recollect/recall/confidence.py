@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["confidences", "evidence_gaps"]
 
+# Evidence at which a hit is as likely right as not, and how fast that changes.
+_EVEN = 0.62
+_STEEPNESS = 10.0
+
 
 def confidences(
     question: Question, rows: NDArray[np.int64], cosine: NDArray[np.float32], unknown_words: int
 ) -> NDArray[np.float64]:
     """From the cosine and the share of the query's IDF mass that each row carries: float64 (rows,)."""
     share = _idf_share(question, rows, unknown_words)
-    return np.asarray(
-        1.0 / (1.0 + np.exp(-(8.0 * cosine.astype(np.float64) + 4.0 * share - 6.0))), dtype=np.float64
-    )
+    return np.asarray(1.0 / (1.0 + np.exp(-(8.0 * cosine.astype(np.float64) + 4.0 * share - 6.0))), dtype=np.float64)
 
 
 def evidence_gaps(
@@ -44,10 +46,10 @@ def evidence_gaps(
     if not len(rows):
         return ("nothing in this scope matches the query",)
     written = _as_written(text)
-    carried = question.carried(rows).any(axis=0)
+    carried = np.atleast_1d(question.carried(rows).any(axis=0)).tolist()
     idf = question.idf
     # A word carries weight when it is at least as rare as the query's average word.
-    weighty = idf >= (idf.mean() if len(idf) else 0.0)
+    weighty = (idf >= (idf.mean() if len(idf) else 0.0)).tolist()
     missing = [
         *unknown,
         *(word for word, held, rare in zip(words, carried, weighty, strict=True) if rare and not held),

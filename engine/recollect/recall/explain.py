@@ -9,6 +9,7 @@ import numpy as np
 
 from recollect.checks import check_query
 from recollect.engine import Engine
+from recollect.index.memory_view import MemoryView
 from recollect.recall.confidence import confidences
 from recollect.recall.hits import signals_of
 from recollect.recall.pipeline import Answer, answer, open_view, query_vectors, show
@@ -40,14 +41,13 @@ def explain(
         hidden = _hidden_by(connection, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, connection, request) as view:
+        with open_view(engine, connection, request, cold=False) as view:
+            assert isinstance(view, MemoryView)
             found = answer(engine, connection, view, text, vector, request)
             hits = show(engine, connection, [text], [found], request, gap)[0]
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(found, rows, view.visible_rows())
-            sure = confidences(
-                found.question, rows, found.question.cosines(rows, exact=1), len(found.unknown)
-            )
+            sure = confidences(found.question, rows, found.question.cosines(rows, exact=1), len(found.unknown))
         stage, reason, rank = _place(found, record_id, request, [hit.id for hit in hits], public_id)
     return Explanation(
         id=public_id,

@@ -75,9 +75,7 @@ def match_reasons(candidates: Candidates, place: int, importance: float, request
     weights = profile.vector_weight + profile.keyword_weight
     semantic = profile.vector_weight / weights * max(float(candidates.cosine[place]), 0.0)
     best_bm25 = float(candidates.bm25.max())
-    keyword = (
-        profile.keyword_weight / weights * float(candidates.bm25[place]) / best_bm25 if best_bm25 > 0 else 0.0
-    )
+    keyword = profile.keyword_weight / weights * float(candidates.bm25[place]) / best_bm25 if best_bm25 > 0 else 0.0
     linked = profile.spread * float(candidates.linked[place])
     neighbors = float(candidates.lift[place]) - linked
     total = semantic + keyword + linked + max(neighbors, 0.0)
@@ -90,9 +88,7 @@ def match_reasons(candidates: Candidates, place: int, importance: float, request
     return tuple(reasons)
 
 
-def fit_budget(
-    hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]
-) -> tuple[list[Hit], int]:
+def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:
     """The hits that fit, in order, and how many do not; the best is always kept."""
     if not hits:
         return hits, 0

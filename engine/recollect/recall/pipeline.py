@@ -15,19 +15,19 @@ import numpy as np
 from recollect.checks import check_query, check_vector
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
+from recollect.index.cold import ColdView
 from recollect.index.memory_view import MemoryView
 from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
 from recollect.recall.confidence import confidences, evidence_gaps
 from recollect.recall.hits import build_hit, fit_budget
 from recollect.recall.request import Request
-from recollect.recall.score import fuse, spread, weigh
+from recollect.recall.score import spread, weigh
 from recollect.recall.select import diversify, group_by_source, order_by_score, threshold
 from recollect.records import Hits
-from recollect.settings import Profile
 from recollect.store import loading, reading
 from recollect.store.filters import where_condition
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.vectors import active_embedder
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
@@ -59,7 +59,10 @@ def recall_queries(
     texts = [check_query(query) for query in queries]
     embedded, gap = query_vectors(engine, texts, vectors, request)
     embedded_at = perf_counter()
-    with engine.store.read() as connection, open_view(engine, connection, request) as view:
+    with (
+        engine.store.read() as connection,
+        open_view(engine, connection, request, cold=engine.settings.index == "cold") as view,
+    ):
         opened_at = perf_counter()
         answers = [
             answer(engine, connection, view, text, vector, request)
@@ -82,49 +85,32 @@ def recall_queries(
 def answer(
     engine: Engine,
     connection: apsw.Connection,
-    view: MemoryView,
+    view: MemoryView | ColdView,
     text: str,
     vector: NDArray[np.float32] | None,
     request: Request,
 ) -> Answer:
     """One query through every stage."""
-    words = query_terms(text) if request.mode != "vector" else []
+    words = [] if request.mode == "vector" else query_words(text)
     numbers = engine.lexicon.lookup(connection, words)
     known = tuple(word for word in words if word in numbers)
     unknown = tuple(word for word in words if word not in numbers)
-    question = view.ask(
-        vector,
-        np.array([numbers[word] for word in known], dtype=np.int32),
-        word_weights(known, request.profile),
-    )
+    question = view.ask(vector, np.array([numbers[word] for word in known], dtype=np.int32), known)
     candidates = gather(question, request.profile)
-    fuse(candidates, request.profile)
     spread(candidates, question, request.profile)
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
     kept = threshold(candidates, order, question, request, len(unknown))
     kept = diversify(candidates, kept, request, lambda keys: next(loading.terms(connection, keys.tolist())))
     if request.group_by is not None:
-        kept = group_by_source(candidates, kept, question, request)
+        kept = group_by_source(candidates, kept, question)
     return Answer(question, candidates, order, kept[: request.limit], known, unknown)
 
 
-def word_weights(words: Sequence[str], profile: Profile) -> NDArray[np.float32]:
-    """What each word counts: stop words less, unless the query has no other."""
-    common = [word in STOP_TERMS for word in words]
-    if all(common):
-        return np.ones(len(words), dtype=np.float32)
-    return np.where(common, profile.common_word_weight, 1.0).astype(np.float32)
-
-
-@contextmanager
-def open_view(engine: Engine, connection: apsw.Connection, request: Request) -> Iterator[MemoryView]:
-    """The index at this read transaction's commit, under the request's filter."""
-    with engine.index.current(connection):
-        embedder = active_embedder(connection)
-        yield MemoryView(
-            engine.index, see(connection, request), lambda keys: _exact(connection, embedder, keys)
-        )
+def query_words(text: str) -> list[str]:
+    """The query's words without stop words; all of them where it has no others."""
+    words = query_terms(text)
+    return [word for word in words if word not in STOP_TERMS] or words
 
 
 def see(connection: apsw.Connection, request: Request) -> Visible:
@@ -137,10 +123,26 @@ def see(connection: apsw.Connection, request: Request) -> Visible:
         kinds=chosen.kinds,
         since=chosen.since,
         until=chosen.until,
-        ids=tuple(reading.matching_ids(connection, where_condition(chosen)))
-        if chosen.tags or chosen.where
-        else None,
+        ids=tuple(reading.matching_ids(connection, where_condition(chosen))) if chosen.tags or chosen.where else None,
     )
+
+
+@contextmanager
+def open_view(
+    engine: Engine, connection: apsw.Connection, request: Request, *, cold: bool
+) -> Iterator[MemoryView | ColdView]:
+    """The store at this read transaction's commit, under the request's filter: from RAM, or from SQL if `cold`."""
+    embedder = active_embedder(connection)
+
+    def exact(keys: NDArray[np.int64]) -> loading.VectorBlock:
+        assert embedder is not None
+        return loading.exact_vectors(connection, embedder.id, embedder.dimension, keys)
+
+    if cold:
+        yield ColdView(connection, request.filter, request.now, embedder, exact, request.profile.candidates)
+        return
+    with engine.index.current(connection):
+        yield MemoryView(engine.index, see(connection, request), exact)
 
 
 def query_vectors(
@@ -151,9 +153,7 @@ def query_vectors(
         active = active_embedder(connection)
     if given is not None:
         if len(given) != len(texts):
-            raise InvalidInput(
-                f"vectors has {len(given)} entries for {len(texts)} queries: give one each, or None"
-            )
+            raise InvalidInput(f"vectors has {len(given)} entries for {len(texts)} queries: give one each, or None")
         return [check_vector(vector, None if active is None else active.dimension) for vector in given], None
     nothing = [None] * len(texts)
     if request.mode == "keyword" or request.profile.vector_weight == 0 or active is None or not texts:
@@ -169,7 +169,7 @@ def query_vectors(
                 f"{engine.store.path} holds vectors of {active.name} ({active.dimension}); this embedder is "
                 f"{identity.name} ({identity.dimension}). Run: recollect --db {engine.store.path} reembed"
             )
-        return list(engine.embedder.queries(texts)), None
+        return engine.embedder.queries(texts), None
     except EmbedderMismatch:
         raise
     except EmbedderError as failure:
@@ -208,10 +208,3 @@ def show(
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
         shown.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out))
     return shown
-
-
-def _exact(
-    connection: apsw.Connection, embedder: EmbedderRow | None, keys: NDArray[np.int64]
-) -> loading.VectorBlock:
-    assert embedder is not None
-    return loading.exact_vectors(connection, embedder.id, embedder.dimension, keys)

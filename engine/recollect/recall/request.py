@@ -70,10 +70,7 @@ def build_request(
         chosen = chosen.override({"min_score": min_score})
     if mode != "hybrid":
         # One signal alone; what the caller asks for by name in this very call still stands.
-        asked = {
-            name: getattr(chosen, name)
-            for name in (*overrides, *(() if min_score is None else ("min_score",)))
-        }
+        asked = {name: getattr(chosen, name) for name in (*overrides, *(() if min_score is None else ("min_score",)))}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
         chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
     if checks.check_count(limit, "limit") > MAX_LIMIT:

@@ -65,31 +65,12 @@ def diversify(
     return np.concatenate([pool[picked], order[len(pool) :]])
 
 
-def group_by_source(
-    candidates: Candidates, order: NDArray[np.int64], question: Question, request: Request
-) -> NDArray[np.int64]:
-    """One place per source, its best record, by the source's score; a record without a source stands for itself.
+def group_by_source(candidates: Candidates, order: NDArray[np.int64], question: Question) -> NDArray[np.int64]:
+    """One place per source, in order: its best record, which has the source's score.
 
-    A source scores by its best record, the mean of its best three and the BM25 of all its words.
+    A record without a source stands for itself. Spreading has already given the best record what the source's other
+    records say; adding their mean or the BM25 of all their words again changed nothing or hurt.
     """
-    profile = request.profile
-    sources = question.sources(candidates.rows)
-    # A record without a source is a group of its own: give it a number no source has.
-    groups = np.where(sources >= 0, sources, -2 - candidates.rows)
-    wanted, member = np.unique(groups, return_inverse=True)
-    best = np.zeros(len(wanted), dtype=np.float64)
-    np.maximum.at(best, member, candidates.score)
-    top = np.zeros(len(wanted), dtype=np.float64)
-    top[member] = kernels.group_top_mean(candidates.score, member.astype(np.int64), 3, True)
-    words = np.zeros(len(wanted), dtype=np.float64)
-    real = wanted >= 0
-    if profile.group_keyword_weight and real.any():
-        words[real] = question.source_words(wanted[real])
-        words /= words.max() or 1.0
-    score = (best + profile.group_top_weight * top + profile.group_keyword_weight * words) / (
-        1.0 + profile.group_top_weight + profile.group_keyword_weight
-    )
-    first = order[np.sort(np.unique(member[order], return_index=True)[1])]
-    candidates.score = candidates.score.copy()
-    candidates.score[first] = score[member[first]]
-    return first[np.lexsort((candidates.keys[first], -candidates.score[first]))]
+    sources = question.sources(candidates.rows)[order]
+    groups = np.where(sources >= 0, sources, -2 - order)
+    return order[np.sort(np.unique(groups, return_index=True)[1])]

@@ -35,9 +35,7 @@ def row_id(connection: Any, public_id: object, base: str) -> int:
         if public_id in found:
             return found[public_id]
     where = "" if base == "/" else f" in scope {base}"
-    raise NotFound(
-        f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere"
-    )
+    raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
 def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> bool:

@@ -36,7 +36,7 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
             return Identity(active.fingerprint, active.name, active.dimension)
         if given is None:
             return None
-        dimension = int(np.asarray(given).shape[-1]) if np.ndim(given) else 0
+        dimension = np.asarray(given).size
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
         identity = embedder.identity()
@@ -82,6 +82,10 @@ def parts_of(
     """The float32 bytes of each text's parts, in order."""
     embedded = embedder.documents(texts, contexts)
     values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
+    norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
+    if not (np.isfinite(norms).all() and norms.all()):
+        raise EmbedderError("the embedder returned a NaN, an infinity or a zero vector")
+    values = (values / norms[:, None]).astype("<f4")
     data, width = values.tobytes(), values.shape[1] * 4
     bounds = np.searchsorted(embedded.owners, np.arange(len(texts) + 1)).tolist()
     return (
@@ -111,4 +115,5 @@ def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
     norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None
-    return (stacked / norms[:, None]).astype("<f4")
+    unit: NDArray[np.float32] = (stacked / norms[:, None]).astype("<f4")
+    return unit

@@ -39,9 +39,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         )
         with engine.store.atomic() as connection:
             active = vectors.register(connection, engine.store.path, **identity._asdict())
-            writing.set_vectors(
-                connection, active, vectors.unchanged(connection, waiting, parts), active=True
-            )
+            writing.set_vectors(connection, active, vectors.unchanged(connection, waiting, parts), active=True)
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)
@@ -77,9 +75,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             )
         )
         with engine.store.atomic() as connection:
-            writing.set_vectors(
-                connection, target, vectors.unchanged(connection, waiting, parts), active=False
-            )
+            writing.set_vectors(connection, target, vectors.unchanged(connection, waiting, parts), active=False)
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)

@@ -45,10 +45,10 @@ def remember_batches(
         try:
             _write(engine, rows, given)
         except RecollectError as reason:
-            place = _first_bad_vector(engine, given)
-            if place is None:
+            bad = _first_bad_vector(engine, given)
+            if bad is None:
                 raise
-            raise InvalidItem(len(ids) + place, len(ids), reason) from reason
+            raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
         ids.extend(row.public_id for row in rows)
         if on_progress is not None:
             on_progress(len(ids), total)

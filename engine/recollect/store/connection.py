@@ -43,18 +43,14 @@ def resolve(path: str | os.PathLike[str]) -> str:
     return str(full)
 
 
-def open_connection(
-    path: str, *, busy_timeout_ms: int, durability: str, readonly: bool = False
-) -> apsw.Connection:
+def open_connection(path: str, *, busy_timeout_ms: int, durability: str, readonly: bool = False) -> apsw.Connection:
     """An open connection to `path` with the schema in place.
 
     A file that is not ours is refused before anything is written to it.
     """
     _require_sqlite()
     with translated(path):
-        flags = (
-            apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        )
+        flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         connection = apsw.Connection(path, flags=flags)
         try:
             connection.set_busy_timeout(busy_timeout_ms)

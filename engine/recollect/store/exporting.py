@@ -1,43 +1,63 @@
-"""Whole records as plain values, versions and links included, for export."""
+"""Whole records as plain values, versions, vectors and links included, for export; and what an import must know."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import apsw
 
-from recollect.store.filters import Condition
+from recollect.checks import to_datetime
+from recollect.records import Link, Record
+from recollect.store import reading
+from recollect.store.arrays import id_array
+from recollect.store.filters import Condition, Filter, scope_condition, where_condition
 from recollect.store.vectors import EmbedderRow
 
-__all__ = ["existing_ids", "links", "parts", "versions"]
+__all__ = ["Version", "chosen_records", "existing_ids", "links", "new_links", "versions"]
+
+_CHUNK = 500
 
 
-def versions(connection: apsw.Connection, condition: Condition) -> Iterator[tuple[int, str, str, int | None]]:
-    """(row id, public id, scope, valid_to) of every version of the open records that satisfy `condition`, old first."""
-    return iter(
-        connection.execute(
-            "SELECT v.id, v.public_id, s.path, v.valid_to FROM record r JOIN record v ON v.public_id = r.public_id "
-            f"JOIN scope s ON s.id = v.scope_id WHERE r.valid_to IS NULL AND ({condition.sql}) "
-            "ORDER BY r.id, v.valid_from, v.valid_to IS NULL, v.id",
-            condition.values,
-        )
+class Version(NamedTuple):
+    """One version of a record, with the float32 bytes of its parts where they were asked for."""
+
+    record: Record
+    vectors: tuple[bytes, ...]
+
+
+def chosen_records(chosen: Filter) -> Condition:
+    """The open records of a filter, expired ones too: an export leaves nothing behind."""
+    condition = Condition("r.valid_to IS NULL") & where_condition(chosen)
+    if chosen.kinds:
+        condition &= Condition("r.kind IN (SELECT value FROM carray(?))", (apsw.carray(chosen.kinds),))
+    return condition & scope_condition(chosen.scope or "/")
+
+
+def versions(connection: apsw.Connection, condition: Condition, embedder: EmbedderRow | None) -> Iterator[Version]:
+    """Every version of the open records where `condition` holds: in order of storing, each record's oldest first.
+
+    With `embedder`, its vectors come along. Streamed; memory holds a few hundred records at a time.
+    """
+    # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
+    opened = connection.execute(
+        f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id",
+        condition.values,
     )
+    while chunk := list(islice(opened, _CHUNK)):
+        ids: list[int] = []
+        closed = _closed(connection, [public_id for _, public_id in chunk])
+        for record_id, public_id in chunk:
+            ids += (*closed.get(public_id, ()), record_id)
+        records = _records(connection, ids)
+        parts = {} if embedder is None else _parts(connection, ids, embedder)
+        for record_id in ids:
+            yield Version(records[record_id], tuple(parts.get(record_id, ())))
 
 
-def parts(connection: apsw.Connection, record_id: int, embedder: EmbedderRow) -> list[bytes]:
-    """The float32 bytes of a record's parts."""
-    return [
-        row[0]
-        for row in connection.execute(
-            "SELECT value FROM vector WHERE record_id = ? AND embedder_id = ? ORDER BY part",
-            (record_id, embedder.id),
-        )
-    ]
-
-
-def links(connection: apsw.Connection, condition: Condition) -> Iterator[dict[str, Any]]:
-    """Links both of whose ends satisfy `condition`."""
+def links(connection: apsw.Connection, condition: Condition) -> Iterator[Link]:
+    """Links both of whose ends satisfy `condition`, streamed."""
     rows = connection.execute(
         "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
         "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
@@ -45,17 +65,11 @@ def links(connection: apsw.Connection, condition: Condition) -> Iterator[dict[st
         f"AND l.target_id IN (SELECT r.id FROM record r WHERE {condition.sql}) ORDER BY l.source_id, l.target_id, l.type",
         (*condition.values, *condition.values),
     )
-    for source, target, kind, strength, created_at in rows:
-        yield {
-            "source": source,
-            "target": target,
-            "type": kind,
-            "strength": strength,
-            "created_at": created_at,
-        }
+    for source, target, kind, strength, created in rows:
+        yield Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
 
 
-def existing_ids(connection: apsw.Connection, public_ids: list[str]) -> set[str]:
+def existing_ids(connection: apsw.Connection, public_ids: Sequence[str]) -> set[str]:
     """Those of these public ids that some open record has."""
     if not public_ids:
         return set()
@@ -66,3 +80,43 @@ def existing_ids(connection: apsw.Connection, public_ids: list[str]) -> set[str]
             (apsw.carray(tuple(public_ids)),),
         )
     }
+
+
+def new_links(
+    connection: apsw.Connection, rows: Sequence[tuple[int, int, str, float, int]]
+) -> list[tuple[int, int, str, float, int]]:
+    """Those of these links that the store does not have, each once."""
+    wanted = {row[:3]: row for row in reversed(rows)}
+    return [
+        row
+        for key, row in wanted.items()
+        if not connection.execute("SELECT 1 FROM link WHERE source_id = ? AND target_id = ? AND type = ?", key).get
+    ]
+
+
+def _closed(connection: apsw.Connection, public_ids: Sequence[str]) -> dict[str, list[int]]:
+    """Row ids of the closed versions of records, oldest first."""
+    found: dict[str, list[int]] = {}
+    for record_id, public_id in connection.execute(
+        "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL AND public_id IN (SELECT value FROM carray(?)) "
+        "ORDER BY valid_from, valid_to, id",
+        (apsw.carray(tuple(public_ids)),),
+    ):
+        found.setdefault(public_id, []).append(record_id)
+    return found
+
+
+def _records(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Record]:
+    condition = Condition("r.id IN (SELECT value FROM carray(?))", (id_array(ids),))
+    return dict(zip(sorted(ids), reading.records(connection, condition, order="oldest"), strict=True))
+
+
+def _parts(connection: apsw.Connection, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for record_id, value in connection.execute(
+        "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
+        "ORDER BY record_id, part",
+        (embedder.id, id_array(ids)),
+    ):
+        found.setdefault(record_id, []).append(value)
+    return found

@@ -37,17 +37,11 @@ def _translate(fault: apsw.Error, path: str) -> StoreError:
                 "Try again, or raise Settings(busy_timeout_ms=...)"
             )
         case apsw.FullError():
-            return StoreFull(
-                f"the disk that holds {path} is full; the write was rolled back. Free some space"
-            )
+            return StoreFull(f"the disk that holds {path} is full; the write was rolled back. Free some space")
         case apsw.ReadOnlyError():
-            return StoreReadOnly(
-                f"{path} cannot be written: check the permissions of the file and its folder"
-            )
+            return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
         case apsw.NotADBError():
-            return NotADatabase(
-                f"{path} is not a SQLite database: give another path; the file was left as it is"
-            )
+            return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
         case apsw.CorruptError():
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recollect --db {path} verify, "

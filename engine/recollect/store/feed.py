@@ -6,7 +6,7 @@ feed is trimmed, and who is further behind than it reaches loads everything afre
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
@@ -25,9 +25,7 @@ class Change(NamedTuple):
     operation: Operation
 
 
-def append(
-    connection: apsw.Connection, operation: Operation, first_id: int, last_id: int | None = None
-) -> None:
+def append(connection: apsw.Connection, operation: Operation, first_id: int, last_id: int | None = None) -> None:
     """Add a change to the feed, in the transaction that makes it."""
     connection.execute(
         "INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)",
@@ -54,15 +52,13 @@ def append_ids(connection: apsw.Connection, operation: Operation, ids: list[int]
 
 def last_sequence(connection: apsw.Connection) -> int:
     """The newest sequence number; 0 for a store without changes."""
-    sequence: int = connection.execute(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)"
-    ).get
+    sequence: int = connection.execute("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)").get
     return sequence
 
 
 def changes_since(connection: apsw.Connection, sequence: int) -> list[Change] | None:
     """The changes after `sequence` in order, or None when the feed no longer reaches back so far."""
-    rows = connection.execute(
+    rows: Any = connection.execute(
         "SELECT sequence, first_id, last_id, operation FROM feed WHERE sequence > ? ORDER BY sequence",
         (sequence,),
     ).fetchall()

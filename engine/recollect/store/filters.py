@@ -137,9 +137,7 @@ def _field(name: object, comparison: object, path: str) -> Condition:
     condition = _TRUE
     for operator, value in comparison.items():
         if operator not in _OPERATORS:
-            raise InvalidFilter(
-                f"{path} has the operator {shown(operator)}: use one of {', '.join(_OPERATORS)}"
-            )
+            raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(_OPERATORS)}")
         condition &= _compare(name, operator, value, f"{path}.{operator}")
     return condition
 
@@ -147,6 +145,7 @@ def _field(name: object, comparison: object, path: str) -> Condition:
 def _compare(name: object, operator: str, value: object, path: str) -> Condition:
     if name == "tags":
         return _compare_tags(operator, value, path)
+    bound: tuple[str, ...] = ()
     if isinstance(name, str) and name.startswith("metadata."):
         keys = name.removeprefix("metadata.").split(".")
         if not all(keys) or '"' in name or "\x00" in name:
@@ -156,7 +155,7 @@ def _compare(name: object, operator: str, value: object, path: str) -> Condition
             return _json_contains(pointer, _scalar(value, path))
         expression, bound = "json_extract(r.metadata, ?)", (pointer,)
     elif isinstance(name, str) and name in _FIELDS:
-        expression, bound = _FIELDS[name], ()
+        expression = _FIELDS[name]
         if name in _TIMES:
             value = _times(value, path)
     else:
@@ -166,9 +165,7 @@ def _compare(name: object, operator: str, value: object, path: str) -> Condition
     return _compare_value(expression, bound, operator, value, path)
 
 
-def _compare_value(
-    expression: str, bound: tuple[str, ...], operator: str, value: object, path: str
-) -> Condition:
+def _compare_value(expression: str, bound: tuple[str, ...], operator: str, value: object, path: str) -> Condition:
     if operator in ("in", "nin"):
         if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
             raise InvalidFilter(f"{path} is {shown(value)}: give a list of values other than None")

@@ -75,9 +75,7 @@ class Lexicon:
         known = self.lookup(connection, missing)
         new = [word for word in missing if word not in known]
         if new:
-            connection.execute(
-                "INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),)
-            )
+            connection.execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
             known.update(self.lookup(connection, new))
         self._numbers.update(known)
 

@@ -96,21 +96,21 @@ def columns(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Co
 
 
 def vectors(
-    connection: apsw.Connection, embedder_id: int, dimension: int, ids: Sequence[int] | None = None
+    connection: apsw.Connection, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64] | None = None
 ) -> Iterator[VectorBlock]:
     """The vectors of one embedder in blocks, of all records or of those with row ids `ids`."""
     if ids is not None:
-        rows = connection.execute(
+        rows: Any = connection.execute(
             "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id, part",
             (embedder_id, id_array(ids)),
         ).fetchall()
         yield _vector_block([row[0] for row in rows], b"".join(row[1] for row in rows), dimension)
         return
-    last = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
+    last: int = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
     for start in range(0, last, _CHUNK):
         bounds = (start, start + _CHUNK, embedder_id)
-        owners = connection.execute(
+        owners: Any = connection.execute(
             "SELECT record_id FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id", bounds
         ).fetchall()
         if not owners:
@@ -127,14 +127,14 @@ def exact_vectors(
     connection: apsw.Connection, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]
 ) -> VectorBlock:
     """The stored float32 vectors of a few records, to rescore the head of a shortlist."""
-    (block,) = vectors(connection, embedder_id, dimension, ids)  # type: ignore[arg-type]
+    (block,) = vectors(connection, embedder_id, dimension, ids)
     return block
 
 
 def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iterator[TermBlock]:
     """The term lists in blocks, of all records or of those with row ids `ids`."""
     if ids is not None:
-        rows = connection.execute(
+        rows: Any = connection.execute(
             "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id",
             (id_array(ids),),
@@ -145,26 +145,27 @@ def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iter
             b"".join(row[2] + b"\0" for row in rows),
         )
         return
-    last = connection.execute("SELECT coalesce(max(record_id), 0) FROM record_terms").get
+    last: int = connection.execute("SELECT coalesce(max(record_id), 0) FROM record_terms").get
     for start in range(0, last, _CHUNK):
         bounds = (start, start + _CHUNK)
-        members = connection.execute(
+        members: Any = connection.execute(
             "SELECT record_id FROM record_terms WHERE record_id > ? AND record_id <= ? ORDER BY record_id",
             bounds,
         ).fetchall()
         if not members:
             continue
         # A count is never 0, so a zero byte ends each record's counts.
-        numbers, counts = connection.execute(
+        block: Any = connection.execute(
             "SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB) FROM "
             "(SELECT terms, counts FROM record_terms WHERE record_id > ? AND record_id <= ? ORDER BY record_id)",
             bounds,
         ).fetchone()
-        yield _term_block([member for (member,) in members], numbers or b"", counts or b"")
+        yield _term_block([member for (member,) in members], block[0] or b"", block[1] or b"")
 
 
 def links(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Links:
     """All links, or those that touch the records `ids`."""
+    rows: Any
     if ids is None:
         rows = connection.execute("SELECT source_id, target_id, strength FROM link").fetchall()
     else:
@@ -198,6 +199,4 @@ def _term_block(ids: list[int], numbers: bytes, counts: bytes) -> TermBlock:
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)
     offsets[1:] = ends - np.arange(len(ids))
-    return TermBlock(
-        np.array(ids, dtype=np.int64), np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets
-    )
+    return TermBlock(np.array(ids, dtype=np.int64), np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets)

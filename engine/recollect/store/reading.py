@@ -150,9 +150,7 @@ def history(connection: apsw.Connection, public_id: str) -> list[Record]:
 
 def count(connection: apsw.Connection, condition: Condition) -> int:
     """How many records satisfy `condition`."""
-    number: int = connection.execute(
-        f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values
-    ).get
+    number: int = connection.execute(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values).get
     return number
 
 
@@ -167,9 +165,7 @@ def scopes_within(connection: apsw.Connection, scope: str) -> list[int]:
     ]
 
 
-def links_of(
-    connection: apsw.Connection, record_id: int, *, incoming: bool, types: Sequence[str]
-) -> list[Link]:
+def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
     """The links that leave (or reach) a record, strongest first."""
     near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
     chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"

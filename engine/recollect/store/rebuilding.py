@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -35,9 +36,7 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
             lexicon.forget_unsaved()
             total = connection.execute("SELECT count(*) FROM record").get
             done, last = 0, 0
-            while rows := connection.execute(
-                "SELECT id, text, context FROM record WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)
-            ).fetchall():
+            while rows := _texts(connection, last):
                 ids = [row[0] for row in rows]
                 words = [tokenize(context or "") + tokenize(text) for _, text, context in rows]
                 writing.put_words(connection, lexicon, ids, words)
@@ -67,14 +66,10 @@ def vacuum(store: Store, lexicon: Lexicon) -> None:
             unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
             if unused:
                 _open_epoch(connection)
-                connection.execute(
-                    "DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),)
-                )
+                connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
                 feed.append(connection, "reload", 0)
             connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
-            connection.execute(
-                "DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)"
-            )
+            connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
             vectors.rebuild_sketches(connection)
     finally:
         lexicon.forget_unsaved()
@@ -115,6 +110,13 @@ def bytes_on_disk(path: str) -> int:
     if path == MEMORY:
         return 0
     return sum(Path(path + suffix).stat().st_size for suffix in ("", "-wal") if Path(path + suffix).exists())
+
+
+def _texts(connection: apsw.Connection, after_id: int) -> list[tuple[int, str, str | None]]:
+    rows: Any = connection.execute(
+        "SELECT id, text, context FROM record WHERE id > ? ORDER BY id LIMIT ?", (after_id, _BATCH)
+    ).fetchall()
+    return list(rows)
 
 
 def _recreate(connection: apsw.Connection) -> None:

@@ -32,9 +32,7 @@ def figures(connection: apsw.Connection, path: str) -> dict[str, Any]:
         "links": count("link"),
         "sources": count("source"),
         "terms": count("term"),
-        "kinds": dict(
-            connection.execute("SELECT kind, count(*) FROM record WHERE valid_to IS NULL GROUP BY kind")
-        ),
+        "kinds": dict(connection.execute("SELECT kind, count(*) FROM record WHERE valid_to IS NULL GROUP BY kind")),
         "bytes_on_disk": bytes_on_disk(path),
         "schema_version": SCHEMA_VERSION,
         "sequence": feed.last_sequence(connection),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -28,9 +28,7 @@ def active_embedder(connection: apsw.Connection) -> EmbedderRow | None:
     return None if row is None else EmbedderRow(*row)
 
 
-def register(
-    connection: apsw.Connection, path: str, *, fingerprint: str, name: str, dimension: int
-) -> EmbedderRow:
+def register(connection: apsw.Connection, path: str, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
     """The row of this embedder, made active when it is the store's first; another active one is refused."""
     active = active_embedder(connection)
     if active is None:
@@ -51,7 +49,7 @@ def add(connection: apsw.Connection, *, fingerprint: str, name: str, dimension: 
         "INSERT INTO embedder (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING",
         (fingerprint, name, dimension),
     )
-    row = connection.execute(
+    row: Any = connection.execute(
         "SELECT id, fingerprint, name, dimension FROM embedder WHERE fingerprint = ?", (fingerprint,)
     ).fetchone()
     return EmbedderRow(*row)
@@ -65,7 +63,7 @@ def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
 
 def waiting(connection: apsw.Connection, limit: int) -> list[tuple[int, str, str | None]]:
     """(row id, text, context) of records that have no vector yet."""
-    return connection.execute(
+    rows: Any = connection.execute(
         "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' ORDER BY id LIMIT ?",
         (limit,),
     ).fetchall()
@@ -74,14 +72,13 @@ def waiting(connection: apsw.Connection, limit: int) -> list[tuple[int, str, str
 _WITHOUT = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?)"
 
 
-def without(
-    connection: apsw.Connection, embedder: EmbedderRow, limit: int
-) -> list[tuple[int, str, str | None]]:
+def without(connection: apsw.Connection, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
     """(row id, text, context) of records that have no vector of `embedder`."""
-    return connection.execute(
+    rows: Any = connection.execute(
         f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?",
         (embedder.id, limit),
     ).fetchall()
+    return list(rows)
 
 
 def count_without(connection: apsw.Connection, embedder: EmbedderRow) -> int:
@@ -113,9 +110,7 @@ def drop_others(connection: apsw.Connection, embedder: EmbedderRow) -> None:
     connection.execute("UPDATE record SET embedding_state = 'embedded'")
 
 
-def insert(
-    connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]
-) -> None:
+def insert(connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]) -> None:
     """Store (record id, part, float32 bytes) rows and their sketches."""
     if not vectors:
         return
@@ -197,13 +192,9 @@ def sketch_table_exists(connection: apsw.Connection) -> bool:
 
 def mark_sketches_stale(connection: apsw.Connection) -> None:
     """Note that a process without sqlite-vec wrote: the cold path waits for `rebuild`."""
-    connection.execute(
-        "INSERT INTO meta VALUES ('sketches', 'stale') ON CONFLICT (key) DO UPDATE SET value = 'stale'"
-    )
+    connection.execute("INSERT INTO meta VALUES ('sketches', 'stale') ON CONFLICT (key) DO UPDATE SET value = 'stale'")
 
 
 def _last_id(connection: apsw.Connection) -> int:
-    last: int = connection.execute(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)"
-    ).get
+    last: int = connection.execute("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)").get
     return last

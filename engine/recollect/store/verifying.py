@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -19,9 +20,7 @@ __all__ = ["verify"]
 _SHOWN = 5
 
 
-def verify(
-    connection: apsw.Connection, on_progress: Callable[[int, int | None], None] | None = None
-) -> Verification:
+def verify(connection: apsw.Connection, on_progress: Callable[[int, int | None], None] | None = None) -> Verification:
     """Every divergence between the records and what is derived from them, and SQLite's own check of the file."""
     total = connection.execute("SELECT count(*) FROM record").get
     vectors = connection.execute("SELECT count(*) FROM vector").get
@@ -101,7 +100,7 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
     bad: list[int] = []
     last = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
     for start in range(0, last, 8192):
-        rows = connection.execute(
+        rows: Any = connection.execute(
             "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
             (start, start + 8192, active.id, 4 * active.dimension),
         ).fetchall()
@@ -161,9 +160,7 @@ def _fts(connection: apsw.Connection) -> Iterator[Problem]:
         "FTS row without record",
         "SELECT 'row ' || d.id FROM record_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = d.id)",
     )
-    connection.execute(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_words USING fts5vocab(main, record_fts, 'row')"
-    )
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_words USING fts5vocab(main, record_fts, 'row')")
     try:
         in_fts = dict(connection.execute("SELECT term, doc FROM temp.fts_words"))
     finally:
@@ -177,9 +174,7 @@ def _fts(connection: apsw.Connection) -> Iterator[Problem]:
     # A deleted record's postings stay in FTS5's segments until they merge, so its counts may only be too high.
     wrong = sorted(word for word, count in expected.items() if in_fts.get(word, 0) < count)
     if wrong:
-        yield Problem(
-            name="word that FTS lacks for some record", count=len(wrong), examples=tuple(wrong[:_SHOWN])
-        )
+        yield Problem(name="word that FTS lacks for some record", count=len(wrong), examples=tuple(wrong[:_SHOWN]))
 
 
 def _words(
@@ -232,8 +227,8 @@ def _listed(
     name: str,
     sql: str,
     remedy: str = "recollect rebuild",
-    values: Sequence[object] = (),
+    values: tuple[Any, ...] = (),
 ) -> Iterator[Problem]:
-    found = [row[0] for row in connection.execute(sql, values)]  # type: ignore[arg-type]
+    found = [row[0] for row in connection.execute(sql, values)]
     if found:
         yield Problem(name=name, count=len(found), examples=tuple(map(str, found[:_SHOWN])), remedy=remedy)

@@ -79,9 +79,7 @@ def insert(
     first = _next_id(connection)
     ids = list(range(first, first + len(rows)))
     scopes = _intern_scopes(connection, {row.scope for row in rows})
-    sources = _intern_sources(
-        connection, {(scopes[row.scope], row.source) for row in rows if row.source is not None}
-    )
+    sources = _intern_sources(connection, {(scopes[row.scope], row.source) for row in rows if row.source is not None})
     connection.executemany(
         _INSERT,
         (
@@ -110,9 +108,7 @@ def insert(
             for record_id, row in zip(ids, rows, strict=True)
         ),
     )
-    _put_tags(
-        connection, [(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags]
-    )
+    _put_tags(connection, [(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
     put_words(connection, lexicon, ids, [row.words for row in rows])
     if embedder is not None:
         vectors.insert(connection, embedder, _vector_rows(ids, rows))
@@ -122,9 +118,7 @@ def insert(
         if row.accessed_at is not None
     ]
     if accessed:
-        connection.executemany(
-            "INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed
-        )
+        connection.executemany("INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed)
     feed.append(connection, "insert", first, ids[-1])
     return ids
 
@@ -180,8 +174,7 @@ def change_columns(
     if "source" in columns:
         source = columns.pop("source")
         scope_id = (
-            columns.get("scope_id")
-            or connection.execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
+            columns.get("scope_id") or connection.execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
         )
         key = (scope_id, source)
         columns["source_id"] = None if source is None else _intern_sources(connection, {key})[key]
@@ -208,11 +201,7 @@ def set_vectors(
     vectors.insert(
         connection,
         embedder,
-        [
-            (record_id, part, value)
-            for record_id, values in parts.items()
-            for part, value in enumerate(values)
-        ],
+        [(record_id, part, value) for record_id, values in parts.items() for part, value in enumerate(values)],
     )
     if active:
         connection.execute(
@@ -292,7 +281,7 @@ def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: in
     )
     active = vectors.active_embedder(connection)
     if active is not None:
-        parts = connection.execute(
+        parts: Any = connection.execute(
             "SELECT part, value FROM vector WHERE record_id = ? AND embedder_id = ? ORDER BY part",
             (record_id, active.id),
         ).fetchall()
@@ -306,9 +295,8 @@ def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: in
 
 def bag_of_words(connection: apsw.Connection, record_id: int) -> str:
     """The words of a record's term list, each as often as it counts, as FTS5 reads them."""
-    terms, counts = connection.execute(
-        "SELECT terms, counts FROM record_terms WHERE record_id = ?", (record_id,)
-    ).fetchone()
+    row: Any = connection.execute("SELECT terms, counts FROM record_terms WHERE record_id = ?", (record_id,)).fetchone()
+    terms, counts = row
     text_of = dict(
         connection.execute(
             "SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))",
@@ -327,9 +315,7 @@ def _purge(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
     vectors.delete_sketches(connection, record_ids)
     _drop_words(connection, record_ids)
     # Tags, links, access counts, words and vectors follow by foreign key.
-    connection.execute(
-        "DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),)
-    )
+    connection.execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),))
     feed.append_ids(connection, "delete", list(record_ids))
 
 
@@ -351,12 +337,8 @@ def put_words(
 
 
 def _drop_words(connection: apsw.Connection, ids: Sequence[int]) -> None:
-    connection.execute(
-        "DELETE FROM record_fts WHERE rowid IN (SELECT value FROM carray(?))", (id_array(ids),)
-    )
-    connection.execute(
-        "DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),)
-    )
+    connection.execute("DELETE FROM record_fts WHERE rowid IN (SELECT value FROM carray(?))", (id_array(ids),))
+    connection.execute("DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),))
 
 
 def _put_tags(connection: apsw.Connection, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
@@ -377,9 +359,7 @@ def _put_tags(connection: apsw.Connection, tagged: Sequence[tuple[int, tuple[str
 
 def _intern_scopes(connection: apsw.Connection, paths: set[str]) -> dict[str, int]:
     names = tuple(paths)
-    connection.execute(
-        "INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),)
-    )
+    connection.execute("INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),))
     return dict(
         connection.execute(
             "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(names),)
@@ -390,9 +370,7 @@ def _intern_scopes(connection: apsw.Connection, paths: set[str]) -> dict[str, in
 def _intern_sources(connection: apsw.Connection, keys: set[tuple[int, Any]]) -> dict[tuple[int, str], int]:
     found: dict[tuple[int, str], int] = {}
     for scope_id, name in sorted(keys):
-        connection.execute(
-            "INSERT INTO source (scope_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (scope_id, name)
-        )
+        connection.execute("INSERT INTO source (scope_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (scope_id, name))
         found[scope_id, name] = connection.execute(
             "SELECT id FROM source WHERE scope_id = ? AND name = ?", (scope_id, name)
         ).get

@@ -1,0 +1,124 @@
+"""AsyncMemory: the verbs of Memory on a bounded executor, so that the event loop never waits for SQLite or a kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from recollect.errors import StoreClosed
+from recollect.memory import Memory
+from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.embedding.protocol import Embedder
+
+__all__ = ["AsyncMemory"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MAX_THREADS = 4
+
+
+def _verb(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[AsyncMemory, P], Awaitable[R]]:
+    """The same verb, run in a thread of the executor; a cancelled await leaves the verb to finish there."""
+
+    async def verb(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        memory = await self._opened()
+        return await self._run(partial(method, memory, *args, **kwargs))
+
+    update_wrapper(verb, method)
+    return verb
+
+
+class AsyncMemory:
+    """`Memory` for asyncio. Open it with `async with AsyncMemory(path) as memory:`; the verbs are awaited.
+
+    At most four verbs run at a time; more wait their turn without blocking the event loop.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._open: Callable[[], Memory] = partial(Memory, path, embedder=embedder, settings=settings)
+        self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
+        self._owner = True
+        self._opening = asyncio.Lock()
+        self._memory: Memory | None = None
+
+    remember = _verb(Memory.remember)
+    remember_many = _verb(Memory.remember_many)
+    update = _verb(Memory.update)
+    forget = _verb(Memory.forget)
+    link = _verb(Memory.link)
+    recall = _verb(Memory.recall)
+    recall_many = _verb(Memory.recall_many)
+    explain = _verb(Memory.explain)
+    get = _verb(Memory.get)
+    list = _verb(Memory.list)
+    count = _verb(Memory.count)
+    history = _verb(Memory.history)
+    neighbors = _verb(Memory.neighbors)
+    stats = _verb(Memory.stats)
+    verify = _verb(Memory.verify)
+    rebuild = _verb(Memory.rebuild)
+    vacuum = _verb(Memory.vacuum)
+    backup = _verb(Memory.backup)
+    export = _verb(Memory.export)
+    import_ = _verb(Memory.import_)
+    reembed = _verb(Memory.reembed)
+    warmup = _verb(Memory.warmup)
+
+    def scoped(self, scope: str) -> AsyncMemory:
+        """This memory bound to a scope; open it first. The handle shares the threads and does not close them."""
+        if self._memory is None:
+            raise StoreClosed("this AsyncMemory is not open yet: use `async with`, or await open()")
+        handle = object.__new__(type(self))
+        handle._memory = self._memory.scoped(scope)
+        handle._executor = self._executor
+        handle._owner = False
+        return handle
+
+    async def open(self) -> AsyncMemory:
+        """Open the file, as `async with` and the first verb do."""
+        await self._opened()
+        return self
+
+    async def close(self) -> None:
+        """Close the file and end the threads. Again, it does nothing; a scoped handle leaves both."""
+        if not self._owner:
+            return
+        if self._memory is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._memory.close)
+        self._executor.shutdown(wait=False)
+
+    async def __aenter__(self) -> AsyncMemory:
+        await self._opened()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _opened(self) -> Memory:
+        if self._memory is None:
+            async with self._opening:
+                if self._memory is None:
+                    self._memory = await self._run(self._open)
+        return self._memory
+
+    async def _run(self, call: Callable[[], R]) -> R:
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except RuntimeError:  # the executor was shut down
+            raise StoreClosed("this AsyncMemory was closed: open a new one") from None
+        return await running

@@ -1,0 +1,80 @@
+"""Questions answered from SQL: shortlist there, then ask a small in-memory index of just those records.
+
+For one recall on a large file, when loading the whole index would cost more than it saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.index.memory_index import MemoryIndex
+from recollect.index.memory_view import MemoryQuestion, MemoryView
+from recollect.index.table import Visible
+from recollect.index.vectors import shortlist_size
+from recollect.store import cold, reading
+from recollect.store.arrays import id_array
+from recollect.store.filters import Condition, Filter, everything
+from recollect.store.vectors import EmbedderRow
+
+if TYPE_CHECKING:
+    import apsw
+    from numpy.typing import NDArray
+
+    from recollect.store.loading import VectorBlock
+
+__all__ = ["ColdView"]
+
+_REACH = 2
+
+
+class ColdView:
+    """A store under one filter, without a loaded index; the same questions as `MemoryView` takes."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        chosen: Filter,
+        now: int,
+        embedder: EmbedderRow | None,
+        exact_vectors: Callable[[NDArray[np.int64]], VectorBlock],
+        candidates: int,
+    ) -> None:
+        self._connection = connection
+        self._filter = chosen
+        self._now = now
+        self._condition = everything(chosen, now)
+        self._embedder = embedder
+        self._exact_vectors = exact_vectors
+        self._candidates = candidates
+
+    def ask(self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str]) -> MemoryQuestion:
+        """One query: its shortlists are loaded into an index of their own."""
+        connection = self._connection
+        found: list[int] = []
+        if vector is not None and self._embedder is not None:
+            found += self._nearest(vector, self._embedder)
+        found += cold.with_words(connection, words, self._condition, 2 * self._candidates)
+        found += cold.linked_to(connection, found)
+        near = cold.places_around(connection, found, _REACH)
+        index = MemoryIndex()
+        index.load_some(connection, near, cold.statistics(connection, words))
+        visible = Condition("r.id IN (SELECT value FROM carray(?))", (id_array(near.ids),)) & self._condition
+        view = MemoryView(
+            index,
+            Visible(
+                now=self._now,
+                as_of=self._filter.as_of,
+                ids=tuple(reading.matching_ids(connection, visible)),
+            ),
+            self._exact_vectors,
+        )
+        return view.ask(vector, terms, words)
+
+    def _nearest(self, vector: NDArray[np.float32], embedder: EmbedderRow) -> list[int]:
+        records = cold.statistics(self._connection, ()).records
+        size = shortlist_size(records, self._candidates)
+        restricted = not self._filter.unrestricted
+        return cold.nearest(self._connection, vector, embedder, self._condition, restricted=restricted, wanted=size)
