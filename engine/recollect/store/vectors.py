@@ -67,6 +67,7 @@ def waiting(connection: apsw.Connection, limit: int) -> list[tuple[int, str, str
         "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' ORDER BY id LIMIT ?",
         (limit,),
     ).fetchall()
+    return list(rows)
 
 
 _WITHOUT = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?)"

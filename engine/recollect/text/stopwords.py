@@ -1,0 +1,30 @@
+"""English words that say little about what is asked: function words, as index terms.
+
+They stay in the index; a query counts them less. With a quarter of their IDF, recall@20 on chat turns was 0.77 against
+0.74 at full weight; leaving them out altogether cost first places. `may` and `us` are missing: they are also a month
+and a country.
+"""
+
+from __future__ import annotations
+
+from recollect.text.tokens import tokenize
+
+__all__ = ["STOP_TERMS"]
+
+_WORDS = """
+    a an the this that these those
+    i me my mine myself we our ours ourselves you your yours yourself yourselves
+    he him his himself she her hers herself it its itself they them their theirs themselves
+    who whom whose which what when where why how
+    am is are was were be been being have has had having do does did doing done
+    can could might must shall should will would
+    and but or nor if because as until while so than though although whether
+    of at by for with about against between into through during before after above below
+    to from up down in out on off over under
+    again further then once here there now just also only too very
+    all any both each few more most other others another some such same own no not
+    don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't
+    can't cannot couldn't won't wouldn't shouldn't
+"""
+
+STOP_TERMS = frozenset(tokenize(_WORDS))
