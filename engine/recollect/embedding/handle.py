@@ -6,12 +6,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.errors import EmbedderError, EmbedderMissing, RecollectError
+from recollect.errors import EmbedderMissing, RecollectError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.embedding.cache import QueryCache
     from recollect.embedding.protocol import Embedded, Embedder
 
 __all__ = ["EmbedderHandle", "Identity"]
@@ -36,6 +37,7 @@ class EmbedderHandle:
         self._query_cache_size = query_cache_size
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
+        self._cache: QueryCache | None = None
         self._failure: RecollectError | None = None
 
     @property
@@ -51,10 +53,13 @@ class EmbedderHandle:
     def get(self) -> Embedder:
         """The embedder; EmbedderMissing when there is none here."""
         if not self.enabled:
-            raise EmbedderMissing("this memory has no embedder (Settings(embedder='none')): keyword recall only")
+            raise EmbedderMissing(
+                "this memory has no embedder (Settings(embedder='none')): keyword recall only"
+            )
         with self._lock:
             if self._embedder is None:
-                from recollect.embedding import load
+                from recollect.embedding.cache import QueryCache
+                from recollect.embedding.load import load
 
                 try:
                     self._embedder = load(self._spec)
@@ -62,6 +67,7 @@ class EmbedderHandle:
                     self._failure = failure
                     raise
                 self._failure = None
+                self._cache = QueryCache(self._embedder, self._query_cache_size)
             return self._embedder
 
     def identity(self) -> Identity:
@@ -69,18 +75,17 @@ class EmbedderHandle:
         embedder = self.get()
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
-    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, dimension) of queries."""
-        embedder = self.get()
-        return _checked(embedder.embed(texts), len(texts), embedder)
+    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """A unit vector of each query; those asked lately come from memory."""
+        self.get()
+        assert self._cache is not None
+        return self._cache.embed_many(list(texts))
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> Embedded:
         """Vectors of the parts of texts, each with its context header."""
-        from recollect.embedding import embed_documents
+        from recollect.embedding.documents import embed_documents
 
-        embedder = self.get()
-        embedded = embed_documents(embedder, texts, contexts)
-        return embedded._replace(vectors=_checked(embedded.vectors, len(embedded.owners), embedder))
+        return embed_documents(self.get(), texts, contexts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text: the loaded embedder's own, else four characters a token."""
@@ -88,19 +93,3 @@ class EmbedderHandle:
         if counter is not None:
             return [int(count) for count in counter(list(texts))]
         return [len(text) // 4 + 1 for text in texts]
-
-
-def _checked(vectors: object, count: int, embedder: Embedder) -> NDArray[np.float32]:
-    """What an embedder returned, as finite unit rows of its dimension."""
-    import numpy as np
-
-    array = np.ascontiguousarray(vectors, dtype=np.float32)
-    if array.shape != (count, embedder.dimension):
-        raise EmbedderError(
-            f"{embedder.name} returned vectors of shape {array.shape} for {count} texts: "
-            f"wanted ({count}, {embedder.dimension})"
-        )
-    norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=np.float64))
-    if not (np.isfinite(norms).all() and norms.all()):
-        raise EmbedderError(f"{embedder.name} returned a NaN, an infinity or a zero vector")
-    return (array / norms[:, None]).astype(np.float32)

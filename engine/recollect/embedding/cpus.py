@@ -1,0 +1,49 @@
+"""How much of the machine this process may use."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+__all__ = ["saturates_int8", "usable_cpus"]
+
+_MAX_THREADS = 16
+
+
+def usable_cpus() -> int:
+    """Cores for bulk work: the affinity mask, cut to the cgroup's quota, at most 16."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return max(1, min(cores, _MAX_THREADS, cores if quota is None else round(quota)))
+
+
+def _cgroup_quota() -> float | None:
+    """CPUs that the container may use, None where it is not limited (cgroup v2, then v1)."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
+    except (OSError, ValueError):
+        try:
+            limit = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text("ascii").strip()
+            period = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text("ascii").strip()
+        except (OSError, ValueError):
+            return None
+    try:
+        return float(limit) / float(period) if float(limit) > 0 else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def saturates_int8() -> bool:
+    """Whether this CPU's 8-bit products may overflow 16 bits: x86 without VNNI, or x86 that does not say."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    try:
+        with Path("/proc/cpuinfo").open(encoding="ascii", errors="replace") as stream:
+            flags = next((line for line in stream if line.startswith("flags")), "").split()
+    except OSError:
+        return True
+    return "avx512_vnni" not in flags and "avx_vnni" not in flags

@@ -1,0 +1,124 @@
+"""Texts with a context header, in parts that fit the embedder's window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recollect.embedding.protocol import DocumentEmbedder, Embedded, Embedder, Progress
+from recollect.errors import EmbedderError, InvalidInput, RecollectError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["OVERLAP_TOKENS", "embed_documents", "header", "split", "starts"]
+
+OVERLAP_TOKENS = 32
+_CHARS_PER_TOKEN = 4
+_DEFAULT_MAX_TOKENS = 256
+_BATCH = 64
+
+
+def header(context: str | None) -> str:
+    """What stands before a text with this context: the one place that says how they are joined."""
+    # Vector recall@20 on LoCoMo, speaker as context: 0.590 with ": ", 0.542 with " - ", 0.523 with a new line.
+    stripped = context.strip() if context else ""
+    return f"{stripped}: " if stripped else ""
+
+
+def starts(length: int, body: int, overlap: int) -> list[int]:
+    """Where parts of `body` units begin so that they cover `length` and share at least `overlap` units.
+
+    The parts are spread evenly and all are full, but for a text that fits into one.
+    """
+    if length <= body:
+        return [0]
+    count = -(-(length - overlap) // (body - overlap))
+    return [round(i * (length - body) / (count - 1)) for i in range(count)]
+
+
+def split(text: str, max_chars: int, overlap: int) -> list[str]:
+    """Parts of at most `max_chars` characters that cover `text`, cut at whitespace if some is near."""
+    parts: list[str] = []
+    begin = 0
+    while len(text) - begin > max_chars:
+        end = _whitespace_before(text, begin + max_chars, begin + max_chars * 3 // 4)
+        parts.append(text[begin:end])
+        begin = max(_whitespace_before(text, end - overlap, end - 2 * overlap), begin + 1)
+    parts.append(text[begin:])
+    return [part for part in parts if part.strip()] or [text[:max_chars]]
+
+
+def _whitespace_before(text: str, position: int, floor: int) -> int:
+    """The last place in (floor, position] that follows whitespace, else `position`."""
+    for place in range(position, floor, -1):
+        if text[place - 1].isspace():
+            return place
+    return position
+
+
+def embed_documents(
+    embedder: Embedder,
+    texts: Sequence[str],
+    contexts: Sequence[str | None],
+    on_progress: Progress | None = None,
+) -> Embedded:
+    """Embed texts with their contexts by any embedder, in parts where a text is longer than the window.
+
+    The embedder's own `embed_documents` if it has one; else texts are split by characters, four to a token of
+    its `max_tokens` (256 if it has no such attribute). Raises EmbedderError.
+    """
+    import numpy as np
+
+    if len(texts) != len(contexts):
+        raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+    if isinstance(embedder, DocumentEmbedder):
+        try:
+            return embedder.embed_documents(texts, contexts, on_progress)
+        except RecollectError:
+            raise
+        except Exception as reason:
+            raise _failed(embedder, reason) from reason
+    room = max(int(getattr(embedder, "max_tokens", _DEFAULT_MAX_TOKENS)), 8) * _CHARS_PER_TOKEN
+    parts: list[str] = []
+    owners: list[int] = []
+    for owner, (text, context) in enumerate(zip(texts, contexts, strict=True)):
+        head = header(context)[: room // 4]
+        body = room - len(head)
+        pieces = split(text, body, min(OVERLAP_TOKENS * _CHARS_PER_TOKEN, body // 4))
+        parts += [head + piece for piece in pieces]
+        owners += [owner] * len(pieces)
+    vectors = np.empty((len(parts), embedder.dimension), np.float32)
+    for begin in range(0, len(parts), _BATCH):
+        batch = parts[begin : begin + _BATCH]
+        vectors[begin : begin + len(batch)] = embed_checked(embedder, batch)
+        if on_progress is not None:
+            on_progress(begin + len(batch), len(parts))
+    return Embedded(vectors, np.array(owners, np.int64))
+
+
+def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """`embedder.embed(texts)`, held to the protocol: shape, finite, unit rows. Raises EmbedderError."""
+    import numpy as np
+
+    try:
+        vectors = np.asarray(embedder.embed(texts), np.float32)
+    except RecollectError:
+        raise
+    except Exception as reason:
+        raise _failed(embedder, reason) from reason
+    expected = (len(texts), embedder.dimension)
+    if vectors.shape != expected:
+        raise EmbedderError(
+            f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"
+        )
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(norms).all() or not (norms > 0).all():
+        row = int(np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))[0])
+        raise EmbedderError(f"{embedder.name}.embed returned a zero, NaN or infinite vector in row {row}")
+    return vectors if np.abs(norms - 1).max(initial=0) < 1e-4 else vectors / norms
+
+
+def _failed(embedder: Embedder, reason: Exception) -> EmbedderError:
+    return EmbedderError(f"{embedder.name} failed: {type(reason).__name__}: {reason}")

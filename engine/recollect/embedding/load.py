@@ -1,0 +1,67 @@
+"""From a name, a folder or an object to an embedder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from recollect.checks import shown
+from recollect.embedding.protocol import Embedder
+from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
+
+__all__ = ["load"]
+
+
+def load(spec: object = None) -> Embedder:
+    """The embedder that `spec` means.
+
+    None or "default" is the bundled model; a bundled model's name; a folder with an ONNX sentence-embedding
+    model; or an object with the `Embedder` protocol, which is checked and returned.
+    Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
+    cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
+    """
+    if spec is None or isinstance(spec, (str, os.PathLike)):
+        from recollect.embedding.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(_folder(spec))
+    return _checked(spec)
+
+
+def _folder(spec: str | os.PathLike[str] | None) -> Path:
+    try:
+        import recollect_models
+    except ImportError:
+        if spec is None or spec == "default":
+            raise EmbedderMissing(
+                "the bundled models are not installed: reinstall recollect, or give a folder with model.onnx"
+            ) from None
+        return Path(spec)
+    names = {name.lower(): name for name in recollect_models.NAMES}
+    if spec is None or spec == "default":
+        return recollect_models.path(recollect_models.DEFAULT)
+    if isinstance(spec, str) and spec.lower() in names:
+        return recollect_models.path(names[spec.lower()])
+    folder = Path(spec).expanduser()
+    if folder.is_dir():
+        return folder
+    if not isinstance(spec, str) or len(folder.parts) > 1:
+        raise ModelInvalid(f"embedder {shown(str(folder))} is no folder: give one with model.onnx and tokenizer.json")
+    choices = ", ".join(["default", *recollect_models.NAMES])
+    raise InvalidInput(
+        f"embedder {shown(spec)} is not known: choose {choices}, or the path of a folder with model.onnx"
+    )
+
+
+def _checked(embedder: object) -> Embedder:
+    what: Any = embedder
+    if isinstance(embedder, type) or not callable(getattr(what, "embed", None)):
+        raise InvalidInput(f"embedder {shown(embedder)} has no method embed(texts): see recollect.embedding.Embedder")
+    dimension = getattr(what, "dimension", None)
+    if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+        raise InvalidInput(f"embedder {shown(embedder)} has the dimension {shown(dimension)}: give a positive int")
+    for name in ("name", "fingerprint"):
+        value = getattr(what, name, None)
+        if not isinstance(value, str) or not value:
+            raise InvalidInput(f"embedder {shown(embedder)} has the {name} {shown(value)}: give a non-empty str")
+    return cast(Embedder, embedder)

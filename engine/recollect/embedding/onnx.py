@@ -1,0 +1,209 @@
+"""The embedder that runs an ONNX sentence-embedding model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.embedding.documents import OVERLAP_TOKENS, header, starts
+from recollect.embedding.folder import read_folder
+from recollect.embedding.protocol import Embedded, Progress
+from recollect.embedding.session import BATCH_TOKENS, Runtime, runtime
+from recollect.embedding.tokens import TokenIds
+from recollect.errors import EmbedderError, InvalidInput, ModelInvalid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["OnnxEmbedder"]
+
+_TOKEN_OUTPUTS = ("token_embeddings", "last_hidden_state")
+
+
+class OnnxEmbedder:
+    """Embeds with the model in a folder: Recollect's own, or any sentence-transformers ONNX export.
+
+    `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use one
+    model file share one session; a forked child gets its own. Raises ModelInvalid for a folder that cannot be
+    used and EmbedderMissing where onnxruntime or tokenizers is not installed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = read_folder(Path(folder))
+        self.name = self._folder.name
+        self.max_tokens = self._folder.max_tokens
+        self._process = os.getpid()
+        self._runtime = engine = runtime(self._folder)
+        self._ids = TokenIds(engine.tokenizer)
+        self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
+        self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
+        unknown = engine.inputs - {"input_ids", "attention_mask", "token_type_ids"}
+        if unknown or (self._sentence is None and self._tokens is None):
+            raise ModelInvalid(
+                f"{self._folder.model} has the inputs {sorted(engine.inputs)} "
+                f"and the outputs {sorted(engine.outputs)}: "
+                "Recollect needs input_ids (attention_mask, token_type_ids) and one of sentence_embedding, "
+                "token_embeddings, last_hidden_state"
+            )
+        if self.max_tokens <= self._ids.specials:
+            raise ModelInvalid(
+                f"{self._folder.model.parent} allows {self.max_tokens} tokens: there is no room for text"
+            )
+        self._masked = "attention_mask" in engine.inputs
+        self.dimension = self._folder.dimension or self._measured(engine)
+        self.fingerprint = (
+            f"onnx:{engine.sha256[:32]}:d{self.dimension}:{self._folder.pooling}:prefix=:"
+            f"{self._folder.quantisation}:t{self.max_tokens}"
+        )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors float32 (n, dimension); a text longer than the window is cut at its end."""
+        import numpy as np
+
+        rows = self._framed(texts)
+        vectors = np.empty((len(rows), self.dimension), np.float32)
+        self._run(rows, vectors, None)
+        return vectors
+
+    def embed_documents(
+        self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
+    ) -> Embedded:
+        """Embed texts with their contexts, long ones in parts that share at least 32 tokens.
+
+        Every part begins with the context, which is cut to a quarter of the window.
+        """
+        import numpy as np
+
+        if len(texts) != len(contexts):
+            raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+        room = self.max_tokens - self._ids.specials
+        heads = list(dict.fromkeys(map(header, contexts)))
+        headers = dict(zip(heads, self._ids.encode(heads, limit=room // 4), strict=True))
+        rows: list[NDArray[np.int64]] = []
+        owners: list[int] = []
+        for owner, (ids, context) in enumerate(zip(self._ids.encode(texts), contexts, strict=True)):
+            head = headers[header(context)]
+            body = room - len(head)
+            for begin in starts(len(ids), body, min(OVERLAP_TOKENS, body // 4)):
+                rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
+                owners.append(owner)
+        vectors = np.empty((len(rows), self.dimension), np.float32)
+        self._run(rows, vectors, on_progress)
+        return Embedded(vectors, np.array(owners, np.int64))
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Vectors of each text's tokens, float32 (tokens, width), special ones included, not normalised."""
+        import numpy as np
+
+        if self._tokens is None:
+            raise EmbedderError(f"{self.name} has no output for tokens: use a model with token_embeddings")
+        output = self._tokens
+        rows = self._framed(texts)
+        engine = self._engine()
+        found: list[NDArray[np.float32]] = [np.empty((0, 0), np.float32)] * len(rows)
+
+        def work(batch: NDArray[np.int64]) -> None:
+            result = engine.run(output, self._feeds([rows[i] for i in batch], engine))
+            for place, i in enumerate(batch):
+                found[i] = result[place, : len(rows[i])].copy()
+
+        engine.spread(self._batches(rows), work, lambda done: None)
+        return found
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, the special ones not counted."""
+        return [len(ids) for ids in self._ids.encode(texts)]
+
+    def _engine(self) -> Runtime:
+        """The runtime of this process: a new one after a fork."""
+        if self._process != os.getpid():
+            self._runtime, self._process = runtime(self._folder), os.getpid()
+        return self._runtime
+
+    def _framed(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return [self._ids.frame(ids) for ids in self._ids.encode(texts, limit=self.max_tokens - self._ids.specials)]
+
+    def _run(self, rows: list[NDArray[np.int64]], vectors: NDArray[np.float32], on_progress: Progress | None) -> None:
+        """Fill `vectors`, one row a sequence."""
+        engine = self._engine()
+        if len(rows) == 1:  # a query: 0.1 ms of arranging batches less
+            vectors[0] = self._pooled(rows, engine)[0]
+            if on_progress is not None:
+                on_progress(1, 1)
+            return
+
+        def work(batch: NDArray[np.int64]) -> None:
+            vectors[batch] = self._pooled([rows[i] for i in batch], engine)
+
+        def tick(done: int) -> None:
+            if on_progress is not None:
+                on_progress(done, len(rows))
+
+        engine.spread(self._batches(rows), work, tick)
+
+    def _pooled(self, rows: list[NDArray[np.int64]], engine: Runtime) -> NDArray[np.float32]:
+        import numpy as np
+
+        feeds = self._feeds(rows, engine)
+        if self._sentence is not None:
+            vectors = engine.run(self._sentence, feeds)
+            if self._folder.sha256 is not None:
+                return vectors  # the shipped graph ends in L2 normalisation
+        else:
+            tokens = engine.run(self._tokens or "", feeds)
+            if self._folder.pooling == "cls":
+                vectors = tokens[:, 0]
+            else:
+                # The sum will do: the mean differs by a factor that normalisation removes.
+                mask = np.arange(tokens.shape[1]) < np.array([len(row) for row in rows])[:, None]
+                vectors = np.einsum("btd,bt->bd", tokens, mask.astype(np.float32))
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(norms).all() or not norms.all():
+            raise EmbedderError(f"{self.name} gave a zero, NaN or infinite vector: the model is damaged or unsuitable")
+        normalised: NDArray[np.float32] = vectors / norms
+        return normalised
+
+    def _feeds(self, rows: list[NDArray[np.int64]], engine: Runtime) -> dict[str, NDArray[np.int64]]:
+        import numpy as np
+
+        if len(rows) == 1 and engine.inputs == {"input_ids"}:
+            return {"input_ids": rows[0][None, :]}
+        width = max(map(len, rows))
+        ids = np.full((len(rows), width), self._ids.padding, np.int64)
+        mask = np.zeros_like(ids)
+        for place, row in enumerate(rows):
+            ids[place, : len(row)] = row
+            mask[place, : len(row)] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        return {name: feeds[name] for name in engine.inputs}
+
+    def _batches(self, rows: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """Positions of rows, longest first, in batches of a token budget.
+
+        A graph without an attention mask gets rows of one length only, so that there is no padding.
+        """
+        import numpy as np
+
+        lengths = np.array([len(row) for row in rows], np.int64)
+        order = np.argsort(-lengths, kind="stable")
+        batches: list[NDArray[np.int64]] = []
+        begin = 0
+        while begin < len(order):
+            longest = int(lengths[order[begin]])
+            end = min(begin + max(1, BATCH_TOKENS // longest), len(order))
+            if not self._masked:
+                shorter = lengths[order[begin:end]] < longest
+                end = begin + int(shorter.argmax()) if shorter.any() else end
+            batches.append(order[begin:end])
+            begin = end
+        return batches
+
+    def _measured(self, engine: Runtime) -> int:
+        """The width that the graph states, else that of a first vector."""
+        shape = engine.outputs[self._sentence or self._tokens or ""]
+        if shape and isinstance(shape[-1], int):
+            return shape[-1]
+        return int(self._pooled([self._ids.frame(self._ids.encode(["a"])[0])], engine).shape[1])

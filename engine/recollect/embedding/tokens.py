@@ -1,0 +1,86 @@
+"""Token ids of texts of any length, each text tokenised once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import EmbedderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["TokenIds", "pieces"]
+
+# Longer texts go to the tokenizer in pieces: it holds some 100 bytes a character while it works.
+PIECE_CHARS = 32_768
+_FEW = 4
+
+
+def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
+    """Pieces of at most `size` characters that make up `text`, cut before whitespace where there is some."""
+    begin = 0
+    while len(text) - begin > size:
+        end = max(text.rfind(" ", begin + 1, begin + size), text.rfind("\n", begin + 1, begin + size))
+        end = end if end > begin else begin + size
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+class TokenIds:
+    """The tokenizer with its special tokens taken apart: ids are int64 arrays without them."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        framed = tokenizer.encode("a")
+        inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
+        self.before = _array(framed.ids[: inner[0]])
+        self.after = _array(framed.ids[inner[-1] + 1 :])
+        self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
+
+    @property
+    def specials(self) -> int:
+        """Special tokens that frame every sequence."""
+        return len(self.before) + len(self.after)
+
+    def encode(self, texts: Sequence[str], limit: int | None = None) -> list[NDArray[np.int64]]:
+        """Ids of each text, the first `limit` if given. Raises EmbedderError."""
+        try:
+            short = [text for text in texts if len(text) <= PIECE_CHARS]
+            if len(short) <= _FEW:
+                # Few texts stay in this thread: the tokenizer's pool costs more than it gives.
+                rows = iter([self._tokenizer.encode(text, add_special_tokens=False) for text in short])
+            else:
+                rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
+            return [
+                _array(next(rows).ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit)
+                for text in texts
+            ]
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+
+    def _long(self, text: str, limit: int | None) -> NDArray[np.int64]:
+        import numpy as np
+
+        parts: list[NDArray[np.int64]] = []
+        count = 0
+        for piece in pieces(text):
+            parts.append(_array(self._tokenizer.encode(piece, add_special_tokens=False).ids))
+            count += len(parts[-1])
+            if limit is not None and count >= limit:
+                break
+        return np.concatenate(parts)[:limit]
+
+    def frame(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`ids` between the special tokens."""
+        import numpy as np
+
+        return np.concatenate((self.before, ids, self.after))
+
+
+def _array(ids: list[int]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.array(ids, np.int64)

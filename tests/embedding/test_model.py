@@ -1,0 +1,137 @@
+"""The bundled model: its vectors, its manifest, and that the build script makes these very files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import recollect_models
+from recollect.embedding.onnx import OnnxEmbedder
+from recollect.errors import ModelInvalid
+
+# Published for sentence-transformers/all-MiniLM-L6-v2 (float32).
+PAIRS = [
+    ("The new movie is awesome", "The new movie is so great", 0.8939),
+    ("The cat sits outside", "The dog plays in the garden", 0.2838),
+    ("A man is playing guitar", "A woman watches TV", -0.0327),
+]
+# Vectors of the float32 model, five decimals.
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder(recollect_models.path())
+
+
+@pytest.fixture
+def model_copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(recollect_models.path(), tmp_path / "model"))
+
+
+def weights() -> Path:
+    """The folder of the float32 weights, named by RECOLLECT_TEST_WEIGHTS."""
+    pytest.importorskip("onnx")
+    pytest.importorskip("safetensors")
+    folder = os.environ.get("RECOLLECT_TEST_WEIGHTS")
+    if folder is None:
+        pytest.skip("set RECOLLECT_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
+    return Path(folder)
+
+
+@pytest.mark.parametrize(("first", "second", "published"), PAIRS)
+def test_reference_pairs_within_tolerance(embedder: OnnxEmbedder, first: str, second: str, published: float) -> None:
+    a, b = embedder.embed([first, second])
+    assert float(a @ b) == pytest.approx(published, abs=0.015)
+
+
+def test_vectors_agree_with_the_float32_model(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.embed(list(GOLDEN))
+    golden = np.array(list(GOLDEN.values()), np.float32)
+    assert golden.shape == vectors.shape
+    cosines = np.einsum("ij,ij->i", vectors, golden) / np.linalg.norm(golden, axis=1)
+    assert cosines.mean() > 0.995
+    assert cosines.min() > 0.98
+
+
+def test_the_files_match_their_manifest() -> None:
+    from recollect_models.build import manifest
+
+    folder = recollect_models.path()
+    stated = json.loads((folder / "manifest.json").read_text("utf-8"))
+    for name, entry in stated["files"].items():
+        assert (folder / name).stat().st_size == entry["size"]
+    pytest.importorskip("onnx")
+    assert manifest(folder) == stated
+
+
+def test_the_model_is_carried_with_its_licence() -> None:
+    folder = recollect_models.path()
+    assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
+    assert "sentence-transformers/all-MiniLM-L6-v2" in (folder / "NOTICE").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_changed_byte_is_refused(model_copy: Path, name: str) -> None:
+    file = model_copy / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ModelInvalid, match=f"{name} is not what its manifest says"):
+        OnnxEmbedder(model_copy)
+
+
+def test_a_truncated_file_is_refused(model_copy: Path) -> None:
+    os.truncate(model_copy / "model.onnx", 1000)
+    with pytest.raises(ModelInvalid, match=r"model\.onnx has 1,000 bytes"):
+        OnnxEmbedder(model_copy)
+
+
+def test_an_absent_file_is_named(model_copy: Path) -> None:
+    (model_copy / "tokenizer.json").unlink()
+    with pytest.raises(ModelInvalid, match=r"tokenizer\.json is absent"):
+        OnnxEmbedder(model_copy)
+
+
+def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
+    (model_copy / "manifest.json").write_text("{}", "utf-8")
+    with pytest.raises(ModelInvalid, match="cannot be understood"):
+        OnnxEmbedder(model_copy)
+
+
+@pytest.mark.slow
+def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
+    from recollect_models.build import build
+
+    build(weights(), tmp_path)
+    for name in ("manifest.json", "tokenizer.json", "model.onnx"):
+        assert (tmp_path / name).read_bytes() == (recollect_models.path() / name).read_bytes(), name
+
+
+@pytest.mark.slow
+def test_the_float32_graph_gives_the_published_figures(tmp_path: Path) -> None:
+    from recollect_models.build import build
+
+    build(weights(), tmp_path, float32=True)
+    float32 = OnnxEmbedder(tmp_path)
+    assert float32.max_tokens == 256
+    for first, second, published in PAIRS:
+        a, b = float32.embed([first, second])
+        assert round(float(a @ b), 4) == published
+    np.testing.assert_allclose(float32.embed(list(GOLDEN)), list(GOLDEN.values()), atol=2e-5)
+
+
+@pytest.mark.slow
+def test_other_weights_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    pytest.importorskip("onnx")
+    from recollect_models.build import write_model
+
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(SystemExit, match="not the model's weights"):
+        write_model(tmp_path, tmp_path / "model.onnx")
