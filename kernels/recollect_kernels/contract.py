@@ -1,0 +1,142 @@
+"""What every kernel may rely on: shape, dtype, contiguity and finiteness, checked once for both backends.
+
+Each check costs about a microsecond and never walks a large matrix; there the scores that come out are checked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect_kernels.errors import KernelError
+
+F32: TypeAlias = NDArray[np.float32]
+F64: TypeAlias = NDArray[np.float64]
+I8: TypeAlias = NDArray[np.int8]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+U8: TypeAlias = NDArray[np.uint8]
+U16: TypeAlias = NDArray[np.uint16]
+U64: TypeAlias = NDArray[np.uint64]
+Mask: TypeAlias = NDArray[np.uint8] | NDArray[np.bool_]
+
+f32, f64 = np.dtype(np.float32), np.dtype(np.float64)
+i8, i32, i64 = np.dtype(np.int8), np.dtype(np.int32), np.dtype(np.int64)
+u8, u16, u64 = np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint64)
+
+NO_MASK: U8 = np.empty(0, np.uint8)
+NO_MASK.flags.writeable = False
+
+
+def array(name: str, value: Any, dtype: np.dtype[Any], *shape: int | None) -> NDArray[Any]:
+    """Refuse anything but a C-contiguous array of `dtype` with `shape` (None: any length)."""
+    if not isinstance(value, np.ndarray):
+        raise KernelError(f"{name}: {type(value).__name__}; wanted a numpy array of {dtype}")
+    if value.dtype != dtype:
+        raise KernelError(f"{name}: dtype {value.dtype}; wanted {dtype}")
+    got = value.shape
+    # A plain loop: a generator would be half of what this whole function takes.
+    fits = len(got) == len(shape)
+    if fits:
+        for want, length in zip(shape, got):  # noqa: B905
+            if want is not None and want != length:
+                fits = False
+    if not fits:
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise KernelError(f"{name}: shape {got}; wanted ({wanted})")
+    flags = value.flags
+    if not flags.c_contiguous or not flags.aligned:
+        raise KernelError(f"{name}: not C-contiguous and aligned; pass numpy.ascontiguousarray({name})")
+    return value
+
+
+def output(name: str, value: Any, dtype: np.dtype[Any], *shape: int | None) -> NDArray[Any]:
+    """`array`, and it can be written to."""
+    array(name, value, dtype, *shape)
+    if not value.flags.writeable:
+        raise KernelError(f"{name}: read-only; wanted a writable array, results are written there")
+    return value  # type: ignore[no-any-return]
+
+
+def finite(name: str, value: NDArray[Any]) -> None:
+    """Refuse NaN and infinity, naming the first."""
+    good = np.isfinite(value)
+    if not good.all():
+        flat = int(np.flatnonzero(~good.ravel())[0])
+        at: Any = tuple(int(i) for i in np.unravel_index(flat, value.shape))
+        at = at[0] if len(at) == 1 else at
+        raise KernelError(f"{name}: {value.ravel()[flat]} at {at}; wanted finite numbers")
+
+
+def finite_scores(scores: NDArray[Any], of: str) -> None:
+    """Refuse scores that a NaN or an infinity in a large matrix has made."""
+    if not np.isfinite(scores).all():
+        raise KernelError(f"{of}: holds NaN or infinity (a score is not finite); wanted finite numbers")
+
+
+def mask(value: Mask | None, n: int) -> U8:
+    """None becomes the empty mask; bool is taken as uint8; otherwise n bytes, 0 = not allowed."""
+    if value is None:
+        return NO_MASK
+    if isinstance(value, np.ndarray) and value.dtype == np.bool_:
+        value = value.view(np.uint8)
+    checked: U8 = array("mask", value, u8, n)
+    if n == 0:
+        return NO_MASK
+    return checked
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """An integer within [low, high]."""
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise KernelError(f"{name}: {value!r}; wanted a whole number") from None
+    if number < low or (high is not None and number > high):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise KernelError(f"{name}: {number}; wanted {limits}")
+    return int(number)
+
+
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: float = -math.inf) -> float:
+    """A finite number within [low, high] and greater than `above`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise KernelError(f"{name}: {value!r}; wanted a number") from None
+    if not math.isfinite(number) or not low <= number <= high or number <= above:
+        limits = "finite"
+        if above != -math.inf:
+            limits += f", above {above:g}"
+        if low != -math.inf:
+            limits += f", at least {low:g}"
+        if high != math.inf:
+            limits += f", at most {high:g}"
+        raise KernelError(f"{name}: {number!r}; wanted {limits}")
+    return number
+
+
+def indices(name: str, value: Any, n: int, length: int | None = None) -> I64:
+    """int64 indices, each in [0, n)."""
+    checked: I64 = array(name, value, i64, length)
+    # Seen as unsigned, a negative index is larger than any n: one pass refuses both ends.
+    if checked.size and int(checked.view(np.uint64).max()) >= n:
+        bad = checked[(checked < 0) | (checked >= n)][0]
+        raise KernelError(f"{name}: holds {bad}; wanted 0 to {n - 1}")
+    return checked
+
+
+def offsets(name: str, value: Any, total: int, items: int | None = None) -> I64:
+    """CSR offsets: from 0 to `total`, never descending, one more than there are items."""
+    checked: I64 = array(name, value, i64, None if items is None else items + 1)
+    if checked.size == 0 or checked[0] != 0 or checked[-1] != total or bool((checked[1:] < checked[:-1]).any()):
+        raise KernelError(f"{name}: not CSR offsets; wanted ascending int64 from 0 to {total}")
+    return checked
+
+
+def same_length(name: str, value: NDArray[Any], other: str, length: int) -> None:
+    if value.shape[0] != length:
+        raise KernelError(f"{name}: {value.shape[0]} entries; wanted {length}, as many as {other}")

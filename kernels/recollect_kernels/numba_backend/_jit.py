@@ -1,0 +1,112 @@
+"""How a kernel is declared, compiled, cached and called.
+
+Every kernel has one explicit signature, so exactly one specialisation exists. Arrays it only reads are declared
+read-only, which accepts writable ones too. The contract has checked types before, so the compiled entry point is
+called directly, past the dispatcher: that saves type resolution on every call.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core import compiler, registry, runtime, serialize, types
+
+from recollect_kernels.cache import Cache
+
+# Parts of numba without types of their own.
+_compiler: Any = compiler
+_runtime: Any = runtime
+_serialize: Any = serialize
+
+# The one place for fastmath. Reassociation lets float32 sums vectorise; the NaN and infinity flags ("nnan",
+# "ninf") stay out, or the tests that refuse NaN would be compiled away. float64 kernels use none: their ties must
+# be those of the definition to the last bit.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def _reads(dtype: Any, ndim: int) -> Any:
+    return types.Array(dtype, ndim, "C", readonly=True)
+
+
+def _writes(dtype: Any, ndim: int) -> Any:
+    return types.Array(dtype, ndim, "C")
+
+
+I64, F32, F64 = types.int64, types.float32, types.float64
+F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
+F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
+I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
+U64_1, U64_2 = _reads(types.uint64, 1), _reads(types.uint64, 2)
+I8_2, I32_1, U8_1, U16_1 = (
+    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.uint8, 1), _reads(types.uint16, 1),
+)  # fmt: skip
+OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
+OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
+OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
+OUT_U64, OUT_U64_2 = _writes(types.uint64, 1), _writes(types.uint64, 2)
+OUT_I8_2, OUT_I32, OUT_U8, OUT_U16 = (
+    _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1), _writes(types.uint16, 1),
+)  # fmt: skip
+
+
+class Kernel:
+    """A JIT function with one signature; `call` is its compiled entry point once `load` has run."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any, fast: bool) -> None:
+        self.name = function.__name__.strip("_")
+        self.call: Callable[..., Any] = self._not_loaded
+        self._function, self._signature, self._fast = function, signature, fast
+        self._result: Any = None  # keeps the machine code alive
+
+    def load(self, cache: Cache | None) -> None:
+        """From the cache where it holds this kernel for this machine, else compiled and stored there."""
+        context: Any = registry.cpu_target.target_context
+        # All that loading machine code needs; the context's own refresh declares every type and function of numba
+        # to its compiler, 0.2 s, and compiling does it by itself.
+        _runtime.rtsys.initialize(context)
+        machine = context.codegen().magic_tuple()
+        stored = cache.read(self.name) if cache else None
+        if stored is not None:
+            try:
+                compiled_for, payload = pickle.loads(stored)
+                if compiled_for == machine:
+                    self._result = _compiler.CompileResult._rebuild(context, *payload)
+            except Exception:  # a damaged file is compiled again, whatever is wrong with it
+                self._result = None
+        if self._result is None:
+            dispatcher = numba.njit(self._function, fastmath=FAST if self._fast else False, **_OPTIONS)
+            dispatcher.compile(self._signature)
+            self._result = dispatcher.overloads[self._signature.args]
+            if cache:
+                cache.write(self.name, _serialize.dumps((machine, self._result._reduce())))
+        self.call = self._result.entry_point
+
+    def _not_loaded(self, *arguments: Any) -> Any:
+        raise RuntimeError(f"kernel {self.name} is not loaded")
+
+
+KERNELS: list[Kernel] = []
+
+
+def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Callable[[Callable[..., Any]], Kernel]:
+    """Declare a kernel; nothing is compiled until `load`."""
+
+    def declare(function: Callable[..., Any]) -> Kernel:
+        KERNELS.append(Kernel(function, returns(*arguments), fast))
+        return KERNELS[-1]
+
+    return declare
+
+
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that kernels call; compiled into them."""
+    return numba.njit(function, fastmath=FAST, **_OPTIONS)  # type: ignore[no-any-return]
+
+
+def strict_helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`helper` without fastmath, for float64 kernels."""
+    return numba.njit(function, **_OPTIONS)  # type: ignore[no-any-return]

@@ -1,0 +1,94 @@
+"""Composite kernels in NumPy float64, in the JIT's order of operations: sums agree to the last bit, so ties do too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect_kernels.contract import F64, I32, I64, U8
+
+
+def weighted_fusion(signals: F64, weights: F64, normalise: U8) -> F64:
+    out = np.zeros(signals.shape[1])
+    total = _total(weights)
+    for signal, weight, scaled in zip(signals, weights, normalise, strict=True):
+        if scaled and signal.size:
+            greatest = signal.max()
+            signal = signal / greatest if greatest > 0 else np.zeros_like(signal)
+        out += (weight / total) * signal
+    return out
+
+
+def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
+    out = np.zeros(ranks.shape[1])
+    for rank, weight in zip(ranks, weights, strict=True):
+        out += np.where(rank > 0, weight / (k + np.maximum(rank, 1)), 0.0)
+    return out
+
+
+def normalise_scores(scores: F64, low: float, high: float) -> F64:
+    if not scores.size:
+        return scores.copy()
+    least, greatest = scores.min(), scores.max()
+    if greatest == least:
+        return np.full_like(scores, high)
+    scaled: F64 = low + (high - low) * ((scores - least) / (greatest - least))
+    return scaled
+
+
+def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
+    lives = np.maximum(ages_days, 0.0) / half_life_days
+    return np.maximum(np.exp(-lives) if exponential else np.exp2(-lives), floor)
+
+
+def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int) -> I64:
+    # Tokens become 0, 1, 2 ..., so that a set is a row of marks and an intersection a sum over them.
+    vocabulary, tokens = np.unique(token_ids, return_inverse=True)
+    marks = np.zeros(len(vocabulary), np.int64)
+    sums = np.zeros(len(token_ids) + 1, np.int64)
+    sizes = np.diff(offsets)
+    nearest = np.zeros(len(relevance))
+    left = np.ones(len(relevance), np.bool_)
+    chosen = np.empty(k, np.int64)
+    for step in range(k):
+        gain = mmr_lambda * relevance - (1.0 - mmr_lambda) * nearest
+        gain[~left] = -np.inf
+        best = int(np.argmax(gain))
+        chosen[step] = best
+        left[best] = False
+        own = tokens[offsets[best] : offsets[best + 1]]
+        marks[own] = 1
+        np.cumsum(marks[tokens], out=sums[1:])
+        marks[own] = 0
+        common = sums[offsets[1:]] - sums[offsets[:-1]]
+        union = sizes + sizes[best] - common
+        np.maximum(nearest, np.divide(common, union, out=np.zeros(len(common)), where=union > 0), out=nearest)
+    return chosen
+
+
+def spread(scores: F64, offsets: I64, targets: I64, strengths: F64, weight: float) -> F64:
+    owners = np.repeat(np.arange(len(scores)), np.diff(offsets))
+    return scores + weight * np.bincount(owners, weights=strengths * scores[targets], minlength=len(scores))
+
+
+def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool) -> F64:
+    m = len(scores)
+    if m == 0:
+        return scores.copy()
+    order = np.lexsort((-scores, groups))
+    ordered, ranked = groups[order], scores[order]
+    heads = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.diff(np.append(heads, m))
+    sums = np.zeros(len(heads))
+    for place in range(min(top, int(sizes.max()))):
+        held = sizes > place
+        sums[held] += ranked[heads[held] + place]
+    means = sums / (float(top) if by_top else np.minimum(sizes, top))
+    out = np.empty(m)
+    out[order] = np.repeat(means, sizes)
+    out[groups == -1] = 0.0
+    return out
+
+
+def _total(weights: F64) -> float:
+    # Left to right, not NumPy's pairwise sum.
+    return float(sum(weights.tolist()))

@@ -1,0 +1,28 @@
+"""Every test that takes `backend` runs on both; the JIT one is really compiled."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from recollect_kernels import dispatch, python_backend, status, warmup
+
+
+@pytest.fixture(scope="session")
+def jit():
+    if status().chosen != "numba":
+        pytest.skip(f"the JIT backend is not chosen here: {status().reason}")
+    before = dispatch.active
+    warmup()
+    dispatch.active = before
+    return importlib.import_module("recollect_kernels.numba_backend")
+
+
+@pytest.fixture(scope="module", params=["python", "numba"])
+def backend(request):
+    """Makes one backend answer for the whole module."""
+    chosen = request.getfixturevalue("jit") if request.param == "numba" else python_backend
+    before, dispatch.active = dispatch.active, chosen
+    yield request.param
+    dispatch.active = before

@@ -1,0 +1,299 @@
+"""Which backend answers, in processes of their own: the choice is made at import."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from recollect_kernels import dispatch
+
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="file modes and fork are POSIX")
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A complete cache, compiled once for this file."""
+    folder = tmp_path_factory.mktemp("warm")
+    run("import recollect_kernels as k; k.warmup()", RECOLLECT_CACHE_DIR=folder, RECOLLECT_KERNELS="numba")
+    return folder
+
+
+def run(code, fails=False, **environment):
+    """Runs code with `answer(value)` at hand, and returns the last value answered."""
+    setup = "import json\ndef answer(value): print('>' + json.dumps(value), flush=True)\n"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "NUMBA_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", setup + textwrap.dedent(code)],
+        env={**clean, **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if fails:
+        assert done.returncode == 1, done.stderr
+        return done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    answers = [line[1:] for line in done.stdout.splitlines() if line.startswith(">")]
+    return json.loads(answers[-1]) if answers else None
+
+
+STATUS = "s = k.status(); answer([s.active, s.chosen, s.compiled, s.reason])"
+
+
+def test_the_import_loads_numpy_but_not_numba(tmp_path):
+    code = (
+        "import sys, recollect_kernels as k; answer([name in sys.modules for name in ('numpy', 'numba', 'recollect')])"
+    )
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == [True, False, False]
+
+
+def test_the_environment_chooses_python(tmp_path):
+    code = (
+        f"import recollect_kernels as k; assert k.warmup() == {{}}; assert k.start_background(True) is None; {STATUS}"
+    )
+    assert run(code, RECOLLECT_KERNELS="python", RECOLLECT_CACHE_DIR=tmp_path) == [
+        "python", "python", False, "RECOLLECT_KERNELS=python",
+    ]  # fmt: skip
+
+
+def test_another_choice_is_an_error_that_says_what_is_wanted():
+    error = run("import recollect_kernels", fails=True, RECOLLECT_KERNELS="fortran")
+    assert "KernelError: RECOLLECT_KERNELS: 'fortran'; wanted numba or python" in error
+
+
+WITHOUT_NUMBA = """
+    import importlib.util
+    find = importlib.util.find_spec
+    importlib.util.find_spec = lambda name, package=None: None if name == "numba" else find(name, package)
+"""
+
+
+def test_without_numba_python_answers_and_says_so():
+    code = textwrap.dedent(WITHOUT_NUMBA) + f"import recollect_kernels as k\n{STATUS}"
+    assert run(code) == ["python", "python", False, "numba is not installed"]
+
+
+def test_asking_for_a_numba_that_is_not_there_is_an_error():
+    code = textwrap.dedent(WITHOUT_NUMBA) + "import recollect_kernels"
+    assert "pip install numba" in run(code, fails=True, RECOLLECT_KERNELS="numba")
+
+
+@needs_numba
+def test_a_numba_that_cannot_be_imported_leaves_python_answering(tmp_path):
+    code = f"""
+    import sys
+    import recollect_kernels as k
+    sys.modules["numba"] = None
+    k.start_background(compile=True).join()
+    {STATUS}
+    """
+    active, chosen, compiled, reason = run(code, RECOLLECT_CACHE_DIR=tmp_path)
+    assert (active, chosen, compiled) == ("python", "numba", False)
+    assert reason.startswith("numba cannot be used: ModuleNotFoundError")
+
+
+@needs_numba
+def test_a_disabled_jit_is_reported(tmp_path):
+    code = "import recollect_kernels as k; k.warmup()"
+    error = run(code, fails=True, RECOLLECT_CACHE_DIR=tmp_path, NUMBA_DISABLE_JIT="1")
+    assert "KernelError: warmup: numba cannot be used: RuntimeError: NUMBA_DISABLE_JIT is set" in error
+
+
+@needs_numba
+def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
+    code = f"""
+    import sys
+    import numpy as np
+    import recollect_kernels as k
+    assert not k.cached() and k.start_background() is None
+    k.top_k(np.ones(3, np.float32), 1)
+    assert "numba" not in sys.modules
+    {STATUS}
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path)[:3] == ["python", "numba", False]
+    assert not list(tmp_path.iterdir())
+
+
+@needs_numba
+def test_a_warm_cache_is_loaded_in_the_background_without_compiling(warm):
+    code = f"""
+    import numpy as np
+    import recollect_kernels as k
+    from numba.core import event
+    assert k.cached()
+    rows = k.top_k(np.ones(3, np.float32), 2)[0].tolist()
+    with event.install_recorder("numba:compile") as compiled:
+        k.start_background().join()
+    assert not compiled.buffer
+    assert k.top_k(np.ones(3, np.float32), 2)[0].tolist() == rows == [0, 1]
+    assert k.start_background() is None and k.warmup()
+    {STATUS}
+    """
+    active, chosen, compiled, reason = run(code, RECOLLECT_CACHE_DIR=warm)
+    assert (active, chosen, compiled) == ("numba", "numba", True)
+    assert reason.startswith(f"kept in {warm}")
+
+
+@needs_numba
+@needs_posix
+def test_the_cache_is_the_users_own(warm):
+    (folder,) = warm.glob("kernels-*")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not [file for file in folder.iterdir() if stat.S_IMODE(file.stat().st_mode) & 0o077]
+
+
+@needs_numba
+@needs_posix
+def test_a_cache_that_others_could_write_to_is_not_read(tmp_path, warm):
+    copy = tmp_path / "copy"
+    shutil.copytree(warm, copy)
+    (folder,) = copy.glob("kernels-*")
+    folder.chmod(0o777)
+    assert run("import recollect_kernels as k; answer(k.cached())", RECOLLECT_CACHE_DIR=copy) is False
+
+
+@needs_numba
+def test_a_damaged_cache_file_is_compiled_again(tmp_path, warm):
+    copy = tmp_path / "copy"
+    shutil.copytree(warm, copy)
+    (file,) = copy.glob("kernels-*/spread.kernel")
+    whole = file.read_bytes()
+    for damaged in (whole[:100], b"", b"not a pickle"):
+        file.write_bytes(damaged)
+        code = "import recollect_kernels as k; k.warmup(); answer(k.status().active)"
+        assert run(code, RECOLLECT_CACHE_DIR=copy) == "numba"
+        assert len(file.read_bytes()) > len(damaged)
+
+
+@needs_numba
+def test_a_home_that_cannot_be_written_still_works(tmp_path):
+    # A file where the folder should be: refused to every user, root too.
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    code = f"import recollect_kernels as k; k.warmup(); {STATUS}"
+    active, _, compiled, reason = run(code, RECOLLECT_CACHE_DIR=blocked)
+    assert (active, compiled) == ("numba", True)
+    assert reason.startswith("compiled in memory only:")
+
+
+@needs_numba
+def test_numbas_own_cache_directory_is_left_alone(warm):
+    code = """
+    import os
+    import recollect_kernels as k
+    k.warmup()
+    import numba
+    answer([numba.config.CACHE_DIR, "NUMBA_CACHE_DIR" in os.environ])
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=warm) == ["", False]
+
+
+@needs_numba
+def test_progress_is_reported_and_seconds_returned(warm):
+    code = """
+    import recollect_kernels as k
+    seen = []
+    seconds = k.warmup(lambda name, done, total: seen.append((name, done, total)))
+    assert [done for _, done, _ in seen] == list(range(1, seen[-1][2] + 1))
+    assert set(seconds) == {name for name, _, _ in seen} | {"import"}
+    answer(min(seconds.values()) > 0)
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=warm) is True
+
+
+@needs_numba
+@pytest.mark.parametrize("when", ["before any kernel", "in the middle"])
+def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
+    code = f"""
+    import atexit, time
+    import recollect_kernels as k
+    from recollect_kernels import dispatch
+    # Hooks run last in, first out: this one sees what the package's own has left behind.
+    atexit.register(lambda: answer(thread.is_alive()))
+    thread = k.start_background(compile=True)
+    while {when == "in the middle"} and len(dispatch._seconds) < 3:
+        time.sleep(0.001)
+    assert thread.is_alive()
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) is False
+    assert not list(tmp_path.glob("kernels-*/complete"))
+
+
+@needs_numba
+@needs_posix
+def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
+    # The parent compiles from nothing; the child must neither wait for a thread that it does not have nor crash.
+    code = f"""
+    import os, sys, time
+    import numpy as np
+    import recollect_kernels as k
+    from recollect_kernels import dispatch
+    k.start_background(compile=True)
+    while len(dispatch._seconds) < 2:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        os.environ["RECOLLECT_CACHE_DIR"] = {str(warm)!r}
+        assert k.status().active == "python" and "forked" in k.status().reason
+        assert k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        k.warmup()
+        assert k.status().active == "numba"
+        assert k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        os._exit(0)
+    _, code = os.waitpid(child, 0)
+    answer(code)
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == 0
+
+
+@needs_numba
+@needs_posix
+def test_a_child_forked_after_loading_uses_the_kernels(warm):
+    code = """
+    import os
+    import numpy as np
+    import recollect_kernels as k
+    k.warmup()
+    child = os.fork()
+    if child == 0:
+        ok = k.status().active == "numba" and k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        os._exit(0 if ok else 3)
+    answer(os.waitpid(child, 0)[1])
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=warm) == 0
+
+
+@needs_numba
+def test_threads_that_warm_up_together_load_once(warm):
+    code = """
+    import threading
+    import recollect_kernels as k
+    calls = []
+    threads = [threading.Thread(target=lambda: k.warmup(lambda *_: calls.append(1))) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    from recollect_kernels.numba_backend import _jit
+    answer([k.status().active, len(calls) == len(_jit.KERNELS)])
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=warm) == ["numba", True]
+
+
+def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
+    monkeypatch.delenv("RECOLLECT_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert dispatch.cache.root() == tmp_path / "recollect"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert dispatch.cache.root() == tmp_path / ".cache" / "recollect"

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import recollect_kernels as kernels
+from tests.kernels import oracle
+from tests.kernels.cases import frozen, holds, rng, seeds
+
+pytestmark = pytest.mark.usefixtures("backend")
+lengths = st.sampled_from([0, 1, 2, 9, 60])
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+
+
+@holds(seed=seeds, s=st.integers(1, 4), m=lengths, sign=st.sampled_from([-1, 0, 1]))
+def test_weighted_fusion_is_the_definition(seed, s, m, sign):
+    generator = rng(seed)
+    signals = generator.random((s, m)) * 9
+    signals[0] *= sign  # a signal whose maximum is 0 or less becomes zeros
+    weights = generator.random(s) + 0.01
+    normalise = generator.integers(0, 2, s).astype(np.uint8)
+    got = kernels.weighted_fusion(*frozen(signals, weights, normalise))
+    wanted = oracle.weighted_fusion(signals.tolist(), weights.tolist(), normalise.tolist())
+    np.testing.assert_allclose(got, wanted, **EXACT)
+
+
+@holds(seed=seeds, s=st.integers(1, 4), m=lengths, k=st.sampled_from([0.0, 1.0, 60.0]))
+def test_reciprocal_rank_fusion_is_the_definition(seed, s, m, k):
+    generator = rng(seed)
+    ranks = generator.integers(0, 8, (s, m))
+    weights = generator.random(s) + 0.01
+    got = kernels.reciprocal_rank_fusion(*frozen(ranks, weights), k)
+    np.testing.assert_allclose(got, oracle.reciprocal_rank_fusion(ranks.tolist(), weights.tolist(), k), **EXACT)
+
+
+def test_worked_example_of_reciprocal_rank_fusion():
+    fused = kernels.reciprocal_rank_fusion(np.array([[1, 2, 0], [2, 0, 1]]), np.ones(2))
+    np.testing.assert_allclose(fused, [1 / 61 + 1 / 62, 1 / 62, 1 / 61], rtol=1e-15)
+    np.testing.assert_allclose(
+        kernels.normalise_scores(fused), [1.0, 0.4, 0.4 + 0.6 * (1 / 61 - 1 / 62) / (1 / 61)], rtol=1e-12
+    )
+
+
+@holds(seed=seeds, m=lengths, values=st.sampled_from([1, 2, 1000]))
+def test_normalise_scores_is_the_definition(seed, m, values):
+    scores = rng(seed).integers(0, values, m) / 7
+    got = kernels.normalise_scores(frozen(scores), 0.4, 1.0)
+    np.testing.assert_allclose(got, oracle.normalise_scores(scores.tolist(), 0.4, 1.0), **EXACT)
+    assert m == 0 or got.max() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("age", "form", "floor", "wanted"),
+    [
+        (0, "half_life", 0.0, 1.0),
+        (1, "half_life", 0.5, 0.9771599684342459),
+        (30, "half_life", 0.0, 0.5),
+        (60, "half_life", 0.0, 0.25),
+        (60, "half_life", 0.5, 0.5),
+        (-5, "half_life", 0.0, 1.0),
+        (1, "exp", 0.0, 0.9672161004820059),
+        (30, "exp", 0.0, 0.36787944117144233),
+        (30, "exp", 0.5, 0.5),
+        (1e300, "exp", 0.0, 0.0),
+    ],
+)
+def test_worked_table_of_decay(age, form, floor, wanted):
+    got = kernels.decay(np.array([age], np.float64), 30.0, floor, form)
+    assert got[0] == pytest.approx(wanted, rel=1e-14)
+
+
+def test_an_older_sharper_memory_loses_to_a_fresh_one():
+    # The worked example of the fused score times decay: 0.95 x 0.5 = 0.475 against 0.6 x 0.98 = 0.588.
+    final = np.array([0.95, 0.6]) * kernels.decay(np.array([30.0, 1.0]), 30.0, 0.5)
+    np.testing.assert_allclose(final, [0.475, 0.588], atol=2e-3)
+
+
+@holds(seed=seeds, m=lengths, floor=st.sampled_from([0.0, 0.5]), form=st.sampled_from(["half_life", "exp"]))
+def test_decay_is_the_definition(seed, m, floor, form):
+    ages = rng(seed).random(m) * 400 - 20
+    got = kernels.decay(frozen(ages), 30.0, floor, form)
+    np.testing.assert_allclose(got, [oracle.decay(age, 30.0, floor, form) for age in ages], **EXACT)
+
+
+@holds(
+    seed=seeds,
+    m=lengths,
+    k=st.sampled_from([1, 3, 100]),
+    mmr_lambda=st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]),
+    vocabulary=st.sampled_from([1, 5, 30, 4000]),
+)
+def test_maximal_marginal_relevance_is_the_definition(seed, m, k, mmr_lambda, vocabulary):
+    generator = rng(seed)
+    relevance = generator.integers(0, 4, m) / 4  # many ties
+    sets = [np.unique(generator.integers(0, vocabulary, generator.integers(0, 9))) for _ in range(m)]
+    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64)
+    token_ids = np.concatenate([*sets, []]).astype(np.int32)
+    got = kernels.maximal_marginal_relevance(*frozen(relevance, token_ids, offsets), mmr_lambda, k)
+    assert got.dtype == np.int64
+    wanted = oracle.maximal_marginal_relevance(relevance.tolist(), [set(s.tolist()) for s in sets], mmr_lambda, k)
+    assert got.tolist() == wanted
+
+
+def test_worked_example_of_maximal_marginal_relevance():
+    # 1 repeats 0; at lambda 0.5 the less relevant but different 2 comes before it.
+    tokens = np.array([1, 2, 3, 1, 2, 3, 8, 9], np.int32)
+    offsets = np.array([0, 3, 6, 8])
+    relevance = np.array([1.0, 0.9, 0.5])
+    assert kernels.maximal_marginal_relevance(relevance, tokens, offsets, 0.5, 3).tolist() == [0, 2, 1]
+    assert kernels.maximal_marginal_relevance(relevance, tokens, offsets, 1.0, 3).tolist() == [0, 1, 2]
+
+
+@holds(seed=seeds, m=lengths, weight=st.sampled_from([0.0, 0.3, -1.0]))
+def test_spread_is_one_step_to_the_neighbours(seed, m, weight):
+    generator = rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(generator.integers(0, 5, m))]).astype(np.int64)
+    scores = generator.random(m)
+    targets = generator.integers(0, m, offsets[-1]) if m else np.empty(0, np.int64)
+    strengths = generator.random(offsets[-1])
+    arguments = frozen(scores, offsets, targets, strengths)
+    np.testing.assert_allclose(kernels.spread(*arguments, weight), oracle.spread(*arguments, weight), **EXACT)
+
+
+@holds(seed=seeds, m=lengths, top=st.sampled_from([1, 2, 3, 50]), by_top=st.booleans(), many=st.booleans())
+def test_group_top_mean_is_the_definition(seed, m, top, by_top, many):
+    generator = rng(seed)
+    ids = np.array([-1, 0, 1, 5, 2**62, -(2**63)])
+    groups = generator.choice(ids, m) if not many else generator.integers(-1, 2**63 - 1, m)
+    scores = generator.integers(-5, 6, m) / 3
+    got = kernels.group_top_mean(*frozen(scores, groups), top, by_top)
+    wanted = oracle.group_top_mean(scores.tolist(), groups.tolist(), top, by_top)
+    np.testing.assert_allclose(got, wanted, **EXACT)
+
+
+def test_worked_example_of_group_top_mean():
+    scores, groups = np.array([0.9, 0.6, 0.3, 0.8, 0.5]), np.array([7, 7, 7, 4, -1])
+    np.testing.assert_allclose(kernels.group_top_mean(scores, groups, 2), [0.75, 0.75, 0.75, 0.4, 0.0])
+    np.testing.assert_allclose(kernels.group_top_mean(scores, groups, 2, False), [0.75, 0.75, 0.75, 0.8, 0.0])
