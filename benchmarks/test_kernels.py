@@ -150,7 +150,7 @@ def test_fuse_decay_and_spread(benchmark, backend, generator):
 
     def stages():
         fused = kernels.weighted_fusion(signals, weights, normalise)
-        return kernels.spread(fused, offsets, targets, strengths, 0.3) * kernels.decay(ages, 30.0, 0.5)
+        return kernels.spread(fused, offsets, targets, strengths) * kernels.decay(ages, 30.0, 0.5)
 
     benchmark(stages)
 

@@ -78,7 +78,7 @@ class AsyncMemory:
     warmup = _verb(Memory.warmup)
 
     def scoped(self, scope: str) -> AsyncMemory:
-        """This memory bound to a scope; open it first. The handle shares the threads and does not close them."""
+        """The memory bound to a scope; open it first. The handle shares the threads and does not close them."""
         if self._memory is None:
             raise StoreClosed("this AsyncMemory is not open yet: use `async with`, or await open()")
         handle = object.__new__(type(self))

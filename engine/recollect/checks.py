@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_EARLIEST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_NAME_CHARS = 512
+MAX_METADATA_BYTES = 1_000_000
+_MAX_JSON_DEPTH = 64
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -156,7 +160,10 @@ def check_time(value: object, name: str) -> int | None:
             f"{name} {shown(str(moment))} has no time zone, so its moment is unknown: "
             "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
         )
-    return (moment - _EPOCH) // _MICROSECOND
+    microseconds = (moment - _EPOCH) // _MICROSECOND
+    if not _EARLIEST <= microseconds <= _LATEST:
+        raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
+    return microseconds
 
 
 def to_datetime(microseconds: int) -> datetime:
@@ -177,26 +184,46 @@ def now_us() -> int:
 
 
 def check_metadata(metadata: object) -> dict[str, Any]:
-    """Metadata: a JSON object, at most 1 MB as text; returned as it will be read back."""
-    import msgspec
+    """Metadata: a JSON object of at most 1 MB as text. What JSON would change (NaN, bytes, sets) is refused."""
+    import json
 
     if metadata is None:
         return {}
-    if not isinstance(metadata, dict):
+    if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is {shown(metadata)}: give a dict with str keys")
-    for key in metadata:
-        if not isinstance(key, str):
-            raise InvalidInput(f"metadata has the key {shown(key)}: keys are str")
-    try:
-        encoded = msgspec.json.encode(metadata)
-    except (TypeError, ValueError, RecursionError) as reason:
-        raise InvalidInput(f"metadata is not JSON ({reason}): use str, numbers, bool, None, lists and dicts") from None
-    if len(encoded) > 1_000_000:
-        raise InvalidInput(f"metadata has {len(encoded):,} bytes as JSON: the limit is 1,000,000")
-    if rb"\u0000" in encoded:
-        raise InvalidInput("metadata holds a NUL character: remove it")
-    decoded: dict[str, Any] = msgspec.json.decode(encoded)
-    return decoded
+    _check_json(metadata, "metadata", 0)
+    size = len(json.dumps(metadata, ensure_ascii=False).encode())
+    if size > MAX_METADATA_BYTES:
+        raise InvalidInput(f"metadata has {size:,} bytes as JSON: the limit is {MAX_METADATA_BYTES:,}")
+    return dict(metadata)
+
+
+def _check_json(value: object, path: str, depth: int) -> None:
+    if depth > _MAX_JSON_DEPTH:
+        raise InvalidInput(f"{path} is nested more than {_MAX_JSON_DEPTH} deep")
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, str):
+        encodable(value, path)
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidInput(f"{path} is {shown(value)}: whole numbers have at most 64 bits; write it as a str")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"{path} is {value}: JSON has no such number")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"{path} has the key {shown(key)}: keys are str")
+            encodable(key, f"a key of {path}")
+            _check_json(item, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            _check_json(item, f"{path}[{place}]", depth + 1)
+    else:
+        raise InvalidInput(
+            f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
+        )
 
 
 def check_vector(vector: object, dimension: int | None, name: str = "vector") -> NDArray[np.float32]:
@@ -205,9 +232,11 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
 
     try:
         array = np.asarray(vector, dtype=np.float32)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
-    if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension) or not array.size:
+    if not array.size:
+        raise InvalidVector(f"{name} is empty: give a sequence of numbers")
+    if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
     # float64: the squares of large float32 components overflow.
@@ -217,4 +246,4 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
         raise InvalidVector(f"{name} holds {array[bad]} at {bad}: every component is a finite number")
     if norm == 0.0:
         raise InvalidVector(f"{name} is all zeros, which has no direction: leave it out to embed the text")
-    return (array / norm).astype(np.float32)
+    return (array.astype(np.float64) / norm).astype(np.float32)

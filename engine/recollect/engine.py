@@ -5,28 +5,31 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from recollect.checks import now_us
-from recollect.embedding.handle import EmbedderHandle
-from recollect.errors import KernelError, RecollectError, StoreError
+from recollect.embedding.handle import EmbedderHandle, Identity
+from recollect.errors import EmbedderMismatch, RecollectError, StoreError
 from recollect.index.memory_index import MemoryIndex
+from recollect.numerics import kernels
 from recollect.settings import Settings
 from recollect.store import writing
 from recollect.store.lexicon import Lexicon
 from recollect.store.store import Store
-
-try:
-    import recollect_kernels as kernels
-except ValueError as refused:  # RECOLLECT_KERNELS names no backend, or one that is not installed
-    raise KernelError(str(refused)) from None
+from recollect.store.vectors import EmbedderRow, active_embedder
 
 if TYPE_CHECKING:
+    import apsw
+
     from recollect.embedding.protocol import Embedder
 
 __all__ = ["AccessLog", "Engine"]
+
+_COUNTS_A_WRITE = 256
 
 
 class Engine:
@@ -36,14 +39,47 @@ class Engine:
         self.settings = settings
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
+        self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
         self.index = MemoryIndex()
-        self.accesses = AccessLog(self.store)
+        # Whether records may wait for vectors; unknown at open, so the first write looks.
+        self.may_have_pending = True
+        self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
             settings.embedder_name if embedder is None else embedder,
             query_cache_size=settings.query_cache_size,
         )
         # Until the JIT kernels are there the python backend answers: no recall waits for the compiler.
         kernels.start_background(compile=settings.compile_kernels)
+
+    @contextmanager
+    def atomic(self) -> Iterator[apsw.Connection]:
+        """A write transaction of the store, which takes some access counts along."""
+        counts, accessed_at = self.accesses.take(_COUNTS_A_WRITE)
+        try:
+            with self.store.atomic() as connection:
+                yield connection
+                if counts:
+                    writing.touch(connection, counts, accessed_at)
+        except BaseException:
+            self.accesses.put_back(counts)
+            raise
+
+    def active_embedder(self) -> EmbedderRow | None:
+        """Whose vectors the store holds; None before the first."""
+        with self.store.read() as connection:
+            return active_embedder(connection)
+
+    def check_embedder(self) -> Identity:
+        """The embedder's identity; EmbedderMissing or EmbedderMismatch unless it makes vectors like the store's."""
+        active = self.active_embedder()
+        identity = self.embedder.identity()
+        if active is not None and active.fingerprint != identity.fingerprint:
+            raise EmbedderMismatch(
+                f"{self.store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this "
+                f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
+                f"Run: recollect --db {self.store.path} reembed"
+            )
+        return identity
 
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""
@@ -71,15 +107,18 @@ class Engine:
     def close(self) -> None:
         """Write what is pending and close the store."""
         if not self.store.closed:
-            self.accesses.flush()
+            counts, accessed_at = self.accesses.take()
+            if counts:
+                # Counts are not worth waiting for: where another process writes, they are lost.
+                with suppress(StoreError), self.store.atomic(wait=False) as connection:
+                    writing.touch(connection, counts, accessed_at)
         self.store.close()
 
 
 class AccessLog:
-    """Access counts in memory. Recall adds to them and never writes; other verbs and `close` flush them."""
+    """Access counts in memory. Recall adds to them and never writes; they go with the next write, and at close."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._accessed_at = 0
@@ -90,16 +129,20 @@ class AccessLog:
             self._counts.update(public_ids)
             self._accessed_at = now_us()
 
-    def flush(self) -> None:
-        """Write the counts. Where the store cannot be written now, they wait."""
+    def pending(self, public_id: str) -> tuple[int, int]:
+        """Accesses of a record that are not written yet, and the time of the last access of any."""
         with self._lock:
-            counts, self._counts = self._counts, Counter()
-            accessed_at = self._accessed_at
-        if not counts:
-            return
-        try:
-            with self._store.atomic() as connection:
-                writing.touch(connection, counts, accessed_at)
-        except StoreError:
-            with self._lock:
-                self._counts.update(counts)
+            return self._counts.get(public_id, 0), self._accessed_at
+
+    def take(self, most: int | None = None) -> tuple[Counter[str], int]:
+        """Take out the counts of at most `most` records, to write them."""
+        with self._lock:
+            taken = Counter(dict(islice(self._counts.items(), most)))
+            for public_id in taken:
+                del self._counts[public_id]
+            return taken, self._accessed_at
+
+    def put_back(self, counts: Counter[str]) -> None:
+        """Return counts that could not be written."""
+        with self._lock:
+            self._counts.update(counts)

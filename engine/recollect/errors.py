@@ -77,9 +77,7 @@ class InvalidItem(InvalidInput):
     """
 
     def __init__(self, position: int, stored: int, reason: BaseException) -> None:
-        super().__init__(
-            f"item {position}: {reason} ({stored} items before it are stored; nothing of its batch is)"
-        )
+        super().__init__(f"item {position}: {reason} ({stored} items before it are stored; nothing of its batch is)")
         self.position = position
         self.stored = stored
 

@@ -9,9 +9,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
+from recollect.numerics import kernel_errors
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_filter, build_request
@@ -29,8 +32,9 @@ from recollect.records import (
 )
 from recollect.remember import change
 from recollect.remember.change import row_id
-from recollect.remember.reembed import drain_pending, reembed
-from recollect.remember.write import Progress, remember_batches, remember_one
+from recollect.remember.pending import Progress, drain_pending
+from recollect.remember.reembed import reembed
+from recollect.remember.write import remember_batches, remember_one
 from recollect.settings import Profile, Settings, default_path
 from recollect.store import filters, reading, rebuilding, stats, verifying
 from recollect.store.filters import Condition, everything
@@ -56,6 +60,8 @@ class Memory:
         embedder: Embedder | None = None,
         settings: Settings | None = None,
     ) -> None:
+        if settings is not None and not isinstance(settings, Settings):
+            raise InvalidInput(f"settings is {checks.shown(settings)}: give Settings(...)")
         self._engine = Engine(default_path() if path is None else path, embedder, settings or Settings())
         self._scope = "/"
         self._owner = True
@@ -71,7 +77,7 @@ class Memory:
         return self._engine.settings
 
     def scoped(self, scope: str) -> Memory:
-        """This memory bound to a scope: nothing outside it can be read or written through the handle."""
+        """The memory bound to a scope: nothing outside it can be read or written through the handle."""
         handle = object.__new__(type(self))
         handle._engine = self._engine
         handle._scope = checks.join_scopes(self._scope, scope) or "/"
@@ -108,7 +114,8 @@ class Memory:
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; nothing is stored then.
         """
         item = NewRecord(
-            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata, context=context,
+            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance,
+            metadata=metadata, context=context,
             topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
         )  # fmt: skip
@@ -122,6 +129,8 @@ class Memory:
         Each batch is one transaction; `on_progress(done, total)` is called after it, total None for a stream.
         InvalidItem names the item that stopped it; the batches before it stay.
         """
+        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+            raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
         return remember_batches(self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress)
 
@@ -145,10 +154,10 @@ class Memory:
         if id is not None:
             if any(argument is not None for argument in (scope, where, kinds, tags)):
                 raise InvalidInput("forget takes an id or filters, not both")
-            return change.forget(self._engine, [id] if isinstance(id, str) else list(id), None, base=self._scope)
-        if all(argument is None for argument in (scope, where, kinds, tags)):
-            raise InvalidInput("forget needs an id, a scope or a filter; forget(scope='/') forgets everything")
-        chosen = build_filter(self._scope, scope=scope, where=_plain(where), kinds=kinds, tags=tags)
+            return change.forget(self._engine, _listed(id, "id"), None, base=self._scope)
+        if scope is None and not where and not kinds and not tags:
+            raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
+        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
         return change.forget(self._engine, [], chosen, base=self._scope)
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
@@ -200,10 +209,8 @@ class Memory:
     def recall_many(
         self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
     ) -> list[Hits]:
-        """`recall` for many queries: one embedding batch, one read transaction. `vectors` is (len(queries), dimension)."""
-        if isinstance(queries, str):
-            raise InvalidInput("queries is a str: give a list, or use recall")
-        return self._recall(list(queries), vectors, options)
+        """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query."""
+        return self._recall(_listed(queries, "queries", single=False), vectors, options)
 
     def explain(self, /, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
         """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
@@ -213,10 +220,11 @@ class Memory:
         return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
     def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]) -> list[Hits]:
-        return recall_queries(self._engine, queries, vectors, self._request(options))
+        with kernel_errors():
+            return recall_queries(self._engine, queries, vectors, self._request(options))
 
     def _request(self, options: dict[str, Any]) -> Any:
-        return build_request(base=self._scope, default_profile=self.settings.profile, **options)
+        return build_request(self._scope, self.settings.profile, **options)
 
     # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -275,9 +283,10 @@ class Memory:
             raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
+            kinds = [change.check_link_type(type) for type in _listed(types, "types")]
             sides = {"out": (False,), "in": (True,), "both": (False, True)}[direction]
             links = [
-                link for side in sides for link in reading.links_of(connection, record_id, incoming=side, types=types)
+                link for side in sides for link in reading.links_of(connection, record_id, incoming=side, types=kinds)
             ]
             ends = [link.target if link.source == id else link.source for link in links]
             seen = reading.find_ids(connection, ends, filters.scope_condition(self._scope))
@@ -285,10 +294,10 @@ class Memory:
         return sorted(visible, key=lambda link: -link.strength)
 
     def stats(self) -> Stats:
-        """The state of the store and of the machinery that serves it."""
+        """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""
         engine = self._engine
         with engine.store.read() as connection:
-            figures = stats.figures(connection, engine.store.path)
+            figures = stats.figures(connection, engine.store.path, self._scope)
         kernels = engine.kernels()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         if kernels.active != kernels.chosen or kernels.chosen == "python":
@@ -308,11 +317,13 @@ class Memory:
 
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
         """Check the file and everything derived against the records; names every divergence, changes nothing."""
+        self._whole("verify")
         with self._engine.store.read() as connection:
             return verifying.verify(connection, on_progress)
 
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
         """Make everything derived afresh from the records, embed what lacks vectors, and verify."""
+        self._whole("rebuild")
         rebuilding.rebuild(self._engine.store, self._engine.lexicon, on_progress)
         if self._engine.embedder.enabled:
             drain_pending(self._engine, limit=None)
@@ -320,13 +331,14 @@ class Memory:
 
     def vacuum(self) -> int:
         """Give unused space back to the file system; returns how many bytes."""
+        self._whole("vacuum")
         before = rebuilding.bytes_on_disk(self.path)
         rebuilding.vacuum(self._engine.store, self._engine.lexicon)
         return before - rebuilding.bytes_on_disk(self.path)
 
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
-        self._engine.accesses.flush()
+        self._whole("backup")
         return rebuilding.backup(self._engine.store, target, on_progress)
 
     def export(
@@ -347,8 +359,7 @@ class Memory:
         memory, "text" a line a memory; None goes by the file's ending. An existing file is replaced only when the
         whole export has been written.
         """
-        chosen = build_filter(self._scope, scope=scope, where=_plain(where), kinds=kinds, tags=tags)
-        self._engine.accesses.flush()
+        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
         return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
 
     def import_(
@@ -376,6 +387,7 @@ class Memory:
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""
+        self._whole("reembed")
         return reembed(self._engine, on_progress=on_progress)
 
     def warmup(self) -> dict[str, float]:
@@ -399,19 +411,28 @@ class Memory:
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
 
+    def _whole(self, verb: str) -> None:
+        """Refuse a verb that works on the whole file through a handle that may see only a part of it."""
+        if not self._owner:
+            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self._scope}")
+
     def _stored(self, id: str, *, outcome: Outcome) -> Record:
-        self._engine.accesses.flush()
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
-            (record,) = reading.records(connection, Condition("r.id = ?", (record_id,)), outcome=outcome)
-        return record
+            (record,) = reading.records(connection, filters.one_record(record_id), outcome=outcome)
+        accesses, accessed_at = self._engine.accesses.pending(record.id)
+        if not accesses:
+            return record
+        return structs.replace(
+            record, access_count=record.access_count + accesses, accessed_at=checks.to_datetime(accessed_at)
+        )
 
     def _condition(self, *arguments: Any) -> Condition:
         scope, where, kinds, tags, since, until, as_of = arguments
         chosen = build_filter(
             self._scope,
             scope=scope,
-            where=_plain(where),
+            where=where,
             kinds=kinds,
             tags=tags,
             since=since,
@@ -421,5 +442,10 @@ class Memory:
         return everything(chosen, checks.now_us())
 
 
-def _plain(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if where is None else dict(where)
+def _listed(values: object, name: str, *, single: bool = True) -> builtins.list[str]:
+    """A list of str; a lone str becomes one where `single` allows it."""
+    if isinstance(values, str) and single:
+        return [values]
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} is {checks.shown(values)}: give a list of str")
+    return builtins.list(values)

@@ -207,7 +207,7 @@ class Stats(Struct, frozen=True, kw_only=True):
     vectors: int
     links: int
     sources: int
-    terms: int
+    terms: int | None
     kinds: dict[str, int]
     bytes_on_disk: int
     schema_version: int

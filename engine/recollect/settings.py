@@ -72,7 +72,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         check_count(self.rescored, "rescored", minimum=0)
 
     def override(self, changes: dict[str, Any]) -> Profile:
-        """This profile with some choices changed; an unknown one is refused by name."""
+        """The profile with some choices changed; an unknown one is refused by name."""
         if not changes:
             return self
         for name in changes:
@@ -138,7 +138,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         if self.index not in ("auto", "memory", "cold"):
             raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory' or 'cold'")
         resolve_profile(self.profile)
-        check_count(self.busy_timeout_ms, "Settings.busy_timeout_ms", minimum=0)
+        if self.embedder is not None and (not isinstance(self.embedder, str) or not self.embedder):
+            raise InvalidInput(f"Settings.embedder is {shown(self.embedder)}: a name, a folder, 'none', or None")
+        if check_count(self.busy_timeout_ms, "Settings.busy_timeout_ms", minimum=0) >= 2**31:
+            raise InvalidInput(f"Settings.busy_timeout_ms is {self.busy_timeout_ms}: at most {2**31 - 1}")
         check_count(self.max_text_chars, "Settings.max_text_chars")
         check_count(self.query_cache_size, "Settings.query_cache_size", minimum=0)
 

@@ -5,6 +5,7 @@ Every function checks its arguments once and raises `KernelError` for those it r
 
 from recollect_kernels.dispatch import KernelStatus, cached, start_background, status, warmup
 from recollect_kernels.errors import KernelError
+from recollect_kernels.graph import spread, spread_chain
 from recollect_kernels.lexical import bm25_for_rows, bm25_scores, bm25_top_k, invert, scan_forward
 from recollect_kernels.ranking import (
     decay,
@@ -12,7 +13,6 @@ from recollect_kernels.ranking import (
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
-    spread,
     weighted_fusion,
 )
 from recollect_kernels.vectors import (
@@ -52,6 +52,7 @@ __all__ = [
     "scan_forward",
     "sketch",
     "spread",
+    "spread_chain",
     "start_background",
     "status",
     "top_k",

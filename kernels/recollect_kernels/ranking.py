@@ -1,4 +1,4 @@
-"""Composite kernels (float64): fusion, decay, diversity, spread and grouping over one query's candidates."""
+"""Composite kernels (float64): fusion, decay, diversity and grouping over one query's candidates."""
 
 from __future__ import annotations
 
@@ -76,17 +76,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     return dispatch.active.maximal_marginal_relevance(relevance, token_ids, offsets, mmr_lambda, k)
 
 
-def spread(scores: F64, offsets: I64, targets: I64, strengths: F64, weight: float) -> F64:
-    """One step of spreading activation: out[i] = scores[i] + weight * sum of strength * scores[target].
-
-    scores float64 (m,); the neighbours of i are targets[offsets[i]:offsets[i + 1]], int64 indices into `scores`,
-    with strengths float64 -> float64 (m,).
-    """
-    _vector("scores", scores)
-    _graph(scores, offsets, targets, strengths)
-    return dispatch.active.spread(scores, offsets, targets, strengths, contract.real("weight", weight))
-
-
 def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool = True) -> F64:
     """For each item the mean of the best `top` scores of its group; group -1 is no group and gives 0.
 
@@ -108,11 +97,3 @@ def _weights(weights: F64, signals: int) -> None:
     contract.finite("weights", weights)
     if signals and (float(weights.min()) < 0 or float(weights.sum()) <= 0):
         raise KernelError(f"weights: {weights.tolist()}; wanted none negative and a sum above 0")
-
-
-def _graph(scores: F64, offsets: I64, targets: I64, strengths: F64) -> None:
-    m = scores.shape[0]
-    contract.indices("targets", targets, m)
-    contract.offsets("offsets", offsets, targets.shape[0], m)
-    array("strengths", strengths, contract.f64, targets.shape[0])
-    contract.finite("strengths", strengths)

@@ -128,11 +128,30 @@ def maximal_marginal_relevance(relevance, sets, mmr_lambda, k):
     return chosen
 
 
-def spread(scores, offsets, targets, strengths, weight):
+def spread(scores, offsets, targets, strengths):
     return [
-        scores[i] + weight * sum(strengths[e] * scores[targets[e]] for e in range(offsets[i], offsets[i + 1]))
+        max([0.0, *(strengths[e] * scores[targets[e]] for e in range(offsets[i], offsets[i + 1]))])
         for i in range(len(scores))
     ]
+
+
+def spread_chain(scores, rows, previous, following, mask, near, far):
+    score_of = dict(zip(rows, scores, strict=True))
+    strongest, company = [], []
+    for row in rows:
+        reached, neighbours = [0.0], 0
+        for links in (previous, following):
+            at = row
+            for weight in (near, far):
+                at = links[at]
+                if at < 0:
+                    break
+                if mask[at]:
+                    neighbours += 1
+                    reached.append(weight * score_of.get(at, 0.0))
+        strongest.append(max(reached))
+        company.append(min(3, 1 + neighbours))
+    return strongest, company
 
 
 def group_top_mean(scores, groups, top, by_top):

@@ -82,7 +82,7 @@ def test_the_float64_stages(jit, seed):
     groups = generator.integers(-1, 20, m)
     for answers in (
         both(jit, lambda: kernels.normalise_scores(signals[0])),
-        both(jit, lambda: kernels.spread(signals[0], offsets, targets, strengths, 0.3)),
+        both(jit, lambda: kernels.spread(signals[0], offsets, targets, strengths)),
         both(jit, lambda: kernels.group_top_mean(signals[0], groups, 3)),
     ):
         assert answers[0].tobytes() == answers[1].tobytes()

@@ -128,7 +128,7 @@ REFUSED = [
         "mmr_lambda: 1.1",
         lambda: kernels.maximal_marginal_relevance(real, none.astype(np.int32), np.zeros(4, np.int64), 1.1, 1),
     ),
-    ("targets: holds 3", lambda: kernels.spread(real, np.array([0, 1, 1, 1]), np.array([3]), np.ones(1), 0.3)),
+    ("targets: holds 3", lambda: kernels.spread(real, np.array([0, 1, 1, 1]), np.array([3]), np.ones(1))),
     ("top: 0", lambda: kernels.group_top_mean(real, np.zeros(3, np.int64), 0)),
 ]
 

@@ -111,17 +111,6 @@ def test_worked_example_of_maximal_marginal_relevance():
     assert kernels.maximal_marginal_relevance(relevance, tokens, offsets, 1.0, 3).tolist() == [0, 1, 2]
 
 
-@holds(seed=seeds, m=lengths, weight=st.sampled_from([0.0, 0.3, -1.0]))
-def test_spread_is_one_step_to_the_neighbours(seed, m, weight):
-    generator = rng(seed)
-    offsets = np.concatenate([[0], np.cumsum(generator.integers(0, 5, m))]).astype(np.int64)
-    scores = generator.random(m)
-    targets = generator.integers(0, m, offsets[-1]) if m else np.empty(0, np.int64)
-    strengths = generator.random(offsets[-1])
-    arguments = frozen(scores, offsets, targets, strengths)
-    np.testing.assert_allclose(kernels.spread(*arguments, weight), oracle.spread(*arguments, weight), **EXACT)
-
-
 @holds(seed=seeds, m=lengths, top=st.sampled_from([1, 2, 3, 50]), by_top=st.booleans(), many=st.booleans())
 def test_group_top_mean_is_the_definition(seed, m, top, by_top, many):
     generator = rng(seed)

@@ -53,9 +53,7 @@ class EmbedderHandle:
     def get(self) -> Embedder:
         """The embedder; EmbedderMissing when there is none here."""
         if not self.enabled:
-            raise EmbedderMissing(
-                "this memory has no embedder (Settings(embedder='none')): keyword recall only"
-            )
+            raise EmbedderMissing("this memory has no embedder (Settings(embedder='none')): keyword recall only")
         with self._lock:
             if self._embedder is None:
                 from recollect.embedding.cache import QueryCache

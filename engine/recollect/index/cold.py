@@ -5,7 +5,7 @@ For one recall on a large file, when loading the whole index would cost more tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,15 +15,14 @@ from recollect.index.memory_view import MemoryQuestion, MemoryView
 from recollect.index.table import Visible
 from recollect.index.vectors import shortlist_size
 from recollect.store import cold, reading
-from recollect.store.arrays import id_array
-from recollect.store.filters import Condition, Filter, everything
+from recollect.store.filters import Filter, everything, records_in
 from recollect.store.vectors import EmbedderRow
 
 if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-    from recollect.store.loading import VectorBlock
+    from recollect.index.vectors import Originals
 
 __all__ = ["ColdView"]
 
@@ -39,7 +38,7 @@ class ColdView:
         chosen: Filter,
         now: int,
         embedder: EmbedderRow | None,
-        exact_vectors: Callable[[NDArray[np.int64]], VectorBlock],
+        originals: Originals,
         candidates: int,
     ) -> None:
         self._connection = connection
@@ -47,7 +46,7 @@ class ColdView:
         self._now = now
         self._condition = everything(chosen, now)
         self._embedder = embedder
-        self._exact_vectors = exact_vectors
+        self._originals = originals
         self._candidates = candidates
 
     def ask(self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str]) -> MemoryQuestion:
@@ -61,7 +60,7 @@ class ColdView:
         near = cold.places_around(connection, found, _REACH)
         index = MemoryIndex()
         index.load_some(connection, near, cold.statistics(connection, words))
-        visible = Condition("r.id IN (SELECT value FROM carray(?))", (id_array(near.ids),)) & self._condition
+        visible = records_in(near.ids) & self._condition
         view = MemoryView(
             index,
             Visible(
@@ -69,7 +68,7 @@ class ColdView:
                 as_of=self._filter.as_of,
                 ids=tuple(reading.matching_ids(connection, visible)),
             ),
-            self._exact_vectors,
+            self._originals,
         )
         return view.ask(vector, terms, words)
 

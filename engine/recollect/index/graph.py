@@ -33,6 +33,8 @@ class RecordGraph:
         self._loaded_rows = np.empty(0, dtype=np.int64)
         self._loaded_sources = np.empty(0, dtype=np.int64)
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
+        # Rows taken out of their chain and not yet put back.
+        self._loose: set[int] = set()
         self._links: dict[int, dict[int, float]] = {}
 
     @property
@@ -83,6 +85,7 @@ class RecordGraph:
             if table.sources[row] < 0 or not table.open[row]:
                 continue
             members = self._members(int(table.sources[row]), row)
+            self._loose.discard(row)
             key = self._key(row)
             at = bisect_left(members, key)
             members.insert(at, key)
@@ -102,6 +105,7 @@ class RecordGraph:
                 at = bisect_left(members, key)
                 if at < len(members) and members[at] == key:
                     del members[at]
+            self._loose.add(row)
             self._chain(int(self.previous[row]), int(self.next[row]))
             self._previous.array[row] = self._next.array[row] = -1
 
@@ -127,7 +131,7 @@ class RecordGraph:
             members = [
                 self._key(row)
                 for row in self._loaded_rows[start:stop].tolist()
-                if row != excluded and table.open[row] and table.sources[row] == source
+                if row != excluded and row not in self._loose and table.open[row] and table.sources[row] == source
             ]
             # A position may have changed since the load.
             members.sort()

@@ -7,12 +7,12 @@ computed per query, so an appended index and a rebuilt one give the same scores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import recollect_kernels as kernels
 from recollect.index.growable import Growable
+from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,6 +64,7 @@ class LexicalIndex:
         self._tail_offsets.extend(np.zeros(1, dtype=np.int64))
         self._tail_first_row = 0
         self._live_words = 0.0
+        self._spare: list[NDArray[np.float32]] = []
         # Those of a whole store of which only some records are here; None where all are.
         self.statistics: Statistics | None = None
 
@@ -122,46 +123,77 @@ class LexicalIndex:
             frequency += self._tail_frequency(terms, open_mask)
         # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
         idf = np.log1p((open_rows - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+        # Word by word, so that equal records sum in the same order and tie exactly.
+        order = np.argsort(owners, kind="stable") if len(self._segments) > 1 else np.arange(len(owners))
+        words = np.array(owners, dtype=np.int64)[order]
         return Slices(
-            np.array(starts, dtype=np.int64),
-            np.array(stops, dtype=np.int64),
-            idf[owners] if owners else np.empty(0, dtype=np.float32),
-            owners,
+            np.array(starts, dtype=np.int64)[order],
+            np.array(stops, dtype=np.int64)[order],
+            idf[words],
+            words.tolist(),
             terms,
             idf,
         )
 
-    def scores(self, slices: Slices, open_rows: int) -> NDArray[np.float32]:
-        """BM25 of every row, float32; 0 where no word of the query stands."""
-        out = np.zeros(len(self), dtype=np.float32)
-        average = self._average(open_rows)
+    def best(self, slices: Slices, open_rows: int, mask: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
+        """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first."""
+        rows, scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if len(slices.starts):
-            kernels.bm25_scores(
-                self._rows.array,
-                self._counts.array,
-                slices.starts,
-                slices.stops,
-                slices.idf,
-                self._lengths.array,
-                average,
-                K1,
-                B,
-                out,
-            )
+            scratch = self._scratch()
+            rows, scores = kernels.bm25_top_k(*self._postings(slices, open_rows), mask, scratch, wanted)
+            self._spare.append(scratch)
         if len(self._tail_offsets) > 1:
             first = self._tail_first_row
-            out[first:] = kernels.scan_forward(
-                self._tail_terms.array,
-                self._tail_counts.array,
-                self._tail_offsets.array,
-                slices.terms,
-                slices.term_idf,
-                self._lengths.array[first:],
-                average,
-                K1,
-                B,
-            )
-        return out
+            tail = self._tail_scores(slices, open_rows)
+            found = np.flatnonzero((tail > 0) & (mask[first:] == 1))
+            rows, scores = np.concatenate([rows, found + first]), np.concatenate([scores, tail[found]])
+            rows = rows[np.lexsort((rows, -scores))][:wanted]
+        return rows
+
+    def scores_of(self, slices: Slices, open_rows: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """BM25 of these rows, float32; 0 where no word of the query stands."""
+        scores = np.zeros(len(rows), dtype=np.float32)
+        if len(slices.starts):
+            scores = kernels.bm25_for_rows(*self._postings(slices, open_rows), rows)
+        if len(self._tail_offsets) > 1:
+            newest = rows >= self._tail_first_row
+            scores[newest] = self._tail_scores(slices, open_rows)[rows[newest] - self._tail_first_row]
+        return scores
+
+    def _postings(self, slices: Slices, open_rows: int) -> tuple[Any, Any, Any, Any, Any, Any, float, float, float]:
+        """What every BM25 kernel takes first."""
+        return (
+            self._rows.array,
+            self._counts.array,
+            slices.starts,
+            slices.stops,
+            slices.idf,
+            self._lengths.array,
+            self._average(open_rows),
+            K1,
+            B,
+        )
+
+    def _tail_scores(self, slices: Slices, open_rows: int) -> NDArray[np.float32]:
+        return kernels.scan_forward(
+            self._tail_terms.array,
+            self._tail_counts.array,
+            self._tail_offsets.array,
+            slices.terms,
+            slices.term_idf,
+            self._lengths.array[self._tail_first_row :],
+            self._average(open_rows),
+            K1,
+            B,
+        )
+
+    def _scratch(self) -> NDArray[np.float32]:
+        """Zeros for one query, float32 (rows,); given back when it is all zero again."""
+        while self._spare:
+            scratch = self._spare.pop()
+            if len(scratch) == len(self):
+                return scratch
+        return np.zeros(len(self), dtype=np.float32)
 
     def carried(self, slices: Slices, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(rows, words): which words each row carries."""

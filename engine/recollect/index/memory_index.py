@@ -14,8 +14,8 @@ from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading
-from recollect.store.loading import TermBlock
 from recollect.store.cold import Places, Statistics
+from recollect.store.loading import TermBlock
 from recollect.store.vectors import active_embedder
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class MemoryIndex:
         self.vectors.reserve(len(self.table) + len(self.table) // 16)
         self.vectors.add_rows(len(self.table))
         for block in loading.vectors(connection, embedder.id, embedder.dimension, ids):
-            self.vectors.extend(block.values, self.table.rows_of(block.owners))
+            self.vectors.extend(block.values, self.table.rows_of(block.owners), block.ids)
 
     def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:
         """Apply changes in place; False when loading afresh is the better way."""
@@ -175,7 +175,7 @@ class MemoryIndex:
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
             (block,) = loading.vectors(connection, self.embedder_id, self.vectors.dimension, ids)
-            self.vectors.extend(block.values, self.table.rows_of(block.owners))
+            self.vectors.extend(block.values, self.table.rows_of(block.owners), block.ids)
 
     def _overwrite(self, connection: apsw.Connection, ids: list[int]) -> None:
         if not ids:

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Neighborhood", "Question"]
+__all__ = ["Activation", "Question"]
 
 
-class Neighborhood(NamedTuple):
-    """What stands beside given rows, as far as it is among them.
+class Activation(NamedTuple):
+    """What reaches each of given rows in one step, from those among them.
 
-    Entry i has the edges targets[offsets[i]:offsets[i + 1]], places in the same rows, with strengths in [0, 1];
-    `linked` says which are explicit links. `companions` is min(3, visible records in the row's source), itself
-    included: 1 for a row without a source or alone in it.
+    - by_chain, by_link: float64, the strongest score that arrives from the two records before and after in the same
+      source, and over an explicit link, times the strength of the way
+    - company: int64, min(3, visible records in the row's source): 1 without a source or alone in it
+    - is_linked: whether the row has a link to another of the rows
     """
 
-    offsets: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    strengths: NDArray[np.float64]
-    linked: NDArray[np.bool_]
-    companions: NDArray[np.int64]
+    by_chain: NDArray[np.float64]
+    by_link: NDArray[np.float64]
+    company: NDArray[np.int64]
+    is_linked: NDArray[np.bool_]
 
 
 class Question(Protocol):
@@ -45,8 +45,11 @@ class Question(Protocol):
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row ids in the store, int64."""
 
-    def cosines(self, rows: NDArray[np.int64], *, exact: int) -> NDArray[np.float32]:
-        """Cosine of each row's best part, 0 where it has none; the best `exact` from the float32 originals."""
+    def cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Cosine of each row's best part, 0 where it has none; from int8 codes where there are such."""
+
+    def exact_cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """`cosines` from the stored float32 vectors, for the few that matter most."""
 
     def words(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of each row."""
@@ -62,8 +65,8 @@ class Question(Protocol):
     def unseen_idf(self) -> float:
         """IDF of a word that no record carries."""
 
-    def neighborhood(self, rows: NDArray[np.int64]) -> Neighborhood:
-        """The edges among these rows."""
+    def activation(self, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> Activation:
+        """One step of spreading activation among these rows, which ascend."""
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""

@@ -5,17 +5,21 @@ About 440 bytes a vector at 384 dimensions. The float32 originals stay in the st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-import recollect_kernels as kernels
 from recollect.index.growable import Growable
+from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VectorIndex", "shortlist_size"]
+__all__ = ["Originals", "VectorIndex", "shortlist_size"]
+
+# The stored float32 vectors (n, dimension) with given ascending row ids.
+Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
 # Below this many vectors the int8 scan of all of them is as quick as sketch and shortlist together.
 _SCAN_ALL = 4096
@@ -38,6 +42,9 @@ class VectorIndex:
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
         self._owners = Growable(np.int64)
+        self._ids = Growable(np.int64)
+        # True while place i belongs to row i: then a mask of rows is a mask of places.
+        self._aligned = True
         # By record row: the place of its first part, -1 for none, and how many parts follow one another from there.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
@@ -53,21 +60,35 @@ class VectorIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(buffer.nbytes for buffer in (self._sketches, self._codes, self._scales, self._owners))
+        return sum(buffer.nbytes for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids))
 
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` vectors."""
-        for buffer in (self._sketches, self._codes, self._scales, self._owners):
+        for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids):
             buffer.reserve(capacity)
 
-    def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64]) -> None:
-        """Append vectors (n, dimension) of the record rows `owners`; the parts of a row stand together."""
+    def mask(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The mask of places that a mask of record rows means."""
+        return rows[: len(self)] if self._aligned else rows[self.owners]
+
+    def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
+        """Append vectors (n, dimension) of the record rows `owners`, with their row ids in the store.
+
+        The parts of a row stand together.
+        """
         first = len(self)
-        codes, scales = kernels.quantize_int8(vectors)
+        try:
+            codes, scales = kernels.quantize_int8(vectors)
+        except kernels.KernelError:  # written from outside: `verify` names it; the rest can be recalled
+            whole = np.isfinite(vectors).all(axis=1)
+            vectors, owners, ids = np.ascontiguousarray(vectors[whole]), owners[whole], ids[whole]
+            codes, scales = kernels.quantize_int8(vectors)
         self._sketches.extend(kernels.sketch(vectors))
         self._codes.extend(codes)
         self._scales.extend(scales)
         self._owners.extend(owners)
+        self._ids.extend(ids)
+        self._aligned = self._aligned and bool((owners == np.arange(first, first + len(owners))).all())
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
@@ -95,19 +116,39 @@ class VectorIndex:
         return places[best], scores
 
     def row_cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosine of each record row's best part, 0 where it has none."""
+        """Cosine of each record row's best part from its int8 codes; 0 where it has none."""
+        return self._best_parts(rows, lambda places: self._cosines(query, places))
+
+    def exact_row_cosines(
+        self, query: NDArray[np.float32], rows: NDArray[np.int64], originals: Originals
+    ) -> NDArray[np.float32]:
+        """`row_cosines` from the stored float32 vectors."""
+
+        def exact(places: NDArray[np.int64]) -> NDArray[np.float32]:
+            ids = self._ids.array[places]
+            order = np.argsort(ids)
+            cosines = np.empty(len(places), dtype=np.float32)
+            cosines[order] = np.nan_to_num(originals(ids[order]) @ query)
+            return cosines
+
+        return self._best_parts(rows, exact)
+
+    def _best_parts(
+        self, rows: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """For each row the greatest score of its parts' places."""
         counts = self._parts.array[rows]
+        held = np.flatnonzero(counts)
         best = np.zeros(len(rows), dtype=np.float32)
-        held = counts > 0
-        if not held.any():
+        if not len(held):
             return best
-        first, counts = self._first_place.array[rows[held]], counts[held]
-        if counts.max() == 1:
-            best[held] = self._cosines(query, first)
-            return best
+        counts, places = counts[held], self._first_place.array[rows[held]]
         starts = np.cumsum(counts) - counts
-        places = np.repeat(first - starts, counts) + np.arange(int(counts.sum()))
-        best[held] = np.maximum.reduceat(self._cosines(query, places), starts)
+        whole = int(counts.sum())
+        if whole == len(held):
+            best[held] = score(places)
+        else:
+            best[held] = np.maximum.reduceat(score(np.repeat(places - starts, counts) + np.arange(whole)), starts)
         return best
 
     def _cosines(self, query: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:

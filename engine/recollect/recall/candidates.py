@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from recollect.recall.score import fused
+from recollect.numerics import kernels
+from recollect.recall.score import fuse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Question
     from recollect.settings import Profile
 
-__all__ = ["Candidates", "gather"]
+__all__ = ["Candidates", "gather", "measure"]
 
 
 class Candidates(Struct, kw_only=True):
@@ -47,32 +48,62 @@ class Candidates(Struct, kw_only=True):
         return len(self.rows)
 
 
-def gather(question: Question, profile: Profile) -> Candidates:
-    """The candidates of one question, with cosine, BM25 and the fused score of each."""
+def gather(question: Question, profile: Profile, wanted: int) -> tuple[Candidates, bool]:
+    """The candidates of one question: the best `wanted` by each signal, and whether there may be more."""
     found = [np.empty(0, dtype=np.int64)]
     if profile.vector_weight > 0:
-        found.append(question.nearest(profile.candidates))
+        found.append(question.nearest(wanted))
     if profile.keyword_weight > 0:
-        found.append(question.best_words(profile.candidates))
-    rows = np.unique(np.concatenate(found))
-    if profile.spread > 0 and profile.expanded and len(rows):
-        first = fused(question.cosines(rows, exact=0), question.words(rows), rows, profile)
-        best = rows[np.argsort(-first, kind="stable")[: profile.expanded]]
-        rows = np.union1d(rows, question.neighbors(best))
-    cosine = question.cosines(rows, exact=profile.rescored)
-    bm25 = question.words(rows)
-    keys = question.keys(rows)
-    score = fused(cosine, bm25, keys, profile)
+        found.append(question.best_words(wanted))
+    candidates = measure(question, sorted_unique(np.concatenate(found)), profile)
+    if profile.spread > 0 and profile.expanded and len(candidates):
+        candidates = expand(candidates, question, profile)
+    if profile.rescored and profile.vector_weight > 0 and len(candidates):
+        head, _ = kernels.top_k(candidates.cosine, profile.rescored)
+        candidates.cosine[head] = question.exact_cosines(candidates.rows[head])
+        fuse(candidates, profile)
+    return candidates, any(len(each) >= wanted for each in found)
+
+
+def measure(question: Question, rows: NDArray[np.int64], profile: Profile) -> Candidates:
+    """Every signal of these rows, which ascend, and the fused score."""
     nothing = np.zeros(len(rows), dtype=np.float64)
-    return Candidates(
+    candidates = Candidates(
         rows=rows,
-        keys=keys,
-        cosine=cosine,
-        bm25=bm25,
-        fused=score,
-        spread=score,
+        keys=question.keys(rows),
+        cosine=question.cosines(rows),
+        bm25=question.words(rows),
+        fused=nothing,
+        spread=nothing,
         lift=nothing,
         linked=nothing,
         decay=np.ones(len(rows), dtype=np.float64),
-        score=score,
+        score=nothing,
     )
+    fuse(candidates, profile)
+    return candidates
+
+
+def expand(candidates: Candidates, question: Question, profile: Profile) -> Candidates:
+    """The candidates with the neighbours of the best of them."""
+    best = candidates.rows[np.argsort(-candidates.fused, kind="stable")[: profile.expanded]]
+    beside = sorted_unique(question.neighbors(best))
+    place = np.minimum(np.searchsorted(candidates.rows, beside), len(candidates) - 1)
+    new = measure(question, beside[candidates.rows[place] != beside], profile)
+    order = np.argsort(np.concatenate([candidates.rows, new.rows]), kind="stable")
+    joined = {
+        name: np.concatenate([getattr(candidates, name), getattr(new, name)])[order]
+        for name in candidates.__struct_fields__
+    }
+    return Candidates(**joined)
+
+
+def sorted_unique(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`np.unique` without its hash table: 12 against 40 microseconds for a few hundred rows."""
+    values = np.sort(values)
+    if len(values) < 2:
+        return values
+    kept = np.empty(len(values), dtype=np.bool_)
+    kept[0] = True
+    np.not_equal(values[1:], values[:-1], out=kept[1:])
+    return values[kept]

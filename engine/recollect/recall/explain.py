@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.index.memory_view import MemoryView
-from recollect.recall.confidence import confidences
+from recollect.recall.candidates import measure
+from recollect.recall.confidence import weigh_evidence
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import Answer, answer, open_view, query_vectors, show
+from recollect.recall.pipeline import Answer, answer, open_view, show
+from recollect.recall.query import prepare_queries
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
-from recollect.store.filters import Condition, Filter, everything
+from recollect.store.filters import Filter, everything, one_record
 
 if TYPE_CHECKING:
     import apsw
@@ -35,19 +36,22 @@ def explain(
     request: Request,
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
-    text = check_query(query)
-    (vector,), gap = query_vectors(engine, [text], vectors, request)
+    asked = prepare_queries(engine, [query], vectors, request)
+    (text,), (vector,) = asked.texts, asked.vectors
     with engine.store.read() as connection:
+        if request.filter.as_of is not None:
+            record_id = reading.version_at(connection, record_id, request.filter.as_of)
         hidden = _hidden_by(connection, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, connection, request, cold=False) as view:
+        with open_view(engine, connection, asked, request, cold=False) as view:
             assert isinstance(view, MemoryView)
             found = answer(engine, connection, view, text, vector, request)
-            hits = show(engine, connection, [text], [found], request, gap)[0]
+            hits = show(engine, connection, asked, [found], request)[0]
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(found, rows, view.visible_rows())
-            sure = confidences(found.question, rows, found.question.cosines(rows, exact=1), len(found.unknown))
+            alone = measure(found.question, rows, request.profile)
+            sure = weigh_evidence(found.question, alone, np.zeros(1, dtype=np.int64), len(found.unknown)).confidence
         stage, reason, rank = _place(found, record_id, request, [hit.id for hit in hits], public_id)
     return Explanation(
         id=public_id,
@@ -76,7 +80,7 @@ def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) ->
         ("it does not satisfy where", Filter(where=chosen.where, as_of=chosen.as_of)),
     )
     for reason, part in parts:
-        if not reading.count(connection, Condition("r.id = ?", (record_id,)) & everything(part, request.now)):
+        if not reading.count(connection, one_record(record_id) & everything(part, request.now)):
             return reason
     return None
 
@@ -85,11 +89,11 @@ def _signals(found: Answer, rows: np.ndarray, visible: np.ndarray) -> tuple[dict
     """Each signal's value for the record, and its rank among all visible records."""
     question, candidates = found.question, found.candidates
     place = np.flatnonzero(candidates.rows == rows[0])
-    cosine = float(question.cosines(rows, exact=1)[0])
+    cosine = float(question.cosines(rows)[0])
     bm25 = float(question.words(rows)[0])
     signals = {"cosine": cosine, "bm25": bm25}
     ranks = {
-        "cosine": int((question.cosines(visible, exact=0) > cosine).sum()) + 1,
+        "cosine": int((question.cosines(visible) > cosine).sum()) + 1,
         "bm25": int((question.words(visible) > bm25).sum()) + 1,
     }
     if len(place):

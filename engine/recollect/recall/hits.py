@@ -1,60 +1,78 @@
-"""Hits: what is shown of a candidate, and why it is there."""
+"""Hits: what is shown of the chosen candidates, and why they are there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
 from recollect.records import Hit, SourceRef
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recollect.recall.candidates import Candidates
-    from recollect.recall.request import Request
+    from recollect.settings import Profile
     from recollect.store.reading import Found
 
-__all__ = ["build_hit", "fit_budget", "match_reasons", "signals_of"]
+__all__ = ["build_hits", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
+_REASONS = ("semantic", "keyword", "session", "link")
 
 
-def build_hit(
+def build_hits(
     candidates: Candidates,
-    place: int,
-    found: Found,
-    confidence: float,
+    chosen: NDArray[np.int64],
+    found: Mapping[int, Found],
+    confidence: NDArray[np.float64],
     gaps: tuple[str, ...],
-    request: Request,
-) -> Hit:
-    """The hit of one candidate."""
-    source = None
-    if found.source is not None:
-        lines = found.metadata.get("lines")
-        source = SourceRef(
-            id=found.source,
-            position=found.position,
-            path=found.metadata.get("path"),
-            lines=(lines[0], lines[1]) if isinstance(lines, list) and len(lines) == 2 else None,
-        )
-    return Hit(
-        id=found.public_id,
-        text=found.text,
-        score=min(max(float(candidates.score[place]), 0.0), 1.0),
-        confidence=confidence,
-        kind=found.kind,
-        scope=found.scope,
-        context=found.context,
-        tags=found.tags,
-        importance=found.importance,
-        created_at=to_datetime(found.created_at),
-        event_at=optional_datetime(found.event_at),
-        metadata=found.metadata,
-        source=source,
-        match_reasons=match_reasons(candidates, place, found.importance, request),
-        evidence_gaps=gaps,
-        signals=signals_of(candidates, place),
+    profile: Profile,
+) -> list[Hit]:
+    """The hits at the places `chosen`, in that order; records that are gone by now are left out."""
+    columns = zip(
+        chosen.tolist(),
+        candidates.keys[chosen].tolist(),
+        np.clip(candidates.score[chosen], 0.0, 1.0).tolist(),
+        confidence.tolist(),
+        _named(candidates, chosen, profile).tolist(),
+        candidates.decay[chosen].tolist(),
+        strict=True,
     )
+    hits = []
+    for place, key, score, sure, named, decay in columns:
+        record = found.get(key)
+        if record is None:
+            continue
+        reasons = [name for name, is_named in zip(_REASONS, named, strict=True) if is_named]
+        if profile.decay != "none" and decay > 0.5:
+            reasons.append("recency")
+        if profile.importance_weight > 0 and record.importance > 0.5:
+            reasons.append("importance")
+        hits.append(
+            Hit(
+                id=record.public_id,
+                text=record.text,
+                score=score,
+                confidence=sure,
+                kind=record.kind,
+                scope=record.scope,
+                context=record.context,
+                tags=record.tags,
+                importance=record.importance,
+                created_at=to_datetime(record.created_at),
+                event_at=optional_datetime(record.event_at),
+                metadata=record.metadata,
+                source=_source(record),
+                match_reasons=tuple(reasons),
+                evidence_gaps=gaps,
+                signals=signals_of(candidates, place),
+            )
+        )
+    return hits
 
 
 def signals_of(candidates: Candidates, place: int) -> dict[str, float]:
@@ -69,25 +87,6 @@ def signals_of(candidates: Candidates, place: int) -> dict[str, float]:
     }
 
 
-def match_reasons(candidates: Candidates, place: int, importance: float, request: Request) -> tuple[str, ...]:
-    """The signals that brought this hit to its place."""
-    profile = request.profile
-    weights = profile.vector_weight + profile.keyword_weight
-    semantic = profile.vector_weight / weights * max(float(candidates.cosine[place]), 0.0)
-    best_bm25 = float(candidates.bm25.max())
-    keyword = profile.keyword_weight / weights * float(candidates.bm25[place]) / best_bm25 if best_bm25 > 0 else 0.0
-    linked = profile.spread * float(candidates.linked[place])
-    neighbors = float(candidates.lift[place]) - linked
-    total = semantic + keyword + linked + max(neighbors, 0.0)
-    shares = (("semantic", semantic), ("keyword", keyword), ("link", linked), ("session", neighbors))
-    reasons = [name for name, share in shares if total > 0 and share >= _NAMED_SHARE * total]
-    if profile.decay != "none" and candidates.decay[place] > 0.5:
-        reasons.append("recency")
-    if profile.importance_weight > 0 and importance > 0.5:
-        reasons.append("importance")
-    return tuple(reasons)
-
-
 def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:
     """The hits that fit, in order, and how many do not; the best is always kept."""
     if not hits:
@@ -99,3 +98,33 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
             kept.append(hit)
             used += cost
     return kept, len(hits) - len(kept)
+
+
+def _named(candidates: Candidates, chosen: NDArray[np.int64], profile: Profile) -> NDArray[np.bool_]:
+    """(hits, reasons): whether each of cosine, BM25, neighbours and links brought the hit to its place."""
+    whole = profile.vector_weight + profile.keyword_weight
+    best = float(candidates.bm25.max()) if len(candidates) else 0.0
+    linked = candidates.linked[chosen]
+    shares = np.stack(
+        [
+            profile.vector_weight / whole * np.maximum(candidates.cosine[chosen], 0.0),
+            profile.keyword_weight / whole * candidates.bm25[chosen] / (best or 1.0),
+            np.maximum(candidates.lift[chosen] - linked, 0.0),
+            linked,
+        ],
+        axis=1,
+    )
+    total = shares.sum(axis=1, keepdims=True)
+    return np.asarray((total > 0) & (shares >= _NAMED_SHARE * total) & (shares > 0), dtype=np.bool_)
+
+
+def _source(record: Found) -> SourceRef | None:
+    if record.source is None:
+        return None
+    lines = record.metadata.get("lines")
+    return SourceRef(
+        id=record.source,
+        position=record.position,
+        path=record.metadata.get("path"),
+        lines=(lines[0], lines[1]) if isinstance(lines, list) and len(lines) == 2 else None,
+    )

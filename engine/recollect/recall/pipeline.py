@@ -7,29 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.checks import check_query, check_vector
 from recollect.engine import Engine
-from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
 from recollect.index.cold import ColdView
 from recollect.index.memory_view import MemoryView
 from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
-from recollect.recall.confidence import confidences, evidence_gaps
-from recollect.recall.hits import build_hit, fit_budget
+from recollect.recall.confidence import evidence_gaps, weigh_evidence
+from recollect.recall.hits import build_hits, fit_budget
+from recollect.recall.query import Queries, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request
 from recollect.recall.score import spread, weigh
-from recollect.recall.select import diversify, group_by_source, order_by_score, threshold
+from recollect.recall.select import available, diversify, group_by_source, order_by_score, threshold
 from recollect.records import Hits
 from recollect.store import loading, reading
 from recollect.store.filters import where_condition
-from recollect.store.vectors import active_embedder
-from recollect.text.stopwords import STOP_TERMS
-from recollect.text.tokens import query_terms
+from recollect.store.vectors import EmbedderRow, active_embedder
 
 if TYPE_CHECKING:
     import apsw
@@ -56,20 +54,19 @@ def recall_queries(
 ) -> list[Hits]:
     """The hits of each query. One embedding batch and one read transaction serve them all."""
     started = perf_counter()
-    texts = [check_query(query) for query in queries]
-    embedded, gap = query_vectors(engine, texts, vectors, request)
+    asked = prepare_queries(engine, queries, vectors, request)
     embedded_at = perf_counter()
     with (
         engine.store.read() as connection,
-        open_view(engine, connection, request, cold=engine.settings.index == "cold") as view,
+        open_view(engine, connection, asked, request, cold=engine.settings.index == "cold") as view,
     ):
         opened_at = perf_counter()
         answers = [
             answer(engine, connection, view, text, vector, request)
-            for text, vector in zip(texts, embedded, strict=True)
+            for text, vector in zip(asked.texts, asked.vectors, strict=True)
         ]
         answered_at = perf_counter()
-        hits = show(engine, connection, texts, answers, request, gap)
+        hits = show(engine, connection, asked, answers, request)
     stages = {
         "embed": (embedded_at - started) * 1e3,
         "catch_up": (opened_at - embedded_at) * 1e3,
@@ -96,7 +93,11 @@ def answer(
     known = tuple(word for word in words if word in numbers)
     unknown = tuple(word for word in words if word not in numbers)
     question = view.ask(vector, np.array([numbers[word] for word in known], dtype=np.int32), known)
-    candidates = gather(question, request.profile)
+    wanted = max(request.profile.candidates, 2 * request.limit)
+    candidates, more = gather(question, request.profile, wanted)
+    while more and available(candidates, question, request) < request.limit:
+        wanted *= 4
+        candidates, more = gather(question, request.profile, wanted)
     spread(candidates, question, request.profile)
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
@@ -105,12 +106,6 @@ def answer(
     if request.group_by is not None:
         kept = group_by_source(candidates, kept, question)
     return Answer(question, candidates, order, kept[: request.limit], known, unknown)
-
-
-def query_words(text: str) -> list[str]:
-    """The query's words without stop words; all of them where it has no others."""
-    words = query_terms(text)
-    return [word for word in words if word not in STOP_TERMS] or words
 
 
 def see(connection: apsw.Connection, request: Request) -> Visible:
@@ -129,80 +124,46 @@ def see(connection: apsw.Connection, request: Request) -> Visible:
 
 @contextmanager
 def open_view(
-    engine: Engine, connection: apsw.Connection, request: Request, *, cold: bool
+    engine: Engine, connection: apsw.Connection, asked: Queries, request: Request, *, cold: bool
 ) -> Iterator[MemoryView | ColdView]:
     """The store at this read transaction's commit, under the request's filter: from RAM, or from SQL if `cold`."""
-    embedder = active_embedder(connection)
-
-    def exact(keys: NDArray[np.int64]) -> loading.VectorBlock:
-        assert embedder is not None
-        return loading.exact_vectors(connection, embedder.id, embedder.dimension, keys)
-
     if cold:
-        yield ColdView(connection, request.filter, request.now, embedder, exact, request.profile.candidates)
+        embedder = active_embedder(connection)
+        check_comparable(asked, embedder, engine.store.path)
+        read = partial(originals, connection, embedder)
+        yield ColdView(connection, request.filter, request.now, embedder, read, request.profile.candidates)
         return
     with engine.index.current(connection):
-        yield MemoryView(engine.index, see(connection, request), exact)
+        embedder = active_embedder(connection)
+        check_comparable(asked, embedder, engine.store.path)
+        yield MemoryView(engine.index, see(connection, request), partial(originals, connection, embedder))
 
 
-def query_vectors(
-    engine: Engine, texts: Sequence[str], given: Sequence[object] | None, request: Request
-) -> tuple[Sequence[NDArray[np.float32] | None], str | None]:
-    """A unit vector per query, or None where only keywords can be searched, with the reason."""
-    with engine.store.read() as connection:
-        active = active_embedder(connection)
-    if given is not None:
-        if len(given) != len(texts):
-            raise InvalidInput(f"vectors has {len(given)} entries for {len(texts)} queries: give one each, or None")
-        return [check_vector(vector, None if active is None else active.dimension) for vector in given], None
-    nothing = [None] * len(texts)
-    if request.mode == "keyword" or request.profile.vector_weight == 0 or active is None or not texts:
-        return nothing, None
-    if not engine.embedder.enabled:
-        if request.mode == "vector":
-            raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
-        return nothing, "meaning was not searched: this memory has no embedder"
-    try:
-        identity = engine.embedder.identity()
-        if identity.fingerprint != active.fingerprint:
-            raise EmbedderMismatch(
-                f"{engine.store.path} holds vectors of {active.name} ({active.dimension}); this embedder is "
-                f"{identity.name} ({identity.dimension}). Run: recollect --db {engine.store.path} reembed"
-            )
-        return engine.embedder.queries(texts), None
-    except EmbedderMismatch:
-        raise
-    except EmbedderError as failure:
-        if request.mode == "vector":
-            raise
-        return nothing, f"meaning was not searched: {failure}"
+def originals(
+    connection: apsw.Connection, embedder: EmbedderRow | None, vector_ids: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The stored float32 vectors with these row ids."""
+    assert embedder is not None
+    return loading.exact_vectors(connection, embedder.dimension, vector_ids)
 
 
 def show(
     engine: Engine,
     connection: apsw.Connection,
-    texts: Sequence[str],
+    asked: Queries,
     answers: Sequence[Answer],
     request: Request,
-    gap: str | None,
 ) -> list[Hits]:
     """Fetch the chosen records of all answers at once and build their hits."""
-    chosen = [each.candidates.keys[each.chosen] for each in answers]
-    found = reading.fetch(connection, np.unique(np.concatenate(chosen)) if chosen else [])
+    keys = [each.candidates.keys[each.chosen] for each in answers]
+    found = reading.fetch(connection, np.concatenate(keys)) if keys else {}
     shown = []
-    for text, each, keys in zip(texts, answers, chosen, strict=True):
-        rows = each.candidates.rows[each.chosen]
-        confidence = confidences(each.question, rows, each.candidates.cosine[each.chosen], len(each.unknown))
-        gaps = evidence_gaps(
-            text, each.question, rows, each.words, each.unknown, confidence, request.profile.gap_confidence
-        )
-        if gap is not None:
-            gaps = (*gaps, gap)
-        hits = [
-            build_hit(each.candidates, place, found[key], sure, gaps, request)
-            for place, key, sure in zip(each.chosen.tolist(), keys.tolist(), confidence.tolist(), strict=True)
-            if key in found
-        ]
+    for text, each in zip(asked.texts, answers, strict=True):
+        evidence = weigh_evidence(each.question, each.candidates, each.chosen, len(each.unknown))
+        gaps = evidence_gaps(text, evidence, each.words, each.unknown, request.profile.gap_confidence)
+        if asked.gap is not None:
+            gaps = (*gaps, asked.gap)
+        hits = build_hits(each.candidates, each.chosen, found, evidence.confidence, gaps, request.profile)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)

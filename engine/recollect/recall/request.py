@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from recollect import checks
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidFilter, InvalidInput
 from recollect.settings import Profile, resolve_profile
 from recollect.store.filters import Filter, where_condition
 
@@ -41,13 +41,14 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 def build_request(
-    *,
     base: str,
     default_profile: str,
+    /,
+    *,
     mode: str = "hybrid",
     limit: int = 10,
     scope: str | None = None,
-    where: dict[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | str | None = None,
     tags: Sequence[str] | None = None,
     since: object = None,
@@ -60,7 +61,7 @@ def build_request(
     explain: bool = False,
     **overrides: Any,
 ) -> Request:
-    """Check the arguments of `recall`; `overrides` are fields of the profile. An error names the argument, its value and the remedy."""
+    """Check the arguments of `recall`; `overrides` are fields of the profile."""
     if mode not in ("hybrid", "vector", "keyword"):
         raise InvalidInput(f"mode is {checks.shown(mode)}: 'hybrid', 'vector' or 'keyword'")
     if group_by not in (None, "source"):
@@ -93,7 +94,7 @@ def build_filter(
     base: str,
     *,
     scope: str | None = None,
-    where: dict[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | str | None = None,
     tags: Sequence[str] | None = None,
     since: object = None,
@@ -103,12 +104,16 @@ def build_filter(
     """The filter that these arguments describe, within the scope `base`."""
     if isinstance(kinds, str):
         kinds = [kinds]
+    elif kinds is not None and not isinstance(kinds, Iterable):
+        raise InvalidInput(f"kinds is {checks.shown(kinds)}: give a list of str")
+    if where is not None and not isinstance(where, Mapping):
+        raise InvalidFilter(f"where is {checks.shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
     visible = checks.join_scopes(base, scope)
     chosen = Filter(
         scope=None if visible == "/" else visible,
         kinds=() if not kinds else tuple(checks.check_name(kind, "a kind") for kind in kinds),
         tags=() if not tags else checks.check_tags(tags),
-        where=where or None,
+        where=dict(where) if where else None,
         since=checks.check_time(since, "since"),
         until=checks.check_time(until, "until"),
         as_of=checks.check_time(as_of, "as_of"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import recollect_kernels as kernels
+from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recollect.recall.candidates import Candidates
     from recollect.settings import Profile
 
-__all__ = ["fused", "rank_of", "spread", "weigh"]
+__all__ = ["fuse", "rank_of", "spread", "weigh"]
 
 _DAY_US = 86_400_000_000.0
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
@@ -23,19 +23,19 @@ LONE_SHARE = 0.8
 _ONLY_BM25 = np.array([0, 1], dtype=np.uint8)
 
 
-def fused(
-    cosine: NDArray[np.float32], bm25: NDArray[np.float32], keys: NDArray[np.int64], profile: Profile
-) -> NDArray[np.float64]:
+def fuse(candidates: Candidates, profile: Profile) -> None:
     """One score from cosine and BM25: their weighted sum with BM25 divided by its maximum, or by reciprocal rank."""
-    if not len(keys):
-        return np.empty(0, dtype=np.float64)
-    signals = np.stack([cosine.astype(np.float64), bm25.astype(np.float64)])
+    if not len(candidates):
+        return
+    signals = np.stack([candidates.cosine.astype(np.float64), candidates.bm25.astype(np.float64)])
     weights = np.array([profile.vector_weight, profile.keyword_weight])
     if profile.fusion == "weighted":
-        return kernels.weighted_fusion(signals, weights, _ONLY_BM25)
-    ranks = np.stack([rank_of(signal, keys) for signal in signals])
-    ranks[weights == 0] = 0
-    return kernels.normalise_scores(kernels.reciprocal_rank_fusion(ranks, weights, profile.rrf_k))
+        fused = kernels.weighted_fusion(signals, weights, _ONLY_BM25)
+    else:
+        ranks = np.stack([rank_of(signal, candidates.keys) for signal in signals])
+        ranks[weights == 0] = 0
+        fused = kernels.normalise_scores(kernels.reciprocal_rank_fusion(ranks, weights, profile.rrf_k))
+    candidates.fused = candidates.spread = candidates.score = fused
 
 
 def spread(candidates: Candidates, question: Question, profile: Profile) -> None:
@@ -48,24 +48,15 @@ def spread(candidates: Candidates, question: Question, profile: Profile) -> None
         return
     own = np.maximum(candidates.fused, 0.0)
     substitute = LONE_SHARE * own
-    near = question.neighborhood(candidates.rows)
-    beside = _strongest_neighbor(own, near.offsets, near.targets, near.strengths)
-    lonely = near.companions == 1
-    best_three = kernels.group_top_mean(own, question.sources(candidates.rows), 3, True) * 3 / near.companions
-    from_source = np.where(lonely, substitute, best_three)
-    reached = (np.diff(near.offsets) > 0) | ~lonely
+    reached = question.activation(candidates.rows, own)
+    lonely = reached.company == 1
+    best_three = kernels.group_top_mean(own, question.sources(candidates.rows), 3) * 3 / reached.company
+    strongest = np.maximum(reached.by_chain, reached.by_link)
     neighbor, source = profile.spread * profile.neighbor_weight, profile.spread * profile.source_weight
-    candidates.lift = neighbor * np.where(reached, beside, substitute) + source * from_source
-    if near.linked.any():
-        by_link = _strongest_neighbor(own, near.offsets, near.targets, near.strengths * near.linked)
-        candidates.linked = np.where(by_link >= beside, neighbor * by_link, 0.0)
+    candidates.lift = neighbor * np.where(lonely & ~reached.is_linked, substitute, strongest)
+    candidates.lift += source * np.where(lonely, substitute, best_three)
+    candidates.linked = np.where(reached.by_link > reached.by_chain, neighbor * reached.by_link, 0.0)
     candidates.score = candidates.spread = (candidates.fused + candidates.lift) / (1.0 + neighbor + source)
-
-
-def _strongest_neighbor(own, offsets, targets, strengths):  # type: ignore[no-untyped-def]
-    out = np.zeros(len(own))
-    np.maximum.at(out, np.repeat(np.arange(len(own)), np.diff(offsets)), strengths * own[targets])
-    return out
 
 
 def weigh(candidates: Candidates, question: Question, profile: Profile, clock_us: int) -> None:

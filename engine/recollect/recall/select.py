@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import recollect_kernels as kernels
-from recollect.recall.confidence import confidences
+from recollect.numerics import kernels
+from recollect.recall.confidence import weigh_evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,9 +18,17 @@ if TYPE_CHECKING:
     from recollect.recall.request import Request
     from recollect.store.loading import TermBlock
 
-__all__ = ["diversify", "group_by_source", "order_by_score", "threshold"]
+__all__ = ["available", "diversify", "group_by_source", "order_by_score", "threshold"]
 
 _MMR_POOL = 4
+
+
+def available(candidates: Candidates, question: Question, request: Request) -> int:
+    """How many hits these candidates can make at most: one each, or one a source."""
+    if request.group_by is None:
+        return len(candidates)
+    sources = question.sources(candidates.rows)
+    return len(np.unique(sources[sources >= 0])) + int((sources < 0).sum())
 
 
 def order_by_score(candidates: Candidates) -> NDArray[np.int64]:
@@ -36,8 +44,8 @@ def threshold(
     if profile.min_score > 0:
         order = order[candidates.score[order] >= profile.min_score]
     if profile.min_confidence > 0:
-        sure = confidences(question, candidates.rows[order], candidates.cosine[order], unknown_words)
-        order = order[sure >= profile.min_confidence]
+        evidence = weigh_evidence(question, candidates, order, unknown_words)
+        order = order[evidence.confidence >= profile.min_confidence]
     return order
 
 

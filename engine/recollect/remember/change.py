@@ -14,7 +14,7 @@ from recollect.records import Forgotten
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.store import filters, reading, vectors, writing
-from recollect.store.filters import Condition, Filter
+from recollect.store.filters import Filter
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
@@ -30,7 +30,7 @@ LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "ela
 
 def row_id(connection: Any, public_id: object, base: str) -> int:
     """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
-    if isinstance(public_id, str) and "\x00" not in public_id:
+    if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
         found = reading.find_ids(connection, [public_id], filters.scope_condition(base))
         if public_id in found:
             return found[public_id]
@@ -43,11 +43,11 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
     columns, tags = _checked(changes, base)
     with engine.store.read() as connection:
         record_id = row_id(connection, public_id, base)
-        (old,) = reading.records(connection, Condition("r.id = ?", (record_id,)))
+        (old,) = reading.records(connection, filters.one_record(record_id))
     row = None
     text = changes.get("text", old.text)
     context = check_context(changes["context"]) if "context" in changes else old.context
-    if (text, context) != (old.text, old.context) or "vector" in changes:
+    if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
         checks.check_text(text, engine.settings.max_text_chars)
         row = _version(text, context)
         identity = identity_for(engine, changes.get("vector"))
@@ -55,30 +55,25 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
     if row is None and not columns and tags is None:
         return False
     columns["updated_at"] = checks.now_us()
-    try:
-        with engine.store.atomic() as connection:
-            record_id = row_id(connection, public_id, base)
-            if row is not None:
-                made_by = None
-                if row.vectors and identity is not None:
-                    made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-                writing.change_text(connection, engine.lexicon, record_id, row, made_by)
-            if tags is not None or len(columns) > 1:
-                writing.change_columns(connection, record_id, columns, tags)
-    except BaseException:
-        engine.lexicon.forget_unsaved()
-        raise
+    with engine.atomic() as connection:
+        record_id = row_id(connection, public_id, base)
+        if row is not None:
+            made_by = None
+            if row.vectors and identity is not None:
+                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+            writing.change_text(connection, engine.lexicon, record_id, row, made_by)
+        if tags is not None or len(columns) > 1:
+            writing.change_columns(connection, record_id, columns, tags)
     return row is not None
 
 
 def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived."""
-    with engine.store.atomic() as connection:
+    with engine.atomic() as connection:
         if chosen is None:
             found = [row_id(connection, public_id, base) for public_id in dict.fromkeys(ids)]
         else:
-            condition = Condition("r.valid_to IS NULL") & filters.where_condition(chosen)
-            condition &= filters.scope_condition(chosen.scope or "/")
+            condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
         versions = writing.delete(connection, found)
     return Forgotten(records=len(found), versions=versions)
@@ -86,14 +81,20 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
 
 def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
     """Link two records; again with another strength, it is changed."""
-    if type not in LINK_TYPES:
-        raise InvalidInput(f"type is {checks.shown(type)}: use one of {', '.join(LINK_TYPES)}")
+    type = check_link_type(type)
     strength = checks.check_unit(strength, "strength")
-    with engine.store.atomic() as connection:
+    with engine.atomic() as connection:
         ends = row_id(connection, source, base), row_id(connection, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
         writing.put_links(connection, [(*ends, type, strength, checks.now_us())])
+
+
+def check_link_type(type: object) -> str:
+    """One of the link types."""
+    if not isinstance(type, str) or type not in LINK_TYPES:
+        raise InvalidInput(f"type is {checks.shown(type)}: use one of {', '.join(LINK_TYPES)}")
+    return type
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,20 +37,15 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
             return Identity(active.fingerprint, active.name, active.dimension)
         if given is None:
             return None
-        dimension = np.asarray(given).size
+        dimension = len(check_vector(given, None))
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
-        identity = embedder.identity()
+        engine.check_embedder()
+    except EmbedderMismatch:
+        raise
     except EmbedderError:
-        if active is None:
-            return None
-        return Identity(active.fingerprint, active.name, active.dimension)
-    if active is not None and active.fingerprint != identity.fingerprint:
-        raise EmbedderMismatch(
-            f"{store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this embedder is "
-            f"{identity.name} ({identity.dimension}, {identity.fingerprint}). Run: recollect --db {store.path} reembed"
-        )
-    return identity
+        return None if active is None else Identity(active.fingerprint, active.name, active.dimension)
+    return embedder.identity()
 
 
 def embed_rows(
@@ -82,15 +78,21 @@ def parts_of(
     """The float32 bytes of each text's parts, in order."""
     embedded = embedder.documents(texts, contexts)
     values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
+    owners = np.asarray(embedded.owners)
+    dimension = embedder.identity().dimension
+    if values.shape != (len(owners), dimension):
+        raise EmbedderError(f"the embedder returned shape {values.shape} for {len(owners)} parts of {dimension}")
+    if not np.array_equal(np.unique(owners), np.arange(len(texts))) or (np.diff(owners) < 0).any():
+        raise EmbedderError("the embedder left out a text, or its parts are not grouped by text")
     norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         raise EmbedderError("the embedder returned a NaN, an infinity or a zero vector")
     values = (values / norms[:, None]).astype("<f4")
     data, width = values.tobytes(), values.shape[1] * 4
-    bounds = np.searchsorted(embedded.owners, np.arange(len(texts) + 1)).tolist()
+    bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
     return (
         tuple(data[part * width : (part + 1) * width] for part in range(start, stop))
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, stop in itertools.pairwise(bounds)
     )
 
 
@@ -109,11 +111,15 @@ def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) 
 
 def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
     """All vectors as unit rows, or None when any of them is not plainly valid."""
-    if not all(isinstance(vector, np.ndarray) and vector.shape == (dimension,) for vector in given):
+    if not all(
+        isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
+    ):
         return None
     stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
     norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None
-    unit: NDArray[np.float32] = (stacked / norms[:, None]).astype("<f4")
+    unit: NDArray[np.float32] = (stacked / norms[:, None]).astype(
+        "<f4"
+    )  # norms are float64: a large component stays finite
     return unit

@@ -57,7 +57,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int) -> Row:
     now = now_us()
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
-    metadata = check_metadata(item.metadata) if item.metadata else None
+    metadata = None if item.metadata is None else check_metadata(item.metadata)
     words = tokenize(text) if context is None else tokenize(context) + tokenize(text)
     return Row(
         public_id=uuid7(),
@@ -105,7 +105,7 @@ _sequence = 0
 
 
 def uuid7() -> str:
-    """A UUID version 7 (RFC 9562): milliseconds, then a counter that orders ids of one millisecond, then random bits."""
+    """A UUID version 7 (RFC 9562): milliseconds, a counter that orders ids within one, random bits."""
     global _last_ms, _sequence
     now_ms = time.time_ns() // 1_000_000
     noise = int.from_bytes(os.urandom(8), "big")

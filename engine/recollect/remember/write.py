@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from recollect.checks import check_vector
@@ -10,13 +10,15 @@ from recollect.engine import Engine
 from recollect.errors import InvalidItem, RecollectError
 from recollect.records import NewRecord
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, prepare
 from recollect.store import vectors, writing
 from recollect.store.writing import Row
 
-__all__ = ["Progress", "remember_batches", "remember_one"]
+__all__ = ["remember_batches", "remember_one"]
 
-Progress = Callable[[int, int | None], None]
+# How many records that wait for a vector are embedded along with a write once the embedder works again.
+PENDING_A_WRITE = 32
 
 
 def remember_one(engine: Engine, item: NewRecord, *, base: str) -> str:
@@ -58,15 +60,15 @@ def remember_batches(
 def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object]) -> None:
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
-    try:
-        with engine.store.atomic() as connection:
-            made_by = None
-            if identity is not None and any(row.vectors for row in rows):
-                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-            writing.insert(connection, engine.lexicon, rows, made_by)
-    except BaseException:
-        engine.lexicon.forget_unsaved()
-        raise
+    with engine.atomic() as connection:
+        made_by = None
+        if identity is not None and any(row.vectors for row in rows):
+            made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+        writing.insert(connection, engine.lexicon, rows, made_by)
+    if any(row.pending for row in rows):
+        engine.may_have_pending = True
+    elif engine.may_have_pending and any(row.vectors for row in rows):
+        drain_pending(engine, PENDING_A_WRITE)
 
 
 def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:

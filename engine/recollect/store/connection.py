@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import apsw
 
-from recollect.errors import NotADatabase, SchemaTooNew, StoreError, StoreReadOnly
+from recollect.checks import encodable, shown
+from recollect.errors import InvalidInput, NotADatabase, SchemaTooNew, StoreError, StoreReadOnly
 from recollect.store.faults import translated
 from recollect.store.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION
 
@@ -22,12 +24,18 @@ _CACHE_KIB = 32 * 1024
 
 def resolve(path: str | os.PathLike[str]) -> str:
     """The absolute path of a store, or ':memory:'; a directory, a FIFO or a missing folder is refused."""
-    if os.fspath(path) == MEMORY:
-        return MEMORY
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInput(f"path is {shown(path)}: give the path of a file, or ':memory:'")
     text = os.fspath(path)
-    if not isinstance(text, str) or not text or "\x00" in text:
-        raise StoreError(f"{text!r} is no path: give the path of a file, or ':memory:'")
-    full = Path(text).expanduser().absolute()
+    if text == MEMORY:
+        return MEMORY
+    if not isinstance(text, str) or not text:
+        raise InvalidInput(f"path is {shown(text)}: give the path of a file, or ':memory:'")
+    encodable(text, "path")
+    try:
+        full = Path(text).expanduser().absolute()
+    except RuntimeError as fault:
+        raise InvalidInput(f"path {shown(text)}: {fault}") from None
     try:
         mode = full.stat().st_mode
     except FileNotFoundError:
@@ -56,10 +64,10 @@ def open_connection(path: str, *, busy_timeout_ms: int, durability: str, readonl
             connection.set_busy_timeout(busy_timeout_ms)
             if not readonly:
                 _claim(connection, path)
-                connection.pragma("journal_mode", "wal")
+                _use_wal(connection, busy_timeout_ms)
                 connection.pragma("synchronous", "full" if durability == "full" else "normal")
                 connection.pragma("foreign_keys", True)
-                _migrate(connection, path)
+                _migrate(connection)
             connection.pragma("cache_size", -_CACHE_KIB)
             connection.pragma("temp_store", "memory")
             _load_sqlite_vec(connection)
@@ -91,9 +99,13 @@ def _claim(connection: apsw.Connection, path: str) -> None:
     """Refuse a foreign file; mark a new one as ours. Reads before it writes."""
     if connection.readonly("main"):
         raise StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+    # One transaction: another process may be creating the schema right now.
+    connection.execute("BEGIN")
     application_id = connection.pragma("application_id")
+    version = connection.pragma("user_version")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if application_id == 0 and tables == 0:
+    connection.execute("COMMIT")
+    if application_id == 0 and version == 0 and tables == 0:
         connection.pragma("page_size", PAGE_SIZE_BYTES)
         return
     if application_id != APPLICATION_ID:
@@ -101,16 +113,29 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
             "give another path; the file was left as it is"
         )
-
-
-def _migrate(connection: apsw.Connection, path: str) -> None:
-    version = connection.pragma("user_version")
-    if version == SCHEMA_VERSION:
-        return
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
             f"{path} has schema {version} and this Recollect knows up to {SCHEMA_VERSION}: upgrade recollect"
         )
+
+
+def _use_wal(connection: apsw.Connection, busy_timeout_ms: int) -> None:
+    """Switch to WAL. SQLite does not wait for another process that is opening the file just now; this does."""
+    deadline = time.monotonic() + busy_timeout_ms / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    if connection.pragma("user_version") == SCHEMA_VERSION:
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.

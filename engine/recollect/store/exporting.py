@@ -12,7 +12,7 @@ from recollect.checks import to_datetime
 from recollect.records import Link, Record
 from recollect.store import reading
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition, Filter, scope_condition, where_condition
+from recollect.store.filters import Condition, Filter, restriction
 from recollect.store.vectors import EmbedderRow
 
 __all__ = ["Version", "chosen_records", "existing_ids", "links", "new_links", "versions"]
@@ -29,10 +29,7 @@ class Version(NamedTuple):
 
 def chosen_records(chosen: Filter) -> Condition:
     """The open records of a filter, expired ones too: an export leaves nothing behind."""
-    condition = Condition("r.valid_to IS NULL") & where_condition(chosen)
-    if chosen.kinds:
-        condition &= Condition("r.kind IN (SELECT value FROM carray(?))", (apsw.carray(chosen.kinds),))
-    return condition & scope_condition(chosen.scope or "/")
+    return Condition("r.valid_to IS NULL") & restriction(chosen)
 
 
 def versions(connection: apsw.Connection, condition: Condition, embedder: EmbedderRow | None) -> Iterator[Version]:
@@ -58,11 +55,11 @@ def versions(connection: apsw.Connection, condition: Condition, embedder: Embedd
 
 def links(connection: apsw.Connection, condition: Condition) -> Iterator[Link]:
     """Links both of whose ends satisfy `condition`, streamed."""
+    chosen = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
     rows = connection.execute(
         "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
         "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
-        f"WHERE l.source_id IN (SELECT r.id FROM record r WHERE {condition.sql}) "
-        f"AND l.target_id IN (SELECT r.id FROM record r WHERE {condition.sql}) ORDER BY l.source_id, l.target_id, l.type",
+        f"WHERE l.source_id {chosen} AND l.target_id {chosen} ORDER BY l.source_id, l.target_id, l.type",
         (*condition.values, *condition.values),
     )
     for source, target, kind, strength, created in rows:

@@ -45,7 +45,7 @@ def _translate(fault: apsw.Error, path: str) -> StoreError:
         case apsw.CorruptError():
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recollect --db {path} verify, "
-                "recollect --db {path} rebuild, or restore a backup"
+                f"recollect --db {path} rebuild, or restore a backup"
             )
         case apsw.CantOpenError():
             return StoreError(f"{path} cannot be opened: check that its folder exists and may be entered")

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from recollect.checks import check_time, shown
 from recollect.errors import InvalidFilter, InvalidInput
+from recollect.store.arrays import id_array
 
-__all__ = ["Condition", "Filter", "everything", "scope_condition", "where_condition"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Condition",
+    "Filter",
+    "everything",
+    "one_record",
+    "open_versions",
+    "records_in",
+    "restriction",
+    "scope_condition",
+    "where_condition",
+    "without_vector",
+]
 
 _MAX_DEPTH = 20
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains")
@@ -76,7 +93,12 @@ def everything(chosen: Filter, now: int) -> Condition:
             "r.created_at <= ? AND r.valid_from <= ? AND (r.valid_to IS NULL OR r.valid_to > ?)",
             (moment, moment, moment),
         )
-    condition &= Condition("r.expires_at IS NULL OR r.expires_at > ?", (moment,))
+    return condition & Condition("r.expires_at IS NULL OR r.expires_at > ?", (moment,)) & restriction(chosen)
+
+
+def restriction(chosen: Filter) -> Condition:
+    """What the filter itself asks for, without validity and expiry."""
+    condition = _TRUE
     if chosen.scope is not None:
         condition &= scope_condition(chosen.scope)
     if chosen.kinds:
@@ -107,6 +129,26 @@ def scope_condition(scope: str) -> Condition:
         "r.scope_id IN (SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?))",
         (scope, scope + "/", scope + "0"),
     )
+
+
+def one_record(record_id: int) -> Condition:
+    """The record with this row id."""
+    return Condition("r.id = ?", (record_id,))
+
+
+def records_in(ids: Sequence[int] | NDArray[np.int64]) -> Condition:
+    """The records with these row ids."""
+    return Condition("r.id IN (SELECT value FROM carray(?))", (id_array(ids),))
+
+
+def open_versions() -> Condition:
+    """Records as they stand, not their closed versions."""
+    return Condition("r.valid_to IS NULL")
+
+
+def without_vector() -> Condition:
+    """Records that have no vector yet."""
+    return Condition("r.embedding_state != 'embedded'")
 
 
 def _compile(where: object, path: str, depth: int) -> Condition:
@@ -148,7 +190,7 @@ def _compare(name: object, operator: str, value: object, path: str) -> Condition
     bound: tuple[str, ...] = ()
     if isinstance(name, str) and name.startswith("metadata."):
         keys = name.removeprefix("metadata.").split(".")
-        if not all(keys) or '"' in name or "\x00" in name:
+        if not all(keys) or '"' in name or "\x00" in name or _has_surrogate(name):
             raise InvalidFilter(f"{path}: {shown(name)} is no path: write metadata.key or metadata.key.key")
         pointer = "$" + "".join(f'."{key}"' for key in keys)
         if operator == "contains":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,7 +88,4 @@ def _term_lists(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[
     terms = (keys & 0xFFFFFFFF).astype("<i4").tobytes()
     saturated = np.minimum(counts, 255).astype(np.uint8).tobytes()
     bounds = np.searchsorted(keys >> 32, np.arange(len(lengths) + 1)).tolist()
-    return [
-        TermList(terms[4 * start : 4 * stop], saturated[start:stop])
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [TermList(terms[4 * start : 4 * stop], saturated[start:stop]) for start, stop in itertools.pairwise(bounds)]

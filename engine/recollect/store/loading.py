@@ -44,8 +44,9 @@ class Columns(NamedTuple):
 
 
 class VectorBlock(NamedTuple):
-    """Vectors (n, dimension) float32 with the row id of the record that owns each."""
+    """Vectors (n, dimension) float32, the row id of each, and that of the record that owns it."""
 
+    ids: NDArray[np.int64]
     owners: NDArray[np.int64]
     values: NDArray[np.float32]
 
@@ -101,17 +102,18 @@ def vectors(
     """The vectors of one embedder in blocks, of all records or of those with row ids `ids`."""
     if ids is not None:
         rows: Any = connection.execute(
-            "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
-            "ORDER BY record_id, part",
+            "SELECT id, record_id, value FROM vector WHERE embedder_id = ? "
+            "AND record_id IN (SELECT value FROM carray(?)) ORDER BY record_id, part",
             (embedder_id, id_array(ids)),
         ).fetchall()
-        yield _vector_block([row[0] for row in rows], b"".join(row[1] for row in rows), dimension)
+        keys = [(row[0], row[1]) for row in rows]
+        yield _vector_block(keys, b"".join(row[2] for row in rows), dimension)
         return
     last: int = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
     for start in range(0, last, _CHUNK):
         bounds = (start, start + _CHUNK, embedder_id)
         owners: Any = connection.execute(
-            "SELECT record_id FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id", bounds
+            "SELECT id, record_id FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id", bounds
         ).fetchall()
         if not owners:
             continue
@@ -120,15 +122,20 @@ def vectors(
             "(SELECT value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id)",
             bounds,
         ).get
-        yield _vector_block([owner for (owner,) in owners], blob, dimension)
+        yield _vector_block(owners, blob, dimension)
 
 
-def exact_vectors(
-    connection: apsw.Connection, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]
-) -> VectorBlock:
-    """The stored float32 vectors of a few records, to rescore the head of a shortlist."""
-    (block,) = vectors(connection, embedder_id, dimension, ids)
-    return block
+def exact_vectors(connection: apsw.Connection, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The stored float32 vectors (n, dimension) with these ascending row ids; a missing one is zeros."""
+    rows: Any = connection.execute(
+        "SELECT id, value FROM vector WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(vector_ids),)
+    ).fetchall()
+    values = np.zeros((len(vector_ids), dimension), dtype=np.float32)
+    found = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
+    if len(rows) == len(vector_ids):
+        return found
+    values[np.searchsorted(vector_ids, [row[0] for row in rows])] = found
+    return values
 
 
 def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iterator[TermBlock]:
@@ -189,9 +196,10 @@ def _filled(values: Sequence[int | None]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def _vector_block(owners: list[int], blob: bytes, dimension: int) -> VectorBlock:
+def _vector_block(keys: list[tuple[int, int]], blob: bytes, dimension: int) -> VectorBlock:
+    pairs = np.array(keys, dtype=np.int64).reshape(-1, 2)
     values = np.frombuffer(blob, dtype="<f4").reshape(-1, dimension)
-    return VectorBlock(np.array(owners, dtype=np.int64), values)
+    return VectorBlock(np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]), values)
 
 
 def _term_block(ids: list[int], numbers: bytes, counts: bytes) -> TermBlock:

@@ -148,6 +148,16 @@ def history(connection: apsw.Connection, public_id: str) -> list[Record]:
     return [_record(row) for row in rows]
 
 
+def version_at(connection: apsw.Connection, record_id: int, moment: int) -> int:
+    """The row id of the version of an open record that stood at `moment`; the open one if none did."""
+    found: Any = connection.execute(
+        "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id WHERE r.id = ? AND v.valid_from <= ? "
+        "AND (v.valid_to IS NULL OR v.valid_to > ?)",
+        (record_id, moment, moment),
+    ).get
+    return record_id if found is None else int(found)
+
+
 def count(connection: apsw.Connection, condition: Condition) -> int:
     """How many records satisfy `condition`."""
     number: int = connection.execute(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values).get

@@ -29,50 +29,44 @@ _BACKUP_PAGES = 4096
 
 def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None) -> None:
     """Words, FTS, sketches and hashes from the records, in one transaction. Bad vectors go and are made again later."""
-    try:
-        with store.atomic() as connection:
-            _recreate(connection)
-            _open_epoch(connection)
-            lexicon.forget_unsaved()
-            total = connection.execute("SELECT count(*) FROM record").get
-            done, last = 0, 0
-            while rows := _texts(connection, last):
-                ids = [row[0] for row in rows]
-                words = [tokenize(context or "") + tokenize(text) for _, text, context in rows]
-                writing.put_words(connection, lexicon, ids, words)
-                connection.executemany(
-                    "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
-                    [(content_hash(text, context), record_id) for record_id, text, context in rows],
-                )
-                last = ids[-1]
-                done += len(rows)
-                if on_progress is not None:
-                    on_progress(done, total)
-            _mend_vectors(connection)
-            vectors.rebuild_sketches(connection)
-            feed.append(connection, "reload", 0)
-    except BaseException:
+    with store.atomic() as connection:
+        _recreate(connection)
+        _open_epoch(connection)
         lexicon.forget_unsaved()
-        raise
+        total = connection.execute("SELECT count(*) FROM record").get
+        done, last = 0, 0
+        while rows := _texts(connection, last):
+            ids = [row[0] for row in rows]
+            words = [tokenize(context or "") + tokenize(text) for _, text, context in rows]
+            writing.put_words(connection, lexicon, ids, words)
+            connection.executemany(
+                "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
+                [(content_hash(text, context), record_id) for record_id, text, context in rows],
+            )
+            last = ids[-1]
+            done += len(rows)
+            if on_progress is not None:
+                on_progress(done, total)
+        _mend_vectors(connection)
+        vectors.rebuild_sketches(connection)
+        feed.append(connection, "reload", 0)
 
 
 def vacuum(store: Store, lexicon: Lexicon) -> None:
     """Give space back: drop unused words, merge FTS segments, compact the sketches, then VACUUM."""
-    try:
-        with store.atomic() as connection:
-            used: set[int] = set()
-            for (blob,) in connection.execute("SELECT terms FROM record_terms"):
-                used.update(memoryview(blob).cast("i"))
-            unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
-            if unused:
-                _open_epoch(connection)
-                connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
-                feed.append(connection, "reload", 0)
-            connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
-            connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
-            vectors.rebuild_sketches(connection)
-    finally:
-        lexicon.forget_unsaved()
+    with store.atomic() as connection:
+        used: set[int] = set()
+        for (blob,) in connection.execute("SELECT terms FROM record_terms"):
+            used.update(memoryview(blob).cast("i"))
+        unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
+        if unused:
+            _open_epoch(connection)
+            connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
+            feed.append(connection, "reload", 0)
+        connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
+        connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
+        vectors.rebuild_sketches(connection)
+    lexicon.forget_unsaved()
     with store.exclusive() as connection:
         connection.execute("VACUUM").fetchall()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -147,11 +141,8 @@ def _drop(connection: apsw.Connection, table: str) -> None:
 def _derived_statements() -> list[str]:
     """The statements of the schema that create derived tables."""
     wanted = ("CREATE TABLE term ", "CREATE TABLE record_terms ", "CREATE VIRTUAL TABLE record_fts ")
-    statements = [
-        "\n".join(line for line in part.splitlines() if not line.startswith("--")).strip()
-        for part in MIGRATIONS[0].split(";")
-    ]
-    return [statement for statement in statements if statement.startswith(wanted)]
+    code = "\n".join(line for line in MIGRATIONS[0].splitlines() if not line.startswith("--"))
+    return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]
 
 
 def _open_epoch(connection: apsw.Connection) -> None:
@@ -162,15 +153,24 @@ def _open_epoch(connection: apsw.Connection) -> None:
 
 
 def _mend_vectors(connection: apsw.Connection) -> None:
+    """Leave only whole sets of sound vectors of one embedder; records without go back to pending."""
+    connection.execute(
+        "UPDATE embedder SET active = 0 WHERE id != (SELECT e.id FROM embedder e WHERE e.active "
+        "ORDER BY (SELECT count(*) FROM vector v WHERE v.embedder_id = e.id) DESC, e.id LIMIT 1)"
+    )
     connection.execute(
         "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN "
         "(SELECT id FROM embedder) OR length(value) != (SELECT 4 * dimension FROM embedder e WHERE e.id = embedder_id)"
     )
+    bad = vectors.unsound(connection)
+    connection.execute("DELETE FROM vector WHERE record_id IN (SELECT value FROM carray(?))", (id_array(bad),))
     connection.execute(
-        "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'embedded' AND NOT EXISTS "
-        "(SELECT 1 FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
+        "DELETE FROM vector WHERE (record_id, embedder_id) IN (SELECT record_id, embedder_id FROM vector "
+        "GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*))"
     )
-    connection.execute(
-        "UPDATE record SET embedding_state = 'embedded' WHERE embedding_state != 'embedded' AND EXISTS "
-        "(SELECT 1 FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
-    )
+    for state, other, exists in (("pending", "embedding_state = 'embedded'", "NOT EXISTS"),
+                                 ("embedded", "embedding_state != 'embedded'", "EXISTS")):  # fmt: skip
+        connection.execute(
+            f"UPDATE record SET embedding_state = '{state}' WHERE {other} AND {exists} (SELECT 1 FROM vector v "
+            "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = record.id)"
+        )

@@ -8,6 +8,7 @@ import apsw
 
 from recollect.store import feed
 from recollect.store.connection import sqlite_vec_version
+from recollect.store.filters import scope_condition
 from recollect.store.rebuilding import bytes_on_disk
 from recollect.store.schema import SCHEMA_VERSION
 from recollect.store.vectors import active_embedder
@@ -15,24 +16,36 @@ from recollect.store.vectors import active_embedder
 __all__ = ["figures"]
 
 
-def figures(connection: apsw.Connection, path: str) -> dict[str, Any]:
-    """Counts and versions, as `Stats` names them."""
+def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any]:
+    """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
     embedder = active_embedder(connection)
+    visible = scope_condition(scope)
+    seen = f"(SELECT r.id FROM record r WHERE {visible.sql})"
 
-    def count(sql: str) -> int:
-        number: int = connection.execute(f"SELECT count(*) FROM {sql}").get
+    def count(sql: str, *values: Any) -> int:
+        number: int = connection.execute(f"SELECT count(*) FROM {sql}", values).get
         return number
 
+    def records(condition: str) -> int:
+        return count(f"record r WHERE {condition} AND {visible.sql}", *visible.values)
+
+    kinds: Any = connection.execute(
+        f"SELECT r.kind, count(*) FROM record r WHERE r.valid_to IS NULL AND {visible.sql} GROUP BY r.kind",
+        visible.values,
+    )
     return {
         "path": path,
-        "records": count("record WHERE valid_to IS NULL"),
-        "versions": count("record WHERE valid_to IS NOT NULL"),
-        "pending": count("record WHERE embedding_state = 'pending'"),
-        "vectors": count("vector"),
-        "links": count("link"),
-        "sources": count("source"),
-        "terms": count("term"),
-        "kinds": dict(connection.execute("SELECT kind, count(*) FROM record WHERE valid_to IS NULL GROUP BY kind")),
+        "records": records("r.valid_to IS NULL"),
+        "versions": records("r.valid_to IS NOT NULL"),
+        "pending": records("r.embedding_state = 'pending'"),
+        "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
+        "links": count(f"link WHERE source_id IN {seen}", *visible.values),
+        "sources": count(
+            f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
+            *visible.values,
+        ),
+        "terms": count("term") if scope == "/" else None,
+        "kinds": dict(kinds),
         "bytes_on_disk": bytes_on_disk(path),
         "schema_version": SCHEMA_VERSION,
         "sequence": feed.last_sequence(connection),

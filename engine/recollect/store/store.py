@@ -33,7 +33,7 @@ class Store:
         self._lock = threading.RLock()
         self._idle: list[apsw.Connection] = []
         self._depth = 0
-        self._after_commit: list[Callable[[], None]] = []
+        self._on_rollback: list[Callable[[], None]] = []
         self._closed = False
         self._writer = self._open()
         self.sqlite_vec = sqlite_vec_version(self._writer)
@@ -49,35 +49,45 @@ class Store:
         return self._closed or os.getpid() != self._process
 
     @contextmanager
-    def atomic(self) -> Iterator[apsw.Connection]:
-        """A write transaction: all of it or nothing. Within another of this thread it is a savepoint."""
+    def atomic(self, *, wait: bool = True) -> Iterator[apsw.Connection]:
+        """A write transaction: all of it or nothing. Within another of this thread it is a savepoint.
+
+        Without `wait`, another process's lock is an error at once.
+        """
         self.check_usable()
         with self._lock, translated(self.path):
             self.check_usable()
             if self._depth:
-                with self._writer:
+                with self._undone(), self._writer:
                     yield self._writer
                 return
-            # IMMEDIATE: a deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            self._writer.set_busy_timeout(self._busy_timeout_ms if wait else 0)
             self._writer.execute("BEGIN IMMEDIATE")
             self._depth = 1
             try:
-                yield self._writer
-                self._writer.execute("COMMIT")
+                with self._undone():
+                    yield self._writer
+                    self._writer.execute("COMMIT")
             except BaseException:
-                self._after_commit.clear()
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
             finally:
                 self._depth = 0
-            callbacks, self._after_commit = self._after_commit, []
-        for callback in callbacks:
-            callback()
 
-    def after_commit(self, callback: Callable[[], None]) -> None:
-        """Run `callback` once the transaction around this call has been committed; never if it rolls back."""
-        self._after_commit.append(callback)
+    def on_rollback(self, callback: Callable[[], None]) -> None:
+        """Run `callback` at every rollback, before another thread may write: caches of what was written go then."""
+        self._on_rollback.append(callback)
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            for callback in self._on_rollback:
+                callback()
+            raise
 
     @contextmanager
     def read(self) -> Iterator[apsw.Connection]:
@@ -91,17 +101,21 @@ class Store:
             connection = self._idle.pop()
         except IndexError:
             connection = self._open(readonly=True)
+        sound = False
         try:
             with translated(self.path):
                 connection.execute("BEGIN")
-                try:
-                    yield connection
-                finally:
-                    if connection.in_transaction:
-                        connection.execute("COMMIT")
+                yield connection
+            sound = True
         finally:
-            if self._closed:
-                connection.close()
+            # On a damaged file even the end of a read transaction can fail; such a connection is not used again.
+            try:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+            except apsw.Error:
+                sound = False
+            if self._closed or not sound:
+                connection.close(True)
             else:
                 self._idle.append(connection)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
+import numpy as np
 
 from recollect.errors import EmbedderMismatch
 from recollect.store.arrays import id_array
@@ -109,6 +110,25 @@ def drop_others(connection: apsw.Connection, embedder: EmbedderRow) -> None:
     connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
     connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
     connection.execute("UPDATE record SET embedding_state = 'embedded'")
+
+
+def unsound(connection: apsw.Connection) -> list[int]:
+    """Row ids of the records with a vector of the active embedder that is not finite and of unit length."""
+    active = active_embedder(connection)
+    if active is None:
+        return []
+    bad: set[int] = set()
+    last: Any = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
+    for start in range(0, last, 8192):
+        rows: Any = connection.execute(
+            "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
+            (start, start + 8192, active.id, 4 * active.dimension),
+        ).fetchall()
+        if rows:
+            values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
+            norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
+            bad.update(rows[place][0] for place in np.flatnonzero(~(np.abs(norms - 1.0) < 1e-3)).tolist())
+    return sorted(bad)
 
 
 def insert(connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -11,41 +12,61 @@ import numpy as np
 
 from recollect.records import Problem, Verification
 from recollect.store import loading
-from recollect.store.vectors import active_embedder, sketch_table_exists
+from recollect.store.vectors import active_embedder, sketch_table_exists, unsound
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
 __all__ = ["verify"]
 
 _SHOWN = 5
+_RESTORE = "restore a backup, or export what can be read and import it into a new file"
 
 
 def verify(connection: apsw.Connection, on_progress: Callable[[int, int | None], None] | None = None) -> Verification:
     """Every divergence between the records and what is derived from them, and SQLite's own check of the file."""
-    total = connection.execute("SELECT count(*) FROM record").get
-    vectors = connection.execute("SELECT count(*) FROM vector").get
     problems: list[Problem] = []
-    checks = (_integrity, _vectors, _vector_values, _sketches, _fts, _links)
-    for check in checks:
-        try:
+    counts = {"record": 0, "vector": 0}
+    for table in counts:
+        with _reported(problems):
+            counts[table] = connection.execute(f"SELECT count(*) FROM {table}").get
+    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _scopes):
+        with _reported(problems):
             problems.extend(check(connection))
-        except apsw.SQLError as fault:
-            problems.append(Problem(name="a table is missing or broken", count=1, examples=(str(fault),)))
+    with _reported(problems):
+        problems.extend(_words(connection, counts["record"], on_progress))
+    return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
+
+
+@contextmanager
+def _reported(problems: list[Problem]) -> Iterator[None]:
+    """Turn a fault of SQLite into a problem: a check that cannot be made is a finding."""
     try:
-        problems.extend(_words(connection, total, on_progress))
-    except apsw.SQLError as fault:
-        problems.append(Problem(name="a table is missing or broken", count=1, examples=(str(fault),)))
-    return Verification(records=total, vectors=vectors, problems=tuple(problems))
+        yield
+    except (apsw.SQLError, apsw.CorruptError) as fault:
+        damaged = isinstance(fault, apsw.CorruptError)
+        problem = Problem(
+            name="damaged page" if damaged else "a table is missing or broken",
+            count=1,
+            examples=(str(fault),),
+            remedy=_RESTORE if damaged else "recollect rebuild",
+        )
+        if problem not in problems:
+            problems.append(problem)
 
 
 def _integrity(connection: apsw.Connection) -> Iterator[Problem]:
-    found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-    if found:
+    found: list[str] = []
+    try:
+        for row in connection.execute("PRAGMA integrity_check(20)"):
+            found.append(str(row[0]))
+    except apsw.CorruptError as fault:
+        found.append(str(fault))
+    if found != ["ok"]:
         yield Problem(
             name="SQLite integrity_check",
             count=len(found),
             examples=tuple(found[:_SHOWN]),
-            remedy="restore a backup, or export what can be read and import it into a new file",
+            remedy=_RESTORE,
         )
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
     if broken:
@@ -94,21 +115,7 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
         "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
         "WHERE length(v.value) != 4 * e.dimension",
     )
-    active = active_embedder(connection)
-    if active is None:
-        return
-    bad: list[int] = []
-    last = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
-    for start in range(0, last, 8192):
-        rows: Any = connection.execute(
-            "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
-            (start, start + 8192, active.id, 4 * active.dimension),
-        ).fetchall()
-        if rows:
-            values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
-            norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
-            wrong = ~(np.abs(norms - 1.0) < 1e-3)
-            bad.extend(rows[place][0] for place in np.flatnonzero(wrong).tolist())
+    bad = unsound(connection)
     if bad:
         yield Problem(
             name="vector that is not of unit length",
@@ -214,7 +221,7 @@ def _words(
         yield Problem(name="words without record", count=orphans)
 
 
-def _links(connection: apsw.Connection) -> Iterator[Problem]:
+def _scopes(connection: apsw.Connection) -> Iterator[Problem]:
     yield from _listed(
         connection, "record without scope",
         "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",

@@ -133,8 +133,11 @@ def change_text(
     keep_version: bool = True,
 ) -> None:
     """Give a record a new text. The old one becomes a closed version in a row of its own, or is purged."""
+    # A record may have been dated into the future: its next version begins no earlier than it did.
+    began: Any = connection.execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
+    valid_from = max(row.valid_from, began)
     if keep_version:
-        _close_version(connection, record_id, closed_at=row.valid_from)
+        _close_version(connection, record_id, closed_at=valid_from)
     else:
         purge_versions(connection, [record_id])
     vectors.delete_sketches(connection, [record_id])
@@ -147,7 +150,7 @@ def change_text(
             row.context,
             row.content_hash,
             row.updated_at,
-            row.valid_from,
+            valid_from,
             row.embedding_state,
             record_id,
         ),
@@ -164,6 +167,7 @@ def change_columns(
 ) -> None:
     """Change what is not text: `columns` by name (`scope` and `source` as names), `tags` as a whole."""
     columns = dict(columns)
+    old_source = connection.execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
     if "scope" in columns:
         scope = columns.pop("scope")
         columns["scope_id"] = _intern_scopes(connection, {scope})[scope]
@@ -183,6 +187,16 @@ def change_columns(
     if tags is not None:
         connection.execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
         _put_tags(connection, [(record_id, tags)])
+    if "source_id" in columns:
+        # Closed versions move along: who may no longer see the record may not see its past either.
+        moved = _version_ids(connection, [record_id])
+        connection.executemany(
+            "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
+            "WHERE id = ?2",
+            [(record_id, version) for version in moved],
+        )
+        feed.append_ids(connection, "update", moved)
+        _drop_empty_sources(connection, [old_source])
     feed.append(connection, "update", record_id)
 
 
@@ -221,24 +235,32 @@ def delete(connection: apsw.Connection, record_ids: Sequence[int]) -> int:
     ).fetchall()
     closed = purge_versions(connection, record_ids)
     _purge(connection, record_ids)
-    connection.executemany(
-        "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1)", sources
-    )
+    _drop_empty_sources(connection, [row[0] for row in sources])
     return closed
 
 
 def purge_versions(connection: apsw.Connection, record_ids: Sequence[int]) -> int:
     """Purge the closed versions of these open records; returns their number."""
-    closed = [
-        row[0]
-        for row in connection.execute(
-            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
-            "WHERE r.id IN (SELECT value FROM carray(?))",
-            (id_array(record_ids),),
-        )
-    ]
+    closed = _version_ids(connection, record_ids)
     _purge(connection, closed)
     return len(closed)
+
+
+def _version_ids(connection: apsw.Connection, record_ids: Sequence[int]) -> list[int]:
+    """Row ids of the closed versions of these open records."""
+    rows: Any = connection.execute(
+        "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+        "WHERE r.id IN (SELECT value FROM carray(?))",
+        (id_array(record_ids),),
+    )
+    return [row[0] for row in rows]
+
+
+def _drop_empty_sources(connection: apsw.Connection, source_ids: Iterable[Any]) -> None:
+    connection.executemany(
+        "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1)",
+        [(source_id,) for source_id in source_ids if source_id is not None],
+    )
 
 
 def put_links(connection: apsw.Connection, links: Iterable[tuple[int, int, str, float, int]]) -> None:

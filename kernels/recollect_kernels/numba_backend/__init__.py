@@ -1,5 +1,6 @@
 """The kernels compiled by numba. Importing this compiles nothing; `_jit.Kernel.load` does."""
 
+from recollect_kernels.numba_backend.graph import spread, spread_chain
 from recollect_kernels.numba_backend.hamming import hamming_distances, hamming_select, sketch
 from recollect_kernels.numba_backend.lexical import (
     bm25_for_rows,
@@ -14,7 +15,6 @@ from recollect_kernels.numba_backend.ranking import (
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
-    spread,
     weighted_fusion,
 )
 from recollect_kernels.numba_backend.vectors import (
@@ -46,6 +46,7 @@ __all__ = [
     "scan_forward",
     "sketch",
     "spread",
+    "spread_chain",
     "top_k",
     "weighted_fusion",
 ]

@@ -47,12 +47,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     return chosen
 
 
-def spread(scores: F64, offsets: I64, targets: I64, strengths: F64, weight: float) -> F64:
-    out = np.empty(len(scores))
-    _spread.call(scores, offsets, targets, strengths, weight, out)
-    return out
-
-
 def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool) -> F64:
     m = len(scores)
     out = np.empty(m)
@@ -158,15 +152,6 @@ def _mmr(
                 nearest[i] = max(nearest[i], common / union)
         for p in range(np.uintp(begin), np.uintp(end)):
             marks[np.uintp(slots[p])] = 0
-
-
-@kernel(_jit.F64_1, _jit.I64_1, _jit.I64_1, _jit.F64_1, _jit.F64, _jit.OUT_F64)
-def _spread(scores: Any, offsets: Any, targets: Any, strengths: Any, weight: Any, out: Any) -> None:
-    for i in range(scores.shape[0]):
-        flow = 0.0
-        for e in range(np.uintp(offsets[i]), np.uintp(offsets[i + 1])):
-            flow += strengths[e] * scores[np.uintp(targets[e])]
-        out[i] = scores[i] + weight * flow
 
 
 @kernel(

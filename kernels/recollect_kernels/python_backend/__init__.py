@@ -1,5 +1,6 @@
 """The kernels in Python and NumPy, without a compiler: the typed truth, and the answer until the JIT is ready."""
 
+from recollect_kernels.python_backend.graph import spread, spread_chain
 from recollect_kernels.python_backend.lexical import (
     bm25_for_rows,
     bm25_scores,
@@ -13,7 +14,6 @@ from recollect_kernels.python_backend.ranking import (
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
-    spread,
     weighted_fusion,
 )
 from recollect_kernels.python_backend.vectors import (
@@ -48,6 +48,7 @@ __all__ = [
     "scan_forward",
     "sketch",
     "spread",
+    "spread_chain",
     "top_k",
     "weighted_fusion",
 ]

@@ -65,11 +65,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     return chosen
 
 
-def spread(scores: F64, offsets: I64, targets: I64, strengths: F64, weight: float) -> F64:
-    owners = np.repeat(np.arange(len(scores)), np.diff(offsets))
-    return scores + weight * np.bincount(owners, weights=strengths * scores[targets], minlength=len(scores))
-
-
 def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool) -> F64:
     m = len(scores)
     if m == 0:

@@ -1,0 +1,7 @@
+"""`python -m recollect.cli`."""
+
+import sys
+
+from recollect.cli import main
+
+sys.exit(main())

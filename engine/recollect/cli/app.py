@@ -1,0 +1,90 @@
+"""The command line: every command, in the order that help shows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect.cli import demo, read, transfer, upkeep, write
+
+__all__ = ["app"]
+
+_EPILOG = """\b
+Exit codes:
+  0    done
+  1    nothing found, or verify found problems
+  2    usage or invalid input; nothing was written, or only the batches before it
+  3    the store, or standard output, cannot be used: locked, read-only, damaged, full, not ours
+  4    the embedder, a model or the kernels cannot be used
+  70   a defect of Recollect
+  130  interrupted; what was committed stays
+
+\b
+Environment:
+  RECOLLECT_DB        the store, where --db is not given
+  RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name or a folder with model.onnx
+  RECOLLECT_KERNELS   "numba" or "python"
+  RECOLLECT_DEBUG     1 shows the traceback of a failure
+  NO_COLOR            no colour
+
+Results go to standard output, everything else to standard error. With --json
+a list is a bare array and times are ISO 8601.
+"""
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from recollect._version import __version__
+
+        typer.echo(f"recollect {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def recollect(
+    context: typer.Context,
+    db: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The store; else RECOLLECT_DB, else the user's own.")
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Long-term memory for AI agents in one SQLite file: offline, on a CPU."""
+    context.obj = db
+
+
+for command in (
+    write.remember,
+    read.recall,
+    read.get,
+    read.list_,
+    read.count,
+    write.update,
+    write.forget,
+    write.link,
+    read.neighbors,
+    read.history,
+    read.explain,
+    transfer.import_,
+    transfer.export,
+    upkeep.stats,
+    upkeep.verify,
+    upkeep.rebuild,
+    upkeep.vacuum,
+    upkeep.backup,
+    upkeep.reembed,
+    upkeep.warmup,
+    demo.demo,
+):
+    app.command(name=command.__name__.rstrip("_"))(command)

@@ -1,0 +1,149 @@
+"""What is printed: JSON, tables on a terminal, tab-separated lines elsewhere. Failures and hints go to stderr."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+__all__ = ["console", "fail", "hint", "one_line", "print_json", "print_pairs", "print_rows", "progress", "safe"]
+
+# What could move a terminal's cursor, change its colours or feed it keys.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ID_CHARS = 36
+_SPACE = re.compile(r"\s+")
+
+
+def safe(text: str) -> str:
+    """Text that a terminal may be given: no control characters, no lone surrogates."""
+    return _CONTROL.sub("�", text).encode("utf-8", "replace").decode()
+
+
+def one_line(text: object) -> str:
+    """A value on one line, without tabs."""
+    return safe(_SPACE.sub(" ", str(text)).strip())
+
+
+def print_json(value: object) -> None:
+    """One JSON value: indented for people, on one line elsewhere."""
+    import msgspec
+
+    encoded = msgspec.json.encode(list(value) if isinstance(value, list) else value)
+    if sys.stdout.isatty():
+        encoded = msgspec.json.format(encoded, indent=2)
+    typer.echo(encoded)
+
+
+def console() -> Console | None:
+    """The terminal behind standard output, or None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, under: Collection[str] = ()) -> None:
+    """A table on a terminal, a tab-separated line a row elsewhere.
+
+    On a terminal the last column takes the room that is left, and the columns named in `under` stand below it.
+    """
+    terminal = console()
+    if terminal is None:
+        for row in rows:
+            typer.echo("\t".join(one_line("" if cell is None else cell) for cell in row))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=any(columns), header_style="bold", padding=(0, 2, 0, 0))
+    beside = [place for place, name in enumerate(columns[:-1]) if name not in under]
+    below = [place for place, name in enumerate(columns[:-1]) if name in under]
+    for place in beside:
+        is_id = columns[place] == "id"
+        table.add_column(
+            columns[place], no_wrap=True, min_width=_ID_CHARS if is_id else None, style="cyan" if is_id else ""
+        )
+    table.add_column(columns[-1], overflow="fold")
+    for row in rows:
+        cells = ["" if cell is None else str(cell) for cell in row]
+        last = Text(safe(cells[-1]))
+        if below:
+            last.append("\n" + "  ".join(one_line(cells[place]) for place in below), "dim")
+        table.add_row(*(Text(one_line(cells[place])) for place in beside), last)
+    terminal.print(table)
+
+
+def print_pairs(pairs: Mapping[str, object]) -> None:
+    """A line a field, without those that hold nothing."""
+    shown = {name: value for name, value in pairs.items() if value not in (None, "", (), {}, [])}
+    print_rows(("", ""), [(name, _plain(value)) for name, value in shown.items()])
+
+
+def hint(text: str) -> None:
+    """A remark for people, on stderr."""
+    typer.echo(safe(text), err=True)
+
+
+def fail(name: str, message: str, *, as_json: bool) -> None:
+    """One failure on one line of stderr."""
+    message = one_line(message)
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode({"error": {"type": name, "message": message}}), err=True)
+    else:
+        typer.echo(f"recollect: {name}: {message}", err=True)
+
+
+@contextmanager
+def progress(label: str, unit: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar with rate and remaining time, fed by `on_progress(done, total)`; None when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class _Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            done = f"{int(task.completed):,}" + (f"/{int(task.total):,}" if task.total else "")
+            speed = task.finished_speed or task.speed
+            return Text(f"{done} {unit}" + (f", {speed:,.0f}/s" if speed else ""))
+
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(label, total=None)
+
+        def report(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_plain(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else _stamp(value)
+
+
+def _stamp(value: object) -> str:
+    isoformat: Any = getattr(value, "isoformat", None)
+    return str(value) if isoformat is None else isoformat(timespec="seconds").replace("+00:00", "Z")

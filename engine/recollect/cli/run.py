@@ -1,0 +1,115 @@
+"""One run of the command: from arguments to an exit code, every failure in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+
+import typer
+
+from recollect.checks import shown
+from recollect.cli.app import app
+from recollect.cli.output import fail
+from recollect.errors import (
+    EmbedderError,
+    ForkedProcess,
+    InvalidInput,
+    KernelError,
+    NotFound,
+    StoreError,
+)
+
+__all__ = ["exit_code", "run"]
+
+INTERRUPTED = 130
+_UNEXPECTED = 70
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (NotFound, 1),
+    (InvalidInput, 2),
+    (StoreError, 3),
+    (ForkedProcess, 3),
+    (EmbedderError, 4),
+    (KernelError, 4),
+    (OSError, 3),  # of the streams: the engine's own are errors of the store
+)
+# Newer typer carries its own click: the classes are those that typer's exceptions have.
+_UsageError = typer.BadParameter.__mro__[1]
+_ClickException = typer.BadParameter.__mro__[2]
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command with these arguments, or the process's."""
+    given = [_decoded(each) for each in (sys.argv[1:] if arguments is None else arguments)]
+    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        command = typer.main.get_command(app)
+        with command.make_context("recollect", list(given)) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        fail("Interrupted", "stopped; what was committed stays", as_json=as_json)
+        return INTERRUPTED
+    except typer.Exit as ended:
+        return ended.exit_code
+    except Exception as fault:
+        if isinstance(fault, OSError):
+            _drop_stdout()
+        return _failed(fault, given, as_json=as_json)
+    return 0
+
+
+def exit_code(fault: Exception) -> int:
+    """The exit code that stands for this failure."""
+    if isinstance(fault, _ClickException):
+        return 2
+    return next((code for kind, code in _CODES if isinstance(fault, kind)), _UNEXPECTED)
+
+
+def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
+    if os.environ.get("RECOLLECT_DEBUG") == "1":
+        traceback.print_exc()
+    name, message, code = type(fault).__name__, str(fault), exit_code(fault)
+    if isinstance(fault, _ClickException):
+        if name == "NoArgsIsHelpError":
+            typer.echo(message, err=True)
+            return code
+        message = fault.format_message() + _value_given(fault, given)  # type: ignore[attr-defined]
+        if isinstance(fault, _UsageError) and (context := getattr(fault, "ctx", None)) is not None:
+            message = f"{message} See: {context.command_path} --help"
+    elif code == _UNEXPECTED:
+        message = f"{message} (this is a defect of Recollect: RECOLLECT_DEBUG=1 shows where it is)"
+    fail(name, message, as_json=as_json)
+    return code
+
+
+def _value_given(fault: Exception, given: list[str]) -> str:
+    """The value of the option that was refused; newer typer does not name it."""
+    for name in getattr(getattr(fault, "param", None), "opts", ()):
+        for place, argument in enumerate(given):
+            if argument == name and place + 1 < len(given):
+                return f" (it is {shown(given[place + 1])})."
+            if argument.startswith(f"{name}="):
+                return f" (it is {shown(argument.removeprefix(f'{name}='))})."
+    return ""
+
+
+def _decoded(argument: str) -> str:
+    """An argument as UTF-8, which a process in an ASCII locale gets as escaped bytes."""
+    try:
+        return argument if argument.isascii() else os.fsencode(argument).decode()
+    except UnicodeError:
+        return argument
+
+
+def _drop_stdout() -> None:
+    """Nobody reads any more: keep the interpreter from saying so when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

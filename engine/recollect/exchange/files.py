@@ -1,0 +1,155 @@
+"""Opening what is read and written: files and streams, formats by ending, whole files or none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput, RecollectError, StoreFull
+
+__all__ = ["Lines", "Place", "format_of", "reading", "writing"]
+
+Place = str | os.PathLike[str] | IO[str]
+FORMATS = ("jsonl", "csv", "text")
+_ENDINGS = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".txt": "text", ".text": "text",
+    ".md": "text",
+}  # fmt: skip
+# What `surrogateescape` leaves of a byte that is not UTF-8.
+_UNDECODED = re.compile("[\udc80-\udcff]")
+_COUNTED_BYTES = 1 << 20
+
+
+def format_of(place: Place, format: str | None) -> str:
+    """The format asked for, else by the file's ending; JSON lines for a stream."""
+    if format is not None:
+        if format not in FORMATS:
+            raise InvalidInput(f"format is {shown(format)}: use one of {', '.join(FORMATS)}")
+        return format
+    if not isinstance(place, str | os.PathLike):
+        return "jsonl"
+    ending = Path(place).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InvalidInput(
+            f"the format of {shown(os.fspath(place))} is not clear from its ending: "
+            f"give format={', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
+        )
+    return _ENDINGS[ending]
+
+
+class Lines:
+    """The lines of a text stream, counted; `number` is that of the last one given, from 1."""
+
+    def __init__(self, stream: IO[str], *, max_chars: int) -> None:
+        self._stream = stream
+        self._max_chars = max_chars
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.number += 1
+        try:
+            line = self._stream.readline(self._max_chars + 1)
+        except UnicodeDecodeError as fault:
+            raise InvalidInput(
+                f"the stream is not UTF-8 ({fault.reason}) here or soon after: convert it first"
+            ) from None
+        except OSError as fault:
+            raise InvalidInput(f"reading stopped here: {fault.strerror}") from fault
+        if not line:
+            self.number -= 1
+            raise StopIteration
+        if len(line) > self._max_chars:
+            raise InvalidInput(f"the line has more than {self._max_chars:,} characters: is the format right?")
+        if not line.isascii() and (found := _UNDECODED.search(line)):
+            raise InvalidInput(
+                f"the byte {ord(found.group()) - 0xDC00:#04x} at character {found.start() + 1} is not UTF-8: "
+                "convert the file to UTF-8 first"
+            )
+        return line.removeprefix("\ufeff") if self.number == 1 else line
+
+
+@contextmanager
+def reading(source: Place, *, store: str, count: bool) -> Iterator[tuple[IO[str], int | None]]:
+    """The text stream of a source and, for a regular file and if asked for, how many lines it has."""
+    if not isinstance(source, str | os.PathLike):
+        yield source, None
+        return
+    path = _checked(source, store)
+    try:
+        total = _count_lines(path) if count and path.is_file() else None
+        stream = path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
+    except OSError as fault:
+        raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+    with stream:
+        yield stream, total
+
+
+@contextmanager
+def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
+    """A text stream to write to. A file appears, or is replaced, when all of it has been written."""
+    if not isinstance(target, str | os.PathLike):
+        yield target
+        target.flush()
+        return
+    path = _checked(target, store)
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout, a FIFO: nothing to replace
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                yield stream
+            return
+        unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+        try:
+            with unfinished.open("x", encoding="utf-8", newline="") as stream:
+                if path.exists():
+                    unfinished.chmod(path.stat().st_mode & 0o777)
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as fault:
+        if isinstance(fault, BrokenPipeError):
+            raise
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(f"the disk that holds {path} is full; nothing was left of the export") from fault
+        raise InvalidInput(f"{path} cannot be written: {fault.strerror}") from fault
+
+
+def _checked(place: str | os.PathLike[str], store: str) -> Path:
+    """The real path of a file that is not the store itself: plain reading of it would drop SQLite's locks."""
+    text = os.fspath(place)
+    if not isinstance(text, str) or not text or "\x00" in text:
+        raise InvalidInput(f"{text!r} is no path: give the path of a file")
+    path = Path(text).expanduser().absolute()
+    try:
+        path = path.resolve()
+        if path.is_dir():
+            raise InvalidInput(f"{path} is a directory: give the path of a file, e.g. {path / 'memories.jsonl'}")
+        own = [Path(store + ending) for ending in ("", "-wal", "-shm")]
+        if path.exists() and any(each.exists() and path.samefile(each) for each in own):
+            raise InvalidInput(f"{path} is the store itself: give the path of another file")
+    except RecollectError:
+        raise
+    except (OSError, RuntimeError) as fault:
+        raise InvalidInput(f"{path} cannot be opened: {fault}") from fault
+    return path
+
+
+def _count_lines(path: Path) -> int:
+    lines, last = 0, b"\n"
+    with path.open("rb") as stream:
+        while block := stream.read(_COUNTED_BYTES):
+            lines += block.count(b"\n")
+            last = block
+    return lines + (not last.endswith(b"\n"))

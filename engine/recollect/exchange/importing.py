@@ -1,0 +1,277 @@
+"""Import: a stream of memories and links, a transaction a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from recollect import checks
+from recollect.embedding.handle import Identity
+from recollect.errors import InvalidInput, InvalidItem, InvalidVector, RecollectError
+from recollect.exchange.files import Lines, Place, format_of, reading
+from recollect.exchange.lines import Embedder, Header, Incoming, Joined, parse
+from recollect.records import Imported
+from recollect.remember.change import LINK_TYPES
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import prepare
+from recollect.store import exporting, vectors, writing
+from recollect.store import reading as stored
+from recollect.store.filters import scope_condition
+from recollect.store.writing import Row
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.engine import Engine
+
+__all__ = ["import_"]
+
+Progress = Callable[[int, int | None], None]
+# A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
+_CHARS_PER_CHARACTER = 12
+_OTHER_CHARS = 16_000_000
+# A batch of long texts ends before its items are all there.
+_MAX_BATCH_CHARS = 16_000_000
+# float32 keeps the length of a unit vector to about 1e-7; what is off by more was not written by an export.
+_UNIT_TOLERANCE = 1e-3
+
+
+def import_(
+    engine: Engine,
+    source: Place,
+    *,
+    base: str,
+    format: str | None,
+    batch_size: int,
+    on_progress: Progress | None,
+) -> Imported:
+    """Store what a file or text stream holds, under the scope `base`; `on_progress(done, total)` counts lines.
+
+    InvalidItem names the line that stopped it; the batches before it stay. A memory and its versions are never
+    parted by the end of a batch.
+    """
+    chosen = format_of(source, format)
+    limit = engine.settings.max_text_chars
+    with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
+        lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
+        entries = parse(chosen, lines, max_text_chars=limit)
+        batch = _Batch(engine, base)
+        while True:
+            try:
+                entry = next(entries, None)
+                batch.add(entry, lines.number)
+            except RecollectError as reason:
+                raise _at_line(lines.number, batch.stored, reason) from reason
+            if entry is None or batch.full(batch_size):
+                batch.write()
+                if on_progress is not None:
+                    on_progress(lines.number, total)
+            if entry is None:
+                return Imported(records=batch.stored, skipped=batch.skipped, links=batch.linked)
+
+
+class _Item(Struct):
+    """A version to be stored: its row, the vector given with it, and its parts if they came along."""
+
+    line: int
+    row: Row
+    vector: object
+    parts: tuple[bytes, ...]
+
+
+class _Link(Struct, frozen=True):
+    line: int
+    joined: Joined
+    created_at: int
+
+
+class _Batch:
+    """What goes into one transaction, and the counts of those before."""
+
+    def __init__(self, engine: Engine, base: str) -> None:
+        self._engine = engine
+        self._base = base
+        self._embedder: Embedder | None = None
+        self._versions: list[_Item] = []  # closed ones that wait for the version that holds
+        self._memories: list[list[_Item]] = []  # each: its closed versions, then the one that holds
+        self._links: list[_Link] = []
+        self._chars = 0
+        self.stored = self.skipped = self.linked = 0
+
+    def full(self, batch_size: int) -> bool:
+        """Whether it is time to write."""
+        return len(self._memories) + len(self._links) >= batch_size or self._chars >= _MAX_BATCH_CHARS
+
+    def add(self, entry: Header | Incoming | Joined | None, line: int) -> None:
+        """Check one entry and keep it; None is the end."""
+        match entry:
+            case Incoming():
+                self._add_version(entry, line)
+                return
+            case Header():
+                self._embedder = entry.embedder
+            case Joined():
+                self._links.append(_checked_link(entry, line))
+        self._check_no_version_waits()
+
+    def _add_version(self, entry: Incoming, line: int) -> None:
+        item = self._item(entry, line)
+        self._chars += len(item.row.text)
+        if self._versions and item.row.public_id != self._versions[0].row.public_id:
+            self._check_no_version_waits()
+        self._versions.append(item)
+        if item.row.valid_to is None:
+            self._memories.append(self._versions)
+            self._versions = []
+
+    def _check_no_version_waits(self) -> None:
+        if self._versions:
+            waiting = self._versions[-1]
+            raise InvalidInput(
+                f"the version of {waiting.row.public_id} in line {waiting.line} is closed (valid_to), "
+                "and the version that holds does not follow it"
+            )
+
+    def _item(self, entry: Incoming, line: int) -> _Item:
+        row = prepare(entry.new, base=self._base, max_text_chars=self._engine.settings.max_text_chars)
+        if entry.id is not None:
+            row.public_id = checks.check_name(entry.id, "id")
+        row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
+        row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
+        row.valid_to = checks.check_time(entry.valid_to, "valid_to")
+        row.access_count = checks.check_count(entry.access_count, "access_count", minimum=0)
+        row.accessed_at = checks.check_time(entry.accessed_at, "accessed_at")
+        if row.access_count and row.accessed_at is None:
+            row.accessed_at = row.updated_at
+        if row.valid_to is not None:
+            if entry.id is None:
+                raise InvalidInput("a closed version (valid_to) needs the id of its memory")
+            if row.valid_to < row.valid_from:
+                raise InvalidInput("valid_to is before valid_from")
+            row.access_count, row.accessed_at = 0, None
+        if entry.parts:
+            _check_parts(entry.parts, self._embedder)
+        return _Item(line, row, entry.new.vector, entry.parts)
+
+    def write(self) -> None:
+        """Embed and store what was added, in one transaction."""
+        engine = self._engine
+        memories, links = self._memories, self._links
+        self._memories, self._links, self._chars = [], [], 0
+        fresh = self._fresh(memories)
+        identity = self._embed([item for memory in fresh for item in memory])
+        with engine.atomic() as connection:
+            if fresh and (late := exporting.existing_ids(connection, _ids(fresh))):
+                fresh = [memory for memory in fresh if memory[-1].row.public_id not in late]
+            rows = [item.row for memory in fresh for item in memory]
+            made_by = None
+            if identity is not None and any(row.vectors for row in rows):
+                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+            writing.insert(connection, engine.lexicon, rows, made_by)
+            linked = self._write_links(connection, links)
+        engine.may_have_pending |= any(row.pending for row in rows)
+        self.stored += len(fresh)
+        self.skipped += len(memories) - len(fresh)
+        self.linked += linked
+
+    def _fresh(self, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
+        """Those whose id is neither in the store nor earlier in the batch."""
+        with self._engine.store.read() as connection:
+            seen = exporting.existing_ids(connection, _ids(memories))
+        fresh = []
+        for memory in memories:
+            if (public_id := memory[-1].row.public_id) not in seen:
+                seen.add(public_id)
+                fresh.append(memory)
+        return fresh
+
+    def _embed(self, items: Sequence[_Item]) -> Identity | None:
+        """Give each row its vectors: those that came along, where they are this store's kind, else new ones."""
+        engine = self._engine
+        first = next((item for item in items if item.vector is not None), None)
+        try:
+            identity = identity_for(engine, None if first is None else first.vector)
+        except InvalidVector as reason:
+            raise _at_line(items[0].line if first is None else first.line, self.stored, reason) from reason
+        if identity is None and self._embedder is not None and any(item.parts for item in items):
+            identity = Identity(self._embedder.fingerprint, self._embedder.name, self._embedder.dimension)
+        keep = (
+            identity is not None and self._embedder is not None and identity.fingerprint == self._embedder.fingerprint
+        )
+        wanted = []
+        for item in items:
+            if keep and item.parts:
+                item.row.vectors = item.parts
+            elif item.vector is not None and identity is not None:
+                try:
+                    item.row.vectors = (checks.check_vector(item.vector, identity.dimension).tobytes(),)
+                except RecollectError as reason:
+                    raise _at_line(item.line, self.stored, reason) from reason
+            else:
+                wanted.append(item.row)
+        embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
+        return identity
+
+    def _write_links(self, connection: apsw.Connection, links: Sequence[_Link]) -> int:
+        if not links:
+            return 0
+        ends = list({end for link in links for end in (link.joined.source, link.joined.target)})
+        ids = stored.find_ids(connection, ends, scope_condition(self._base))
+        missing = set(ends) - ids.keys()
+        # An end that is here but out of this handle's sight was skipped as a memory; so is its link.
+        unknown = missing - exporting.existing_ids(connection, list(missing))
+        rows = []
+        for link in links:
+            source, target = link.joined.source, link.joined.target
+            for end in (source, target):
+                if end in unknown:
+                    reason = InvalidInput(f"the link's end {checks.shown(end)} is no memory here or in a line before")
+                    raise _at_line(link.line, self.stored, reason)
+            if source in ids and target in ids:
+                rows.append((ids[source], ids[target], link.joined.type, link.joined.strength, link.created_at))
+        rows = exporting.new_links(connection, rows)
+        if rows:
+            writing.put_links(connection, rows)
+        return len(rows)
+
+
+def _ids(memories: Sequence[list[_Item]]) -> list[str]:
+    return [memory[-1].row.public_id for memory in memories]
+
+
+def _checked_link(joined: Joined, line: int) -> _Link:
+    if joined.type not in LINK_TYPES:
+        raise InvalidInput(f"type is {checks.shown(joined.type)}: use one of {', '.join(LINK_TYPES)}")
+    checks.check_unit(joined.strength, "strength")
+    if joined.source == joined.target:
+        raise InvalidInput(f"{checks.shown(joined.source)} cannot be linked to itself")
+    for end in (joined.source, joined.target):
+        checks.check_name(end, "a link's end")
+    return _Link(line, joined, _moment(joined.created_at, "created_at", checks.now_us()))
+
+
+def _moment(given: str | None, name: str, otherwise: int) -> int:
+    moment = checks.check_time(given, name)
+    return otherwise if moment is None else moment
+
+
+def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
+    if embedder is None:
+        raise InvalidVector("the line has vectors, but no header before it says which embedder made them")
+    for part in parts:
+        if len(part) != 4 * embedder.dimension:
+            raise InvalidVector(
+                f"a vector has {len(part)} bytes: {embedder.dimension} float32 are {4 * embedder.dimension}"
+            )
+        values = np.frombuffer(part, dtype="<f4").astype(np.float64)
+        if not abs(float(np.sqrt(values @ values)) - 1.0) <= _UNIT_TOLERANCE:
+            raise InvalidVector("a vector is not of length 1: the line was changed or damaged")
+
+
+def _at_line(number: int, stored: int, reason: BaseException) -> InvalidItem:
+    fault = InvalidItem(number - 1, stored, reason)
+    fault.args = (f"line {number}: {reason} ({stored} memories before it are stored; nothing of its batch is)",)
+    return fault

@@ -1,0 +1,233 @@
+"""From lines to memories and links, as they came: decoded and typed, not yet checked."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+from recollect.exchange.files import Lines
+from recollect.records import NewRecord
+
+__all__ = ["COLUMNS", "FORMAT", "VERSION", "Embedder", "Header", "Incoming", "Joined", "parse"]
+
+FORMAT = "recollect"
+VERSION = 1
+# The columns of CSV: `remember`'s arguments without the vector, and the id.
+COLUMNS = (
+    "id", "text", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
+    "created_at", "event_at", "expires_at", "pinned",
+)  # fmt: skip
+_FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_MIN_CELL_CHARS = 4_000_000
+_HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+class Embedder(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who made the vectors of a file."""
+
+    fingerprint: str
+    name: str
+    dimension: int
+
+
+class Header(Struct, frozen=True):
+    """The first line of an export."""
+
+    embedder: Embedder | None
+
+
+class Joined(Struct, frozen=True, forbid_unknown_fields=True):
+    """A link."""
+
+    source: str
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created_at: str | None = None
+
+
+class Incoming(Struct, frozen=True, kw_only=True):
+    """A version of a memory."""
+
+    new: NewRecord
+    id: str | None = None
+    updated_at: str | None = None
+    accessed_at: str | None = None
+    access_count: int = 0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    parts: tuple[bytes, ...] = ()
+
+
+class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every field a JSON line may have; which of them are there says what the line is."""
+
+    text: str | None = None
+    id: str | None = None
+    context: str | None = None
+    kind: str = "memory"
+    scope: str = "/"
+    tags: tuple[str, ...] | None = None
+    importance: float = 0.5
+    pinned: bool = False
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    created_at: str | None = None
+    event_at: str | None = None
+    updated_at: str | None = None
+    accessed_at: str | None = None
+    expires_at: str | None = None
+    access_count: int = 0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    metadata: dict[str, Any] | None = None
+    embedding_state: str | None = None
+    vector: list[float] | None = None
+    vectors: tuple[bytes, ...] = ()
+    link: Joined | None = None
+    format: str | None = None
+    version: int | None = None
+    embedder: Embedder | None = None
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined]:
+    """What each line says; InvalidInput where one says nothing clear. `lines.number` tells where."""
+    if format == "csv":
+        return _parse_csv(lines, max_text_chars)
+    return _parse_text(lines) if format == "text" else _parse_jsonl(lines)
+
+
+def _parse_text(lines: Lines) -> Iterator[Incoming]:
+    for line in lines:
+        if text := line.strip():
+            yield Incoming(new=NewRecord(text=text))
+
+
+def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | Joined]:
+    for text in lines:
+        if text.isspace():
+            continue
+        line = _decoded(text)
+        if line.text is not None:
+            yield _incoming(line)
+        elif line.link is not None:
+            yield line.link
+        elif line.format is not None:
+            yield _header(line)
+        else:
+            raise InvalidInput("the line has no 'text'")
+
+
+def _decoded(text: str) -> _Line:
+    try:
+        return _decode(text)
+    except msgspec.ValidationError as fault:
+        reason = str(fault).replace("Object contains unknown field", "unknown field").replace(" - at `$.", " at `")
+        reason = reason.replace("Expected `object`, got", "a line is one JSON object, this is")
+        if reason.startswith("unknown field") and " at " not in reason:
+            reason += f": use {', '.join(NewRecord.__struct_fields__)}, or what an export writes"
+        raise InvalidInput(reason) from None
+    except msgspec.DecodeError as fault:
+        hint = ": an escape is half of a surrogate pair, which is no character" if _HALF.search(text) else ""
+        raise InvalidInput(f"{shown(text.strip())} is not JSON ({fault}){hint}") from None
+    except RecursionError:
+        raise InvalidInput("the line is nested too deeply") from None
+
+
+def _incoming(line: _Line) -> Incoming:
+    new = NewRecord(
+        text=cast(str, line.text), scope=line.scope, kind=line.kind, tags=line.tags or (), importance=line.importance,
+        metadata=line.metadata, context=line.context, topic=line.topic, source=line.source, position=line.position,
+        created_at=line.created_at, event_at=line.event_at, expires_at=line.expires_at, pinned=line.pinned,
+        vector=line.vector,
+    )  # fmt: skip
+    return Incoming(
+        new=new, id=line.id, updated_at=line.updated_at, accessed_at=line.accessed_at, access_count=line.access_count,
+        valid_from=line.valid_from, valid_to=line.valid_to, parts=line.vectors,
+    )  # fmt: skip
+
+
+def _header(line: _Line) -> Header:
+    if line.format != FORMAT:
+        raise InvalidInput(f"the header names the format {shown(line.format)}: only {FORMAT!r} is known")
+    if line.version is None or line.version < 1:
+        raise InvalidInput(f"the header has the version {shown(line.version)}: give {VERSION}")
+    if line.version > VERSION:
+        raise InvalidInput(
+            f"the file has version {line.version} and this Recollect knows up to {VERSION}: upgrade recollect"
+        )
+    return Header(line.embedder)
+
+
+def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
+    # A cell may hold any text that `remember` takes; the limit of the csv module is the process's, 128 KiB at first.
+    csv.field_size_limit(max(csv.field_size_limit(), max_text_chars, _MIN_CELL_CHARS))
+    rows = csv.reader(lines, strict=True)
+    header = [name.strip() for name in _next_row(rows) or ()]
+    unknown = [name for name in header if name not in COLUMNS]
+    if "text" not in header or unknown or len(set(header)) < len(header):
+        wrong = (
+            f"the column {shown(unknown[0])}"
+            if unknown
+            else "a column twice"
+            if "text" in header
+            else "no column 'text'"
+        )
+        raise InvalidInput(f"the header row has {wrong}: use text and any of {', '.join(COLUMNS)}, with commas between")
+    while (row := _next_row(rows)) is not None:
+        if not any(row):
+            continue
+        if len(row) != len(header):
+            raise InvalidInput(f"the row has {len(row)} cells and the header {len(header)}")
+        cells = {name: cell for name, cell in zip(header, row, strict=True) if cell != "" or name == "text"}
+        public_id = cells.pop("id", None)
+        yield Incoming(new=NewRecord(**{name: _cell(name, cell) for name, cell in cells.items()}), id=public_id)
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
+    try:
+        return next(rows, None)
+    except csv.Error as fault:
+        raise InvalidInput(
+            f"the row is not CSV ({fault}): quote cells that hold commas, quotes or line breaks"
+        ) from None
+
+
+def _cell(name: str, cell: str) -> Any:
+    """A cell as the argument it stands for."""
+    try:
+        match name:
+            case "tags":
+                return _tags(cell)
+            case "metadata":
+                return msgspec.json.decode(cell, type=dict[str, Any])
+            case "importance":
+                return float(cell)
+            case "position":
+                return int(cell)
+            case "pinned":
+                return _FLAGS[cell.strip().lower()]
+    except (ValueError, KeyError, RecursionError, msgspec.DecodeError):
+        wanted = {
+            "tags": "tags joined by ';'", "metadata": "a JSON object", "importance": "a number from 0 to 1",
+            "position": "a whole number", "pinned": "true or false",
+        }  # fmt: skip
+        raise InvalidInput(f"{name} is {shown(cell)}: give {wanted[name]}") from None
+    return cell
+
+
+def _tags(cell: str) -> tuple[str, ...]:
+    if cell.startswith("["):
+        return msgspec.json.decode(cell, type=tuple[str, ...])
+    return tuple(tag.strip() for tag in cell.split(";") if tag.strip())

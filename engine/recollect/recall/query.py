@@ -1,0 +1,88 @@
+"""Queries as the index takes them: checked texts, their words, their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from recollect.checks import check_query, check_vector
+from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidVector
+from recollect.text.stopwords import STOP_TERMS
+from recollect.text.tokens import query_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.engine import Engine
+    from recollect.recall.request import Request
+    from recollect.store.vectors import EmbedderRow
+
+__all__ = ["Queries", "check_comparable", "prepare_queries", "query_words"]
+
+
+class Queries(NamedTuple):
+    """Texts with a unit vector each, or None where only keywords are searched; `gap` then says why.
+
+    `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
+    """
+
+    texts: list[str]
+    vectors: Sequence[NDArray[np.float32] | None]
+    fingerprint: str | None = None
+    gap: str | None = None
+
+
+def prepare_queries(
+    engine: Engine, queries: Sequence[object], vectors: Sequence[object] | None, request: Request
+) -> Queries:
+    """Check the queries and embed them, all at once, before anything is open."""
+    texts = [check_query(query) for query in queries]
+    if vectors is not None:
+        return Queries(texts, _given(vectors, len(texts)))
+    nothing: list[NDArray[np.float32] | None] = [None] * len(texts)
+    if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
+        return Queries(texts, nothing)
+    if engine.active_embedder() is None:
+        return Queries(texts, nothing)
+    try:
+        fingerprint = engine.check_embedder().fingerprint
+        return Queries(texts, engine.embedder.queries(texts), fingerprint)
+    except EmbedderMismatch:
+        raise
+    except EmbedderError as failure:
+        if request.mode == "vector":
+            raise
+        return Queries(texts, nothing, gap=f"meaning was not searched: {failure}")
+
+
+def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
+    """Refuse query vectors that cannot be compared with those of the store, as it is in this transaction."""
+    if active is None or not queries.vectors:
+        return
+    if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
+        raise EmbedderMismatch(
+            f"{path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}) by now: another process "
+            "moved it to that embedder; open the memory with it"
+        )
+    for place, vector in enumerate(queries.vectors):
+        if vector is not None and len(vector) != active.dimension:
+            raise InvalidVector(
+                f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)"
+            )
+
+
+def query_words(text: str) -> list[str]:
+    """The query's words without stop words; all of them where it has no others."""
+    words = query_terms(text)
+    return [word for word in words if word not in STOP_TERMS] or words
+
+
+def _given(vectors: Sequence[object], count: int) -> list[NDArray[np.float32] | None]:
+    try:
+        given = list(vectors)
+    except TypeError:
+        raise InvalidInput(f"vectors is {type(vectors).__name__}: give one vector a query") from None
+    if len(given) != count:
+        raise InvalidInput(f"vectors has {len(given)} entries for {count} queries: give one each")
+    return [check_vector(vector, None) for vector in given]

@@ -1,0 +1,133 @@
+"""What several suites share: seeded vectors, other processes, a small embedder that can be told to fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zlib
+from typing import Any
+
+import apsw
+import numpy as np
+
+from recollect import Hit, Memory, Settings
+
+PLAIN = Settings(embedder="none")
+DIMENSION = 16
+
+
+def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
+    """A unit vector, float32."""
+    vector = np.random.default_rng(seed).normal(size=dimension)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def state(memory: Memory) -> tuple[int, int]:
+    """What any write would change: how many memories, and the feed's sequence."""
+    return memory.count(), memory.stats().sequence
+
+
+def scored(hits: list[Hit], digits: int = 5) -> list[tuple[str, float]]:
+    """Ids with rounded scores, in order."""
+    return [(hit.id, round(hit.score, digits)) for hit in hits]
+
+
+def raw(path: str) -> apsw.Connection:
+    """The file through APSW and sqlite-vec, for a store that is closed."""
+    import sqlite_vec
+
+    connection = apsw.Connection(path)
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    return connection
+
+
+class WordEmbedder:
+    """Counts of words by hash: no model, but texts that share words are near. `fail` makes it misbehave."""
+
+    def __init__(self, name: str = "words", dimension: int = DIMENSION) -> None:
+        self.name = name
+        self.dimension = dimension
+        self.fingerprint = f"{name}:{dimension}"
+        self.fail: str | None = None
+        self.texts: list[str] = []
+
+    def embed(self, texts: Any) -> np.ndarray:
+        self.texts += texts
+        if self.fail == "raises":
+            raise RuntimeError("the embedder is down")
+        vectors = np.full((len(texts), self.dimension), 0.01, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                vectors[row, zlib.crc32(word.encode()) % self.dimension] += 1
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        match self.fail:
+            case "NaN":
+                vectors[:] = np.nan
+            case "zero":
+                vectors[:] = 0
+            case "shape":
+                vectors = vectors[:, :-1]
+            case "rows":
+                vectors = vectors[:-1]
+        return vectors
+
+
+def spawn(code: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """Another Python process that runs `code`, on the quickly loaded python kernels."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "RECOLLECT_KERNELS": "python", **environment},
+    )
+
+
+def run(code: str, *arguments: object, **environment: str) -> str:
+    """What `code` prints in another Python process."""
+    process = spawn(code, *arguments, **environment)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+class Other:
+    """A Python process with `memory` open on `path`, which evaluates expressions as long as it is asked.
+
+    `attempt(call)` there gives the name of the error that the call raises, or None.
+    """
+
+    _CODE = """
+import sys
+from recollect import Memory, Settings
+memory = Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=int(sys.argv[2])))
+def attempt(call):
+    try:
+        call()
+    except Exception as fault:
+        return type(fault).__name__
+print("ready", flush=True)
+for line in sys.stdin:
+    print(repr(eval(line)), flush=True)
+"""
+
+    def __init__(self, path: str, *, busy_timeout_ms: int = 10_000) -> None:
+        self.process = spawn(self._CODE, path, busy_timeout_ms)
+        assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
+
+    def __call__(self, expression: str) -> Any:
+        self.process.stdin.write(expression + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise AssertionError(self.process.stderr.read())
+        return eval(answer)
+
+    def __enter__(self) -> Other:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.process.communicate()

@@ -1,0 +1,133 @@
+"""verify names every divergence it claims to find; rebuild mends it from the records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recollect import Memory
+from tests.memory.support import PLAIN, raw, scored, unit
+
+NAN = np.full(16, np.nan, dtype="<f4").tobytes()
+
+DIVERGENCES = {
+    "record without vector": "DELETE FROM vector WHERE record_id = 3",
+    "vector without record": "PRAGMA foreign_keys = OFF; UPDATE vector SET record_id = 999 WHERE record_id = 3",
+    "vector of an unknown embedder": "PRAGMA foreign_keys = OFF; UPDATE vector SET embedder_id = 9 WHERE record_id = 3",
+    "more than one active embedder": (
+        "INSERT INTO embedder (fingerprint, name, dimension, active) VALUES ('x:16', 'x', 16, 1)"
+    ),
+    "gap in a record's parts": "UPDATE vector SET part = 2 WHERE record_id = 3",
+    "vector of the wrong size": "UPDATE vector SET value = x'0011' WHERE record_id = 3",
+    "vector that is not of unit length": "UPDATE vector SET value = zeroblob(64) WHERE record_id = 3",
+    "vector without sketch": "DELETE FROM vector_sketch WHERE rowid = 3",
+    "sketch without vector": (
+        "INSERT INTO vector_sketch (rowid, sketch) SELECT 999, vec_quantize_binary(vec_f32(value)) FROM vector LIMIT 1"
+    ),
+    "sketch of another vector": (
+        "DELETE FROM vector_sketch WHERE rowid = 3; INSERT INTO vector_sketch (rowid, sketch) "
+        "SELECT 3, vec_quantize_binary(vec_f32(value)) FROM vector WHERE id = 4"
+    ),
+    "record that keyword search cannot find (FTS)": "DELETE FROM record_fts WHERE rowid = 3",
+    "FTS row without record": "INSERT INTO record_fts (rowid, words) VALUES (999, 'stray')",
+    "word that FTS lacks for some record": (
+        "DELETE FROM record_fts WHERE rowid = 3; INSERT INTO record_fts (rowid, words) VALUES (3, 'other');"
+        "INSERT INTO record_fts (record_fts) VALUES ('optimize')"
+    ),
+    "record without words": "DELETE FROM record_terms WHERE record_id = 3",
+    "words without record": (
+        "PRAGMA foreign_keys = OFF; INSERT INTO record_terms SELECT 999, terms, counts FROM record_terms LIMIT 1"
+    ),
+    "record whose words are not those of its text": (
+        "UPDATE record_terms SET terms = (SELECT terms FROM record_terms WHERE record_id = 4) WHERE record_id = 3"
+    ),
+    "record whose text was changed outside Recollect": "UPDATE record SET text = 'edited by hand' WHERE id = 3",
+    "a table is missing or broken": "DROP TABLE record_terms",
+}
+
+
+@pytest.fixture
+def stored(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many(
+            {"text": f"number{number} common words", "vector": unit(number), "source": "s", "position": number}
+            for number in range(6)
+        )
+        assert memory.verify().problems == ()
+    return path
+
+
+def diverge(path: str, statements: str) -> None:
+    connection = raw(path)
+    connection.execute(statements).fetchall()
+    connection.close()
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_verify_names_it_and_rebuild_mends_it(stored, name):
+    diverge(stored, DIVERGENCES[name])
+    with Memory(stored, settings=PLAIN) as memory:
+        found = memory.verify()
+        assert name in [problem.name for problem in found.problems]
+        assert not found.ok
+        assert all(problem.count > 0 and problem.remedy for problem in found.problems)
+        assert memory.verify() == found, "verify changes nothing"
+        assert memory.rebuild().problems == ()
+        assert len(memory.recall("common", limit=10)) == 6
+        assert len(memory.recall("common", vector=unit(1), limit=10)) == 6
+
+
+def test_a_healthy_store_has_no_problems(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        found = memory.verify()
+        assert (found.records, found.vectors, found.problems, found.ok) == (6, 6, (), True)
+
+
+def test_an_edited_text_is_found_by_its_new_words_after_rebuild(stored):
+    diverge(stored, DIVERGENCES["record whose text was changed outside Recollect"])
+    with Memory(stored, settings=PLAIN) as memory:
+        memory.rebuild()
+        assert [hit.text for hit in memory.recall("edited", mode="keyword")] == ["edited by hand"]
+        assert "edited by hand" not in [hit.text for hit in memory.recall("number2", mode="keyword")]
+
+
+def test_everything_derived_can_be_deleted_and_comes_back(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        ids = [record.id for record in memory.list()]
+        memory.link(ids[0], ids[5])
+        memory.update(ids[1], text="a changed text", vector=unit(50))
+        before = scored(memory.recall("common changed", vector=unit(2), decay="none"))
+        history = [(version.text, version.valid_from, version.valid_to) for version in memory.history(ids[1])]
+    diverge(
+        stored,
+        "DROP TABLE record_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_sketch; DELETE FROM feed",
+    )
+    with Memory(stored, settings=PLAIN) as memory:
+        assert not memory.verify().ok
+        assert memory.rebuild().problems == ()
+        assert scored(memory.recall("common changed", vector=unit(2), decay="none")) == before
+        assert [(each.text, each.valid_from, each.valid_to) for each in memory.history(ids[1])] == history
+
+
+def test_a_recall_in_another_handle_follows_a_rebuild(stored):
+    with Memory(stored, settings=PLAIN) as reader, Memory(stored, settings=PLAIN) as mender:
+        before = scored(reader.recall("number3 common", decay="none"))
+        mender.rebuild()
+        mender.remember("number3 again")
+        after = scored(reader.recall("number3 common", decay="none", limit=20))
+        assert after == scored(mender.recall("number3 common", decay="none", limit=20))
+        assert {record_id for record_id, _ in before} <= {record_id for record_id, _ in after}
+
+
+def test_a_damaged_vector_does_not_stop_keyword_recall(stored):
+    diverge(stored, f"UPDATE vector SET value = x'{NAN.hex()}' WHERE record_id = 3")
+    with Memory(stored, settings=PLAIN) as memory:
+        assert len(memory.recall("common", limit=10)) == 6
+        assert "vector that is not of unit length" in [problem.name for problem in memory.verify().problems]
+
+
+def test_progress_is_told(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        told = []
+        memory.rebuild(on_progress=lambda done, total: told.append((done, total)))
+        assert told[-1] == (6, 6)

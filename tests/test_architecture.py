@@ -1,0 +1,232 @@
+"""The rooms of the engine and which may know of which: imports point one way, down."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recollect
+import recollect_kernels
+from recollect import AsyncMemory, Memory, errors
+
+ENGINE = Path(recollect.__file__).parent
+KERNELS = Path(recollect_kernels.__file__).parent
+FILES = sorted(ENGINE.rglob("*.py"))
+NAMES = [str(file.relative_to(ENGINE)) for file in FILES]
+
+# A room may import those of a lower floor, and itself.
+FLOORS = {
+    "errors": 0,
+    "_version": 0,
+    "text": 1,
+    "checks": 1,
+    "records": 1,
+    "numerics": 1,
+    "settings": 2,
+    "store": 3,
+    "index": 4,
+    "embedding": 4,
+    "engine": 5,
+    "remember": 6,
+    "recall": 6,
+    "exchange": 7,
+    "tiers": 7,
+    "knowledge": 7,
+    "workspace": 7,
+    "memory": 8,
+    "aio": 9,
+    "tools": 9,
+    "cli": 9,
+}
+SQL = re.compile(
+    r"\b(SELECT\b.+\bFROM|SELECT value FROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|"
+    r"(CREATE|DROP|ALTER) (VIRTUAL |TEMP )?(TABLE|INDEX|VIEW)|PRAGMA \w+|BEGIN IMMEDIATE|VACUUM INTO)",
+    re.DOTALL,
+)
+
+
+def room_of(file: Path) -> str:
+    first = file.relative_to(ENGINE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> list[tuple[str, int]]:
+    """Every module that a file imports, wherever in it, with the line."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import in line {node.lineno}"
+            found.append((str(node.module), node.lineno))
+            if node.module == "recollect":
+                found += [(f"recollect.{alias.name}", node.lineno) for alias in node.names]
+    return found
+
+
+def strings(tree: ast.AST) -> list[tuple[str, int]]:
+    """Every string of a file that is no docstring."""
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.value, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_imports_point_down(file):
+    room = room_of(file)
+    if room == "__init__":
+        return
+    wrong = []
+    for name, line in imported(ast.parse(file.read_text())):
+        if name.startswith("recollect."):
+            other = name.split(".")[1]
+            if other in ("Memory", "AsyncMemory", "Hit", "Settings", "__version__"):
+                other = {"Memory": "memory", "AsyncMemory": "aio", "Hit": "records", "Settings": "settings"}.get(
+                    other, "_version"
+                )
+            if other != room and FLOORS[other] >= FLOORS[room]:
+                wrong.append(f"line {line}: {room} imports {other}")
+    assert wrong == []
+
+
+def test_every_room_has_its_floor():
+    assert {room_of(file) for file in FILES} - {"__init__"} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_no_second_sqlite_in_the_process(file):
+    assert [line for name, line in imported(ast.parse(file.read_text())) if name.split(".")[0] == "sqlite3"] == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_sql_lives_in_the_store(file):
+    if room_of(file) == "store":
+        return
+    tree = ast.parse(file.read_text())
+    assert [(text, line) for text, line in strings(tree) if SQL.search(text)] == []
+    built = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Condition"
+    ]
+    assert built == [], "conditions are written in store/filters.py"
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_only_the_store_opens_a_database(file):
+    """Elsewhere apsw stands for a type only, under TYPE_CHECKING."""
+    if room_of(file) == "store":
+        return
+    tree = ast.parse(file.read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    opened = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        and any(alias.name == "apsw" for alias in node.names)
+        and id(node) not in typing_only
+    ]
+    assert opened == []
+
+
+@pytest.mark.parametrize(
+    "file", sorted(KERNELS.rglob("*.py")), ids=lambda file: str(file.relative_to(KERNELS))
+)
+def test_kernels_know_numpy_and_numba_only(file):
+    allowed = {*sys.stdlib_module_names, "numpy", "numba", "recollect_kernels"}
+    assert {name.split(".")[0] for name, _ in imported(ast.parse(file.read_text()))} <= allowed
+
+
+def test_all_names_what_is_public():
+    code = "import recollect; print(*[name for name in dir(recollect)])"
+    listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(listed) == sorted(recollect.__all__)
+    for name in recollect.__all__:
+        assert getattr(recollect, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        recollect.nothing_like_it  # noqa: B018
+
+
+def test_import_recollect_loads_nothing_heavy():
+    code = (
+        "import sys, recollect; "
+        "print(*sorted({'numpy', 'numba', 'apsw', 'msgspec', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_tree_of_errors_is_drawn_as_it_stands():
+    drawn: dict[str, str] = {}
+    branch: list[str] = []
+    for line in errors.__doc__.splitlines():
+        match = re.match(r"([│├└─ ]*)([A-Z]\w+)", line)
+        if match is None or line.startswith("Every"):
+            continue
+        depth = len(match[1]) // 4
+        branch[depth:] = [match[2]]
+        if depth:
+            drawn[match[2]] = branch[depth - 1]
+    classes = {name: getattr(errors, name) for name in errors.__all__}
+    standing = {name: item.__bases__[0].__name__ for name, item in classes.items() if name != "RecollectError"}
+    assert drawn == standing
+    public = {name for name, item in vars(errors).items() if inspect.isclass(item) and not name.startswith("_")}
+    assert set(errors.__all__) == public
+
+
+@pytest.mark.parametrize("file", FILES, ids=NAMES)
+def test_what_is_public_is_documented(file):
+    tree = ast.parse(file.read_text())
+    bare = [] if ast.get_docstring(tree) or not tree.body else ["the module"]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                bare.append(node.name)
+            bare += [
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not inner.name.startswith("_")
+                and not ast.get_docstring(inner)
+            ]
+    bare += [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert bare == []
+
+
+def test_the_async_memory_has_every_verb():
+    def verbs(kind: type) -> set[str]:
+        return {name for name, item in vars(kind).items() if callable(item) and not name.startswith("_")}
+
+    assert verbs(AsyncMemory) - {"open"} == verbs(Memory)
+    for name in verbs(Memory) - {"scoped", "close"}:
+        assert inspect.signature(getattr(AsyncMemory, name)) == inspect.signature(getattr(Memory, name)), name
+        assert inspect.iscoroutinefunction(getattr(AsyncMemory, name)), name
