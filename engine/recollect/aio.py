@@ -96,9 +96,11 @@ class AsyncMemory:
         """Close the file and end the threads. Again, it does nothing; a scoped handle leaves both."""
         if not self._owner:
             return
+        loop = asyncio.get_running_loop()
+        # Verbs that run are let finish: what they have written they can still report.
+        await loop.run_in_executor(None, partial(self._executor.shutdown, wait=True))
         if self._memory is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._memory.close)
-        self._executor.shutdown(wait=False)
+            await loop.run_in_executor(None, self._memory.close)
 
     async def __aenter__(self) -> AsyncMemory:
         await self._opened()

@@ -27,7 +27,10 @@ _MAX_JSON_DEPTH = 64
 
 def shown(value: object, limit: int = 60) -> str:
     """The value as it may stand in an error message: repr, cut to `limit` characters."""
-    text = ascii(value[: limit + 1]) if isinstance(value, str) else repr(value)
+    try:
+        text = ascii(value[: limit + 1]) if isinstance(value, str) else repr(value)
+    except Exception:  # nested too deep, or a foreign __repr__
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -231,7 +234,11 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     import numpy as np
 
     try:
-        array = np.asarray(vector, dtype=np.float32)
+        given = np.asarray(vector)
+        if given.dtype.kind not in "biuf":
+            raise TypeError
+        # float64: the squares of large float32 components overflow.
+        array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
     if not array.size:
@@ -239,11 +246,12 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
-    # float64: the squares of large float32 components overflow.
-    norm = float(np.sqrt(np.dot(array.astype(np.float64), array.astype(np.float64))))
-    if not np.isfinite(norm):
+    if not np.isfinite(array).all():
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InvalidVector(f"{name} holds {array[bad]} at {bad}: every component is a finite number")
-    if norm == 0.0:
+    peak = float(np.abs(array).max())
+    if peak == 0.0:
         raise InvalidVector(f"{name} is all zeros, which has no direction: leave it out to embed the text")
-    return (array.astype(np.float64) / norm).astype(np.float32)
+    array /= peak
+    unit: NDArray[np.float32] = (array / np.sqrt(array @ array)).astype(np.float32)
+    return unit

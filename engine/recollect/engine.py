@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from time import perf_counter
@@ -15,7 +15,7 @@ from recollect.checks import now_us
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.errors import EmbedderMismatch, RecollectError, StoreError
 from recollect.index.memory_index import MemoryIndex
-from recollect.numerics import kernels
+from recollect.numerics import kernel_errors, kernels
 from recollect.settings import Settings
 from recollect.store import writing
 from recollect.store.lexicon import Lexicon
@@ -43,13 +43,12 @@ class Engine:
         self.index = MemoryIndex()
         # Whether records may wait for vectors; unknown at open, so the first write looks.
         self.may_have_pending = True
+        self._kernels_started = False
         self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
             settings.embedder_name if embedder is None else embedder,
             query_cache_size=settings.query_cache_size,
         )
-        # Until the JIT kernels are there the python backend answers: no recall waits for the compiler.
-        kernels.start_background(compile=settings.compile_kernels)
 
     @contextmanager
     def atomic(self) -> Iterator[apsw.Connection]:
@@ -81,26 +80,33 @@ class Engine:
             )
         return identity
 
+    def start_kernels(self) -> None:
+        """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits."""
+        if not self._kernels_started:
+            self._kernels_started = True
+            kernels.start_background(compile=self.settings.compile_kernels)
+
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""
         return kernels.status()
 
-    def warmup(self) -> dict[str, float]:
+    def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
         """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
         seconds = {}
         began = perf_counter()
-        try:
+        # Where there is no embedder keyword recall works, and stats() says why.
+        with suppress(RecollectError):
             if self.embedder.enabled:
                 self.embedder.queries(["warm up"])
-        except RecollectError:
-            pass  # stats() says why; keyword recall works
         seconds["embedder"] = perf_counter() - began
         began = perf_counter()
         with self.store.read() as connection:
             self.index.catch_up(connection)
         seconds["index"] = perf_counter() - began
         began = perf_counter()
-        kernels.warmup()
+        each = None if on_progress is None else (lambda _, done, total: on_progress(done, total))
+        with kernel_errors():
+            kernels.warmup(each)
         seconds["kernels"] = perf_counter() - began
         return seconds
 

@@ -73,11 +73,15 @@ class InvalidFilter(InvalidInput):
 class InvalidItem(InvalidInput):
     """One item of a batch is wrong; batches before it are stored.
 
-    `position` is the item's place in the input, from 0; `stored` counts the items committed before it.
+    `position` is the item's place in the input, from 0; `stored` counts the items committed before it. The message
+    calls it by `label`, e.g. "line 7".
     """
 
-    def __init__(self, position: int, stored: int, reason: BaseException) -> None:
-        super().__init__(f"item {position}: {reason} ({stored} items before it are stored; nothing of its batch is)")
+    def __init__(self, position: int, stored: int, reason: BaseException, *, label: str | None = None) -> None:
+        super().__init__(
+            f"{label or f'item {position}'}: {reason} "
+            f"({stored:,} memories before it are stored; nothing of its batch is)"
+        )
         self.position = position
         self.stored = stored
 

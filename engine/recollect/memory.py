@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
@@ -21,6 +21,7 @@ from recollect.recall.request import build_filter, build_request
 from recollect.records import (
     Explanation,
     Forgotten,
+    Hit,
     Hits,
     Imported,
     Link,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
 
 __all__ = ["Memory"]
+
+Shown = TypeVar("Shown", Record, Hit)
 
 
 class Memory:
@@ -77,7 +80,10 @@ class Memory:
         return self._engine.settings
 
     def scoped(self, scope: str) -> Memory:
-        """The memory bound to a scope: nothing outside it can be read or written through the handle."""
+        """The memory bound to a scope: nothing outside it can be read or written through the handle.
+
+        Scopes given to and shown by the handle are within its own: `/x` of `scoped("/a")` is the file's `/a/x`.
+        """
         handle = object.__new__(type(self))
         handle._engine = self._engine
         handle._scope = checks.join_scopes(self._scope, scope) or "/"
@@ -221,7 +227,11 @@ class Memory:
 
     def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]) -> list[Hits]:
         with kernel_errors():
-            return recall_queries(self._engine, queries, vectors, self._request(options))
+            found = recall_queries(self._engine, queries, vectors, self._request(options))
+        if self._scope != "/":
+            for hits in found:
+                hits[:] = map(self._seen, hits)
+        return found
 
     def _request(self, options: dict[str, Any]) -> Any:
         return build_request(self._scope, self.settings.profile, **options)
@@ -253,7 +263,8 @@ class Memory:
         chosen = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)
         with self._engine.store.read() as connection:
-            return [*reading.records(connection, condition, order=order, limit=chosen, offset=skipped)]
+            found = reading.records(connection, condition, order=order, limit=chosen, offset=skipped)
+            return [*map(self._seen, found)]
 
     def count(
         self,
@@ -275,7 +286,7 @@ class Memory:
         """Every version of a memory, oldest first; the last is the one that stands."""
         with self._engine.store.read() as connection:
             row_id(connection, id, self._scope)
-            return reading.history(connection, id)
+            return [*map(self._seen, reading.history(connection, id))]
 
     def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
         """The links of a memory, strongest first; direction "out", "in" or "both"."""
@@ -360,7 +371,9 @@ class Memory:
         whole export has been written.
         """
         chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
-        return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
+        return exchange.export(
+            self._engine, target, chosen, base=self._scope, format=format, vectors=vectors, on_progress=on_progress
+        )
 
     def import_(
         self,
@@ -390,9 +403,12 @@ class Memory:
         self._whole("reembed")
         return reembed(self._engine, on_progress=on_progress)
 
-    def warmup(self) -> dict[str, float]:
-        """Load the embedder, the index and the JIT kernels now; returns the seconds each took."""
-        return self._engine.warmup()
+    def warmup(self, *, on_progress: Progress | None = None) -> dict[str, float]:
+        """Load the embedder and the index and load or compile the JIT kernels; returns the seconds each took.
+
+        `on_progress(done, total)` counts kernels.
+        """
+        return self._engine.warmup(on_progress)
 
     def close(self) -> None:
         """Close the file. Again, it does nothing; a scoped handle leaves it open."""
@@ -421,11 +437,17 @@ class Memory:
             record_id = row_id(connection, id, self._scope)
             (record,) = reading.records(connection, filters.one_record(record_id), outcome=outcome)
         accesses, accessed_at = self._engine.accesses.pending(record.id)
-        if not accesses:
-            return record
-        return structs.replace(
-            record, access_count=record.access_count + accesses, accessed_at=checks.to_datetime(accessed_at)
-        )
+        if accesses:
+            record = structs.replace(
+                record, access_count=record.access_count + accesses, accessed_at=checks.to_datetime(accessed_at)
+            )
+        return self._seen(record)
+
+    def _seen(self, shown: Shown) -> Shown:
+        """A record or hit as this handle shows it: its scope as the handle's own verbs take it."""
+        if self._scope == "/":
+            return shown
+        return structs.replace(shown, scope=shown.scope.removeprefix(self._scope) or "/")
 
     def _condition(self, *arguments: Any) -> Condition:
         scope, where, kinds, tags, since, until, as_of = arguments

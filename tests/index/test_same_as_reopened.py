@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect import Memory
+from recollect.index.table import RecordTable, Visible
+from recollect.store.loading import NEVER, Columns
 from tests.memory.support import PLAIN, scored, unit
 
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
@@ -78,9 +80,7 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
     return [scored(memory.recall(**question, decay="none", limit=50)) for question in QUESTIONS]
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(changes, min_size=4, max_size=30))
 def test_any_sequence_of_changes(tmp_path_factory, sequence):
     path = str(tmp_path_factory.mktemp("store") / "agent.db")
@@ -262,3 +262,28 @@ def test_links_spread_both_ways_and_follow_changes(memory):
     assert reached("apple") == {first, second, third}
     memory.forget(first)
     assert reached("blackberry") == {second}
+
+
+def test_kinds_are_as_many_as_they_like():
+    """They were numbered in 16 bits: the 32,768th kind ended every recall."""
+    count = 40_000
+    ids = np.arange(1, count + 1, dtype=np.int64)
+    zeros = np.zeros(count, dtype=np.int64)
+    never = np.full(count, NEVER, dtype=np.int64)
+    table = RecordTable()
+    table.append(
+        Columns(
+            ids=ids,
+            scopes=zeros.astype(np.int32),
+            kinds=[f"kind {number}" for number in range(count)],
+            sources=zeros - 1,
+            positions=never,
+            created_at=zeros,
+            moments=zeros,
+            valid_from=zeros,
+            valid_to=never,
+            expires_at=never,
+            importance=np.full(count, 0.5, dtype=np.float32),
+        )
+    )
+    assert np.flatnonzero(table.mask(Visible(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ def chains(generator, n):
     """Rows in random order, cut into chains; some rows stand in none."""
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     order = generator.permutation(n)
-    for before, after in zip(order[:-1], order[1:], strict=True):
+    for before, after in pairwise(order):
         if generator.random() < 0.8:
             following[before], previous[after] = after, before
     return previous, following

@@ -30,13 +30,34 @@ def both(memory):
 
 
 def test_what_is_written_lands_inside(both):
-    assert both.handle.remember("one").scope == "/app"
-    assert both.handle.remember("two", scope="/x").scope == "/app/x"
-    (many,) = both.handle.remember_many([{"text": "three", "scope": "/deep/er"}])
+    handle = both.handle
+    (many,) = handle.remember_many([{"text": "three", "scope": "/deep/er"}])
     assert both.get(many).scope == "/app/deep/er"
-    assert both.handle.update(many, scope="/").scope == "/app"
-    assert both.handle.update(many, scope="/z").scope == "/app/z"
-    assert both.handle.scoped("/x").remember("four").scope == "/app/x"
+    for write, scope in (
+        (lambda: handle.remember("one"), "/app"),
+        (lambda: handle.remember("two", scope="/x"), "/app/x"),
+        (lambda: handle.scoped("/x").remember("four"), "/app/x"),
+        (lambda: handle.scoped("/x").remember("five", scope="/y"), "/app/x/y"),
+        (lambda: handle.update(many, scope="/z"), "/app/z"),
+        (lambda: handle.update(many, scope="/"), "/app"),
+    ):
+        assert both.get(write().id).scope == scope
+
+
+def test_a_handle_shows_scopes_as_it_takes_them(both):
+    """What a handle shows can be given back to it; it once put its own scope before it a second time."""
+    handle = both.handle
+    stored = handle.remember("apple there", scope="/x/y")
+    assert stored.scope == handle.get(stored.id).scope == handle.history(stored.id)[0].scope == "/x/y"
+    (hit,) = (hit for hit in handle.recall("apple", limit=50) if hit.id == stored.id)
+    assert hit.scope == "/x/y"
+    assert {record.scope for record in handle.list()} == {"/", "/x", "/x/y"}
+    assert stored.id in {record.id for record in handle.list(scope=stored.scope)}
+    assert stored.id in {record.id for record in handle.list(where={"scope": stored.scope})}
+    assert stored.id in {record.id for record in handle.list(where={"or": [{"scope": {"in": [stored.scope]}}]})}
+    assert handle.update(stored.id, scope=stored.scope).scope == "/x/y"
+    assert both.get(stored.id).scope == "/app/x/y"
+    assert handle.scoped("/x").get(stored.id).scope == "/y"
 
 
 @pytest.mark.parametrize("scope", ["..", "/..", "/../other", "other", "//other", "/./", "/x/../../other"])
@@ -137,7 +158,8 @@ def test_a_memory_that_moved_in_does_not_show_its_life_outside(memory):
     memory.update(moved.id, text="public now")
     memory.update(moved.id, scope="/app")
     handle = memory.scoped("/app")
-    assert {version.scope for version in handle.history(moved.id)} == {"/app"}
+    assert {version.scope for version in handle.history(moved.id)} == {"/"}
+    assert {version.scope for version in memory.history(moved.id)} == {"/app"}
     # The versions went with it: one life, in one scope.
     assert memory.forget(scope="/other").records == 0
     assert memory.scoped("/other").recall("secret", as_of=then) == []

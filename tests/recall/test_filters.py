@@ -29,28 +29,26 @@ METADATA: list[dict[str, Any]] = [
 
 def corpus() -> list[dict[str, Any]]:
     rng = np.random.default_rng(5)
-    items = []
-    for number in range(60):
-        items.append(
-            {
-                "text": f"common number{number} {'odd' if number % 2 else 'even'}",
-                "vector": unit(number),
-                "scope": SCOPES[number % len(SCOPES)],
-                "kind": ("memory", "note", "episode")[number % 3],
-                "tags": [name for name in ("x", "y", "it's", "ü") if rng.random() < 0.4],
-                "importance": round(float(rng.random()), 2),
-                "metadata": METADATA[int(rng.integers(len(METADATA)))],
-                "topic": None if number % 4 else f"topic {number % 8}",
-                "source": None if number % 5 == 0 else f"s{number % 3}",
-                "position": None if number % 7 == 0 else int(rng.integers(5)),
-                "context": None if number % 6 else "Caroline",
-                "created_at": (BEGIN + timedelta(days=number)).isoformat(),
-                "event_at": None if number % 3 else (BEGIN + timedelta(days=100 - number)).isoformat(),
-                "pinned": number % 10 == 0,
-                "expires_at": "2026-06-01T00:00:00Z" if number % 11 == 0 else None,
-            }
-        )
-    return items
+    return [
+        {
+            "text": f"common number{number} {'odd' if number % 2 else 'even'}",
+            "vector": unit(number),
+            "scope": SCOPES[number % len(SCOPES)],
+            "kind": ("memory", "note", "episode")[number % 3],
+            "tags": [name for name in ("x", "y", "it's", "ü") if rng.random() < 0.4],
+            "importance": round(float(rng.random()), 2),
+            "metadata": METADATA[int(rng.integers(len(METADATA)))],
+            "topic": None if number % 4 else f"topic {number % 8}",
+            "source": None if number % 5 == 0 else f"s{number % 3}",
+            "position": None if number % 7 == 0 else int(rng.integers(5)),
+            "context": None if number % 6 else "Caroline",
+            "created_at": (BEGIN + timedelta(days=number)).isoformat(),
+            "event_at": None if number % 3 else (BEGIN + timedelta(days=100 - number)).isoformat(),
+            "pinned": number % 10 == 0,
+            "expires_at": "2026-06-01T00:00:00Z" if number % 11 == 0 else None,
+        }
+        for number in range(60)
+    ]
 
 
 ITEMS = corpus()

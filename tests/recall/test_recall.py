@@ -48,8 +48,9 @@ def test_a_question_finds_its_answer(talk, question, turn):
 
 def test_hits_say_all_that_the_record_holds(memory):
     stored = memory.remember(
-        "apple pie", scope="/a", kind="note", tags=["x", "y"], importance=0.9, metadata={"path": "a.md", "lines": [3, 7]},
-        context="recipes", source="book", position=4, created_at="2026-01-01T00:00:00Z", event_at="2025-01-01T00:00:00Z",
+        "apple pie", scope="/a", kind="note", tags=["x", "y"], importance=0.9, context="recipes", source="book",
+        metadata={"path": "a.md", "lines": [3, 7]}, position=4, created_at="2026-01-01T00:00:00Z",
+        event_at="2025-01-01T00:00:00Z",
     )  # fmt: skip
     (hit,) = memory.recall("apple")
     assert isinstance(hit, Hit)
@@ -190,9 +191,7 @@ def test_modes_use_one_signal_alone(talk):
     assert keyword[0].signals["cosine"] == 0
     vector = talk.recall("canine animal", mode="vector", limit=8)
     assert len(vector) == 8
-    assert [hit.signals["cosine"] for hit in vector] == sorted(
-        (hit.signals["cosine"] for hit in vector), reverse=True
-    )
+    assert [hit.signals["cosine"] for hit in vector] == sorted((hit.signals["cosine"] for hit in vector), reverse=True)
     assert all(hit.signals["bm25"] == 0 for hit in vector)
 
 
@@ -404,9 +403,7 @@ def test_no_query_raises(talk, query):
     for options in ({}, {"mode": "keyword"}, {"mode": "vector"}, {"group_by": "source", "mmr_lambda": 0.5}):
         assert isinstance(talk.recall(query, **options), Hits)
     talk.explain(query, talk.ids[0])
-    assert [len(hits) for hits in talk.recall_many([query, query], limit=2)] == [
-        len(talk.recall(query, limit=2))
-    ] * 2
+    assert [len(hits) for hits in talk.recall_many([query, query], limit=2)] == [len(talk.recall(query, limit=2))] * 2
 
 
 @pytest.mark.parametrize(
@@ -532,3 +529,12 @@ def test_an_answer_from_sql_loads_no_index(two_ways):
     _, cold = two_ways
     assert cold.recall("apple", vector=unit(1))
     assert cold.stats().index["records"] == 0
+
+
+@pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
+def test_an_answer_from_sql_has_k_hits_whenever_k_exist(path, mode):
+    with Memory(path, settings=Settings(embedder="none", index="cold", durability="normal")) as memory:
+        memory.remember_many({"text": f"common n{n}", "vector": unit(n), "scope": f"/s{n % 50}"} for n in range(5000))
+        for limit, filters, exist in ((10, {}, 5000), (1000, {}, 5000), (4500, {}, 5000), (200, {"scope": "/s7"}, 100)):
+            hits = memory.recall("common", vector=unit(1), limit=limit, mode=mode, **filters)
+            assert len(hits) == min(limit, exist)

@@ -91,9 +91,7 @@ def damage(path: str, text: bytes) -> None:
 @pytest.fixture
 def damaged(path):
     with Memory(path, settings=PLAIN) as memory:
-        memory.remember_many(
-            {"text": f"text number {number} {LONG}", "vector": unit(number)} for number in range(300)
-        )
+        memory.remember_many({"text": f"text number {number} {LONG}", "vector": unit(number)} for number in range(300))
     damage(path, b"text number")
     with Memory(path, settings=PLAIN) as memory:
         yield memory

@@ -250,7 +250,8 @@ import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1])
 assert sqlite3.sqlite_version_info >= (3, 38)
 row = connection.execute(
-    "SELECT content, scope, tags, metadata, source, position, importance, created_at, kind FROM memories ORDER BY 1 LIMIT 1"
+    "SELECT content, scope, tags, metadata, source, position, importance, created_at, kind FROM memories "
+    "ORDER BY 1 LIMIT 1"
 ).fetchone()
 print(row)
 for name, kind in connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():

@@ -169,25 +169,34 @@ def test_processes_that_create_one_file_at_once_all_succeed(path):
         assert sorted(record.id for record in memory.list()) == sorted(ids)
 
 
+_CREATE = """
+import sys
+from recollect import Memory, Settings
+try:
+    Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=0)).close()
+except Exception as refused:
+    print(type(refused).__name__)
+"""
+
+
 def test_claiming_sees_one_commit(path, monkeypatch):
     """Another process that creates the schema between two reads of the claim made it look like a foreign file."""
     from recollect.store import connection as opening
 
-    real = apsw.Connection
-    state = {"done": False}
+    said = []
 
-    class Slow(real):
+    class Overtaken(apsw.Connection):
         def pragma(self, name, *rest, **named):
             value = super().pragma(name, *rest, **named)
-            if name == "application_id" and not rest and not state["done"]:
-                state["done"] = True
-                run("import sys; from recollect import *; Memory(sys.argv[1], settings=Settings(embedder='none'))", path)
+            if name == "application_id" and not rest and not said:
+                said.append("now")
+                said.append(run(_CREATE, path).strip())
             return value
 
-    monkeypatch.setattr(opening.apsw, "Connection", Slow)
+    monkeypatch.setattr(opening.apsw, "Connection", Overtaken)
     with Memory(path, settings=PLAIN) as memory:
         assert memory.count() == 0
-    assert state["done"]
+    assert said in (["now", ""], ["now", "StoreLocked"])
 
 
 def test_close_again_does_nothing_and_use_after_it_is_refused(path):

@@ -68,19 +68,15 @@ def reembed(context: typer.Context, as_json: AsJson = False) -> None:
 
 def warmup(context: typer.Context, as_json: AsJson = False) -> None:
     """Compile the kernels and load the embedder and the index; shows the seconds each took."""
-    from recollect.numerics import kernel_errors, kernels
-
     with open_memory(context) as memory:
-        with progress("compiling", "kernels") as report, kernel_errors():
-            took = kernels.warmup(None if report is None else lambda _, done, total: report(done, total))
-        rest = memory.warmup()
-    seconds = {"kernels": took, "embedder": rest["embedder"], "index": rest["index"]}
+        with progress("compiling", "kernels") as report:
+            seconds = memory.warmup(on_progress=report)
+        backend = memory.stats().kernels
     if as_json:
-        print_json({**seconds, "backend": kernels.status().active})
+        print_json({"seconds": seconds, "kernels": backend})
         return
-    flat = {**{f"kernel {name}": value for name, value in took.items()}, **{k: rest[k] for k in ("embedder", "index")}}
-    print_rows(("seconds", ""), [(f"{value:.3f}", name) for name, value in flat.items()])
-    hint(f"kernels: {kernels.status().active} ({kernels.status().reason})")
+    print_rows(("seconds", ""), [(f"{value:.3f}", name) for name, value in seconds.items()])
+    hint(f"kernels: {backend}")
 
 
 def _print_verification(found: Verification, *, as_json: bool) -> None:

@@ -17,7 +17,8 @@ from recollect.records import Imported
 from recollect.remember.change import LINK_TYPES
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import prepare
-from recollect.store import exporting, vectors, writing
+from recollect.remember.write import insert_rows
+from recollect.store import exporting, writing
 from recollect.store import reading as stored
 from recollect.store.filters import scope_condition
 from recollect.store.writing import Row
@@ -167,10 +168,7 @@ class _Batch:
             if fresh and (late := exporting.existing_ids(connection, _ids(fresh))):
                 fresh = [memory for memory in fresh if memory[-1].row.public_id not in late]
             rows = [item.row for memory in fresh for item in memory]
-            made_by = None
-            if identity is not None and any(row.vectors for row in rows):
-                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-            writing.insert(connection, engine.lexicon, rows, made_by)
+            insert_rows(engine, connection, rows, identity)
             linked = self._write_links(connection, links)
         engine.may_have_pending |= any(row.pending for row in rows)
         self.stored += len(fresh)
@@ -272,6 +270,4 @@ def _check_parts(parts: tuple[bytes, ...], embedder: Embedder | None) -> None:
 
 
 def _at_line(number: int, stored: int, reason: BaseException) -> InvalidItem:
-    fault = InvalidItem(number - 1, stored, reason)
-    fault.args = (f"line {number}: {reason} ({stored} memories before it are stored; nothing of its batch is)",)
-    return fault
+    return InvalidItem(number - 1, stored, reason, label=f"line {number}")

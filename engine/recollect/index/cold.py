@@ -39,7 +39,6 @@ class ColdView:
         now: int,
         embedder: EmbedderRow | None,
         originals: Originals,
-        candidates: int,
     ) -> None:
         self._connection = connection
         self._filter = chosen
@@ -47,15 +46,16 @@ class ColdView:
         self._condition = everything(chosen, now)
         self._embedder = embedder
         self._originals = originals
-        self._candidates = candidates
 
-    def ask(self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str]) -> MemoryQuestion:
+    def ask(
+        self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str], wanted: int
+    ) -> MemoryQuestion:
         """One query: its shortlists are loaded into an index of their own."""
         connection = self._connection
         found: list[int] = []
         if vector is not None and self._embedder is not None:
-            found += self._nearest(vector, self._embedder)
-        found += cold.with_words(connection, words, self._condition, 2 * self._candidates)
+            found += self._nearest(vector, self._embedder, wanted)
+        found += cold.with_words(connection, words, self._condition, 2 * wanted)
         found += cold.linked_to(connection, found)
         near = cold.places_around(connection, found, _REACH)
         index = MemoryIndex()
@@ -70,10 +70,12 @@ class ColdView:
             ),
             self._originals,
         )
-        return view.ask(vector, terms, words)
+        return view.ask(vector, terms, words, wanted)
 
-    def _nearest(self, vector: NDArray[np.float32], embedder: EmbedderRow) -> list[int]:
-        records = cold.statistics(self._connection, ()).records
-        size = shortlist_size(records, self._candidates)
-        restricted = not self._filter.unrestricted
-        return cold.nearest(self._connection, vector, embedder, self._condition, restricted=restricted, wanted=size)
+    def _nearest(self, vector: NDArray[np.float32], embedder: EmbedderRow, wanted: int) -> list[int]:
+        connection = self._connection
+        size = shortlist_size(cold.statistics(connection, ()).records, wanted)
+        restricted = not self._filter.unrestricted or cold.hides_some(connection)
+        return cold.nearest(
+            connection, vector, embedder, self._condition, restricted=restricted, wanted=wanted, shortlist=size
+        )

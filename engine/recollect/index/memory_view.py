@@ -34,8 +34,10 @@ class MemoryView:
         self.vector_mask = None if index.vectors is None else index.vectors.mask(self.mask)
         self.originals = originals
 
-    def ask(self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str]) -> MemoryQuestion:
-        """One query: a unit vector or None, and the numbers of its known words, and those words."""
+    def ask(
+        self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str], wanted: int
+    ) -> MemoryQuestion:
+        """One query: a unit vector or None, its known words as numbers and as text, how many candidates it wants."""
         return MemoryQuestion(self, vector, terms)
 
     def visible_rows(self) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ class RecordTable:
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
         self._scopes = Growable(np.int32)
-        self._kinds = Growable(np.int16)
+        self._kinds = Growable(np.int32)
         self._sources = Growable(np.int64)
         self._positions = Growable(np.int64)
         self._created = Growable(np.int64)
@@ -186,7 +186,7 @@ class RecordTable:
             mask &= np.isin(self._scopes.array, np.array(visible.scopes, dtype=np.int32)).view(np.uint8)
         if visible.kinds:
             wanted = [self._kind_numbers.get(kind, -1) for kind in visible.kinds]
-            mask &= np.isin(self._kinds.array, np.array(wanted, dtype=np.int16)).view(np.uint8)
+            mask &= np.isin(self._kinds.array, np.array(wanted, dtype=np.int32)).view(np.uint8)
         if visible.since is not None:
             mask &= (self._moments.array >= visible.since).view(np.uint8)
         if visible.until is not None:
@@ -203,11 +203,11 @@ class RecordTable:
             self._expiring = np.flatnonzero(self._expires.array != NEVER)
         return self._expiring
 
-    def _number_kinds(self, kinds: Sequence[str]) -> NDArray[np.int16]:
+    def _number_kinds(self, kinds: Sequence[str]) -> NDArray[np.int32]:
         numbers = self._kind_numbers
         for kind in set(kinds):
             numbers.setdefault(kind, len(numbers))
-        return np.fromiter((numbers[kind] for kind in kinds), dtype=np.int16, count=len(kinds))
+        return np.fromiter((numbers[kind] for kind in kinds), dtype=np.int32, count=len(kinds))
 
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         last = self._ordered_ids.array[-1] if len(self._ordered_ids) else -1

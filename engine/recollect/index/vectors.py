@@ -128,7 +128,7 @@ class VectorIndex:
             ids = self._ids.array[places]
             order = np.argsort(ids)
             cosines = np.empty(len(places), dtype=np.float32)
-            cosines[order] = np.nan_to_num(originals(ids[order]) @ query)
+            cosines[order] = np.clip(np.nan_to_num(originals(ids[order]) @ query), -1.0, 1.0)
             return cosines
 
         return self._best_parts(rows, exact)
@@ -153,4 +153,4 @@ class VectorIndex:
 
     def _cosines(self, query: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosines of a unit query with the vectors at `places`, from their int8 codes."""
-        return kernels.rescore_int8(query, self._codes.array, self._scales.array, places)
+        return np.clip(kernels.rescore_int8(query, self._codes.array, self._scales.array, places), -1.0, 1.0)

@@ -60,7 +60,10 @@ def gather(question: Question, profile: Profile, wanted: int) -> tuple[Candidate
         candidates = expand(candidates, question, profile)
     if profile.rescored and profile.vector_weight > 0 and len(candidates):
         head, _ = kernels.top_k(candidates.cosine, profile.rescored)
-        candidates.cosine[head] = question.exact_cosines(candidates.rows[head])
+        exact = question.exact_cosines(candidates.rows[head])
+        # int8 may overstate: what was not in the head does not pass it now.
+        candidates.cosine = np.minimum(candidates.cosine, exact.min())
+        candidates.cosine[head] = exact
         fuse(candidates, profile)
     return candidates, any(len(each) >= wanted for each in found)
 

@@ -21,6 +21,7 @@ from recollect.store.filters import Filter, everything, one_record
 
 if TYPE_CHECKING:
     import apsw
+    from numpy.typing import NDArray
 
     from recollect.recall.request import Request
 
@@ -50,8 +51,7 @@ def explain(
             hits = show(engine, connection, asked, [found], request)[0]
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(found, rows, view.visible_rows())
-            alone = measure(found.question, rows, request.profile)
-            sure = weigh_evidence(found.question, alone, np.zeros(1, dtype=np.int64), len(found.unknown)).confidence
+            sure = _confidence(found, rows, request)
         stage, reason, rank = _place(found, record_id, request, [hit.id for hit in hits], public_id)
     return Explanation(
         id=public_id,
@@ -61,7 +61,7 @@ def explain(
         reason=reason,
         rank=rank,
         score=signals.get("score"),
-        confidence=float(sure[0]),
+        confidence=sure,
         signals=signals,
         ranks=ranks,
     )
@@ -85,7 +85,9 @@ def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) ->
     return None
 
 
-def _signals(found: Answer, rows: np.ndarray, visible: np.ndarray) -> tuple[dict[str, float], dict[str, int]]:
+def _signals(
+    found: Answer, rows: NDArray[np.int64], visible: NDArray[np.int64]
+) -> tuple[dict[str, float], dict[str, int]]:
     """Each signal's value for the record, and its rank among all visible records."""
     question, candidates = found.question, found.candidates
     place = np.flatnonzero(candidates.rows == rows[0])
@@ -102,6 +104,15 @@ def _signals(found: Answer, rows: np.ndarray, visible: np.ndarray) -> tuple[dict
             values = getattr(candidates, name)
             ranks[name] = int((values > values[place[0]]).sum()) + 1
     return signals, ranks
+
+
+def _confidence(found: Answer, rows: NDArray[np.int64], request: Request) -> float:
+    """The record's confidence: the hit's own where it is a candidate."""
+    candidates = found.candidates
+    places = np.flatnonzero(candidates.rows == rows[0])
+    if not len(places):
+        candidates, places = measure(found.question, rows, request.profile), np.zeros(1, dtype=np.int64)
+    return float(weigh_evidence(found.question, candidates, places, len(found.unknown)).confidence[0])
 
 
 def _place(

@@ -121,10 +121,13 @@ def _named(candidates: Candidates, chosen: NDArray[np.int64], profile: Profile) 
 def _source(record: Found) -> SourceRef | None:
     if record.source is None:
         return None
-    lines = record.metadata.get("lines")
+    path, lines = record.metadata.get("path"), record.metadata.get("lines")
+    span = None
+    if isinstance(lines, list) and len(lines) == 2 and all(type(line) is int for line in lines):
+        span = (lines[0], lines[1])
     return SourceRef(
         id=record.source,
         position=record.position,
-        path=record.metadata.get("path"),
-        lines=(lines[0], lines[1]) if isinstance(lines, list) and len(lines) == 2 else None,
+        path=path if isinstance(path, str) else None,
+        lines=span,
     )

@@ -54,6 +54,7 @@ def recall_queries(
 ) -> list[Hits]:
     """The hits of each query. One embedding batch and one read transaction serve them all."""
     started = perf_counter()
+    engine.start_kernels()
     asked = prepare_queries(engine, queries, vectors, request)
     embedded_at = perf_counter()
     with (
@@ -92,12 +93,14 @@ def answer(
     numbers = engine.lexicon.lookup(connection, words)
     known = tuple(word for word in words if word in numbers)
     unknown = tuple(word for word in words if word not in numbers)
-    question = view.ask(vector, np.array([numbers[word] for word in known], dtype=np.int32), known)
+    terms = np.array([numbers[word] for word in known], dtype=np.int32)
     wanted = max(request.profile.candidates, 2 * request.limit)
-    candidates, more = gather(question, request.profile, wanted)
-    while more and available(candidates, question, request) < request.limit:
-        wanted *= 4
+    while True:
+        question = view.ask(vector, terms, known, wanted)
         candidates, more = gather(question, request.profile, wanted)
+        if not more or available(candidates, question, request) >= request.limit:
+            break
+        wanted *= 4
     spread(candidates, question, request.profile)
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
@@ -131,7 +134,7 @@ def open_view(
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)
         read = partial(originals, connection, embedder)
-        yield ColdView(connection, request.filter, request.now, embedder, read, request.profile.candidates)
+        yield ColdView(connection, request.filter, request.now, embedder, read)
         return
     with engine.index.current(connection):
         embedder = active_embedder(connection)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.checks import check_query, check_vector
-from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput, InvalidVector
+from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
@@ -45,6 +45,8 @@ def prepare_queries(
         return Queries(texts, nothing)
     if engine.active_embedder() is None:
         return Queries(texts, nothing)
+    if request.mode == "vector" and not engine.embedder.enabled:
+        raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
         fingerprint = engine.check_embedder().fingerprint
         return Queries(texts, engine.embedder.queries(texts), fingerprint)

@@ -117,6 +117,7 @@ def build_filter(
         since=checks.check_time(since, "since"),
         until=checks.check_time(until, "until"),
         as_of=checks.check_time(as_of, "as_of"),
+        base=base,
     )
     where_condition(chosen)
     return chosen

@@ -53,10 +53,11 @@ def spread(candidates: Candidates, question: Question, profile: Profile) -> None
     best_three = kernels.group_top_mean(own, question.sources(candidates.rows), 3) * 3 / reached.company
     strongest = np.maximum(reached.by_chain, reached.by_link)
     neighbor, source = profile.spread * profile.neighbor_weight, profile.spread * profile.source_weight
-    candidates.lift = neighbor * np.where(lonely & ~reached.is_linked, substitute, strongest)
-    candidates.lift += source * np.where(lonely, substitute, best_three)
+    candidates.lift = neighbor * strongest + source * np.where(lonely, 0.0, best_three)
+    stand_in = neighbor * np.where(lonely & ~reached.is_linked, substitute, 0.0)
+    stand_in += source * np.where(lonely, substitute, 0.0)
     candidates.linked = np.where(reached.by_link > reached.by_chain, neighbor * reached.by_link, 0.0)
-    candidates.score = candidates.spread = (candidates.fused + candidates.lift) / (1.0 + neighbor + source)
+    candidates.score = candidates.spread = (candidates.fused + candidates.lift + stand_in) / (1.0 + neighbor + source)
 
 
 def weigh(candidates: Candidates, question: Question, profile: Profile, clock_us: int) -> None:

@@ -77,8 +77,11 @@ def parts_of(
 ) -> Iterator[tuple[bytes, ...]]:
     """The float32 bytes of each text's parts, in order."""
     embedded = embedder.documents(texts, contexts)
-    values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
-    owners = np.asarray(embedded.owners)
+    try:
+        values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
+        owners = np.asarray(embedded.owners)
+    except (AttributeError, TypeError, ValueError) as reason:
+        raise EmbedderError(f"embed_documents returned {type(embedded).__name__}: return Embedded(...)") from reason
     dimension = embedder.identity().dimension
     if values.shape != (len(owners), dimension):
         raise EmbedderError(f"the embedder returned shape {values.shape} for {len(owners)} parts of {dimension}")

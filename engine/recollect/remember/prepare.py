@@ -87,7 +87,7 @@ def check_context(context: object) -> str | None:
     if context is None:
         return None
     if not isinstance(context, str):
-        raise InvalidInput(f"context is {shown(context)}: give a str, a short header such as 'Caroline'")
+        raise InvalidInput(f"context is {shown(context)}: give a str, a short header such as 'Alice'")
     if len(context) > MAX_CONTEXT_CHARS:
         raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
     return encodable(context, "context") if context.strip() else None

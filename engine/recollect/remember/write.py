@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from recollect.checks import check_vector
+from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidItem, RecollectError
 from recollect.records import NewRecord
@@ -15,7 +17,10 @@ from recollect.remember.prepare import as_new_record, prepare
 from recollect.store import vectors, writing
 from recollect.store.writing import Row
 
-__all__ = ["remember_batches", "remember_one"]
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["insert_rows", "remember_batches", "remember_one"]
 
 # How many records that wait for a vector are embedded along with a write once the embedder works again.
 PENDING_A_WRITE = 32
@@ -61,14 +66,21 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object]) -> None
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
     with engine.atomic() as connection:
-        made_by = None
-        if identity is not None and any(row.vectors for row in rows):
-            made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-        writing.insert(connection, engine.lexicon, rows, made_by)
+        insert_rows(engine, connection, rows, identity)
     if any(row.pending for row in rows):
         engine.may_have_pending = True
     elif engine.may_have_pending and any(row.vectors for row in rows):
         drain_pending(engine, PENDING_A_WRITE)
+
+
+def insert_rows(
+    engine: Engine, connection: apsw.Connection, rows: Sequence[Row], identity: Identity | None
+) -> list[int]:
+    """Insert rows in this transaction, their vectors under `identity`; returns their row ids."""
+    made_by = None
+    if identity is not None and any(row.vectors for row in rows):
+        made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+    return writing.insert(connection, engine.lexicon, rows, made_by)
 
 
 def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:

@@ -18,7 +18,7 @@ from recollect.store.vectors import EmbedderRow, sketches_usable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Places", "Statistics", "linked_to", "nearest", "places_around", "statistics", "with_words"]
+__all__ = ["Places", "Statistics", "hides_some", "linked_to", "nearest", "places_around", "statistics", "with_words"]
 
 # vec0 answers at most 4,096 neighbours.
 _MAX_NEIGHBORS = 4096
@@ -47,11 +47,14 @@ def nearest(
     *,
     restricted: bool,
     wanted: int,
+    shortlist: int,
 ) -> list[int]:
-    """Row ids of records whose sketches are nearest to the query's, where `condition` holds."""
-    if not sketches_usable(connection):
+    """Row ids of at least `wanted` records near the query where `condition` holds: the `shortlist` nearest sketches.
+
+    Without `restricted` the condition is known to hold for every record.
+    """
+    if 2 * wanted > _MAX_NEIGHBORS or not sketches_usable(connection):
         return _scan(connection, query, embedder, condition, wanted)
-    wanted = min(wanted, _MAX_NEIGHBORS)
     chosen = ""
     values: tuple[Any, ...] = ()
     if restricted:
@@ -63,7 +66,7 @@ def nearest(
     rows = connection.execute(
         "SELECT v.record_id FROM (SELECT s.rowid FROM vector_sketch s WHERE s.sketch MATCH "
         f"vec_quantize_binary(vec_f32(?)) AND k = ? {chosen}) n JOIN vector v ON v.id = n.rowid",
-        (query.astype("<f4").tobytes(), wanted, *values),
+        (query.astype("<f4").tobytes(), min(shortlist, _MAX_NEIGHBORS), *values),
     )
     return [row[0] for row in rows]
 
@@ -83,6 +86,15 @@ def _scan(
         best.extend(zip((-(values @ query)).tolist(), (row[0] for row in block), strict=True))
         best = sorted(best)[:wanted]
     return [record_id for _, record_id in best]
+
+
+def hides_some(connection: apsw.Connection) -> bool:
+    """Whether any record is a closed version or will expire, so that not every sketch stands for a visible one."""
+    found = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM record WHERE valid_to IS NOT NULL) "
+        "OR EXISTS (SELECT 1 FROM record WHERE expires_at IS NOT NULL)"
+    ).get
+    return bool(found)
 
 
 def with_words(connection: apsw.Connection, words: Sequence[str], condition: Condition, wanted: int) -> list[int]:

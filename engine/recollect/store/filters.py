@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.checks import check_time, shown
 from recollect.errors import InvalidFilter, InvalidInput
@@ -60,11 +60,13 @@ class Filter(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     as_of: int | None = None
+    # Scopes in `where` are as a handle bound to this scope sees them.
+    base: str = "/"
 
     @property
     def unrestricted(self) -> bool:
         """True when only expiry and validity restrict."""
-        return self == _NONE
+        return structs.replace(self, base="/") == _NONE
 
 
 _NONE = Filter()
@@ -116,7 +118,7 @@ def where_condition(chosen: Filter) -> Condition:
     if chosen.tags:
         condition &= _any_tag(list(chosen.tags))
     if chosen.where is not None:
-        condition &= _compile(chosen.where, "where", 0)
+        condition &= _compile(chosen.where, "where", 0, chosen.base)
     return condition
 
 
@@ -151,7 +153,7 @@ def without_vector() -> Condition:
     return Condition("r.embedding_state != 'embedded'")
 
 
-def _compile(where: object, path: str, depth: int) -> Condition:
+def _compile(where: object, path: str, depth: int, base: str) -> Condition:
     if not isinstance(where, dict):
         raise InvalidFilter(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
     if depth > _MAX_DEPTH:
@@ -162,32 +164,32 @@ def _compile(where: object, path: str, depth: int) -> Condition:
         if key in ("and", "or"):
             if not isinstance(value, list | tuple) or not value:
                 raise InvalidFilter(f"{here} is {shown(value)}: give a non-empty list of filters")
-            parts = [_compile(item, f"{here}[{place}]", depth + 1) for place, item in enumerate(value)]
+            parts = [_compile(item, f"{here}[{place}]", depth + 1, base) for place, item in enumerate(value)]
             joined = f" {key.upper()} ".join(f"({part.sql})" for part in parts)
             condition &= Condition(joined, tuple(bound for part in parts for bound in part.values))
         elif key == "not":
-            inner = _compile(value, here, depth + 1)
+            inner = _compile(value, here, depth + 1, base)
             condition &= Condition(f"NOT coalesce(({inner.sql}), 0)", inner.values)
         else:
-            condition &= _field(key, value, here)
+            condition &= _field(key, value, here, base)
     return condition
 
 
-def _field(name: object, comparison: object, path: str) -> Condition:
+def _field(name: object, comparison: object, path: str, base: str) -> Condition:
     if not isinstance(comparison, dict):
         comparison = {"eq": comparison}
     condition = _TRUE
     for operator, value in comparison.items():
         if operator not in _OPERATORS:
             raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(_OPERATORS)}")
-        condition &= _compare(name, operator, value, f"{path}.{operator}")
+        condition &= _compare(name, operator, value, f"{path}.{operator}", base)
     return condition
 
 
-def _compare(name: object, operator: str, value: object, path: str) -> Condition:
+def _compare(name: object, operator: str, value: object, path: str, base: str) -> Condition:
     if name == "tags":
         return _compare_tags(operator, value, path)
-    bound: tuple[str, ...] = ()
+    bound: tuple[str | int, ...] = ()
     if isinstance(name, str) and name.startswith("metadata."):
         keys = name.removeprefix("metadata.").split(".")
         if not all(keys) or '"' in name or "\x00" in name or _has_surrogate(name):
@@ -196,6 +198,9 @@ def _compare(name: object, operator: str, value: object, path: str) -> Condition
         if operator == "contains":
             return _json_contains(pointer, _scalar(value, path))
         expression, bound = "json_extract(r.metadata, ?)", (pointer,)
+    elif name == "scope" and base != "/":
+        expression = "(SELECT coalesce(nullif(substr(path, ?), ''), '/') FROM scope WHERE id = r.scope_id)"
+        bound = (len(base) + 1,)
     elif isinstance(name, str) and name in _FIELDS:
         expression = _FIELDS[name]
         if name in _TIMES:
@@ -207,7 +212,7 @@ def _compare(name: object, operator: str, value: object, path: str) -> Condition
     return _compare_value(expression, bound, operator, value, path)
 
 
-def _compare_value(expression: str, bound: tuple[str, ...], operator: str, value: object, path: str) -> Condition:
+def _compare_value(expression: str, bound: tuple[str | int, ...], operator: str, value: object, path: str) -> Condition:
     if operator in ("in", "nin"):
         if not isinstance(value, list | tuple | set | frozenset) or any(item is None for item in value):
             raise InvalidFilter(f"{path} is {shown(value)}: give a list of values other than None")

@@ -59,6 +59,7 @@ CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT
 CREATE INDEX record_scope ON record(scope_id, kind);
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
+CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX record_pending ON record(id) WHERE embedding_state = 'pending';
 
 CREATE TABLE access (

@@ -57,8 +57,8 @@ def _reported(problems: list[Problem]) -> Iterator[None]:
 def _integrity(connection: apsw.Connection) -> Iterator[Problem]:
     found: list[str] = []
     try:
-        for row in connection.execute("PRAGMA integrity_check(20)"):
-            found.append(str(row[0]))
+        # extend keeps what came before the fault.
+        found.extend(str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)"))
     except apsw.CorruptError as fault:
         found.append(str(fault))
     if found != ["ok"]:

@@ -1,0 +1,1 @@
+"""Measurements of Recollect: retrieval quality, latency, and pytest-benchmark cases."""

@@ -1,0 +1,84 @@
+"""Lines of text to remember and to ask: from a file, or made from the words of Python's own documentation."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SOURCE_LINES", "items", "mixture", "queries", "read_lines", "synthetic_lines"]
+
+SOURCE_LINES = 20
+_QUERY_WORDS = 12
+
+
+def read_lines(path: Path | None, count: int) -> list[str]:
+    """The first `count` lines that are not blank of a text file, gzip or plain; synthetic ones without a file."""
+    if path is None:
+        return list(islice(synthetic_lines(), count))
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        lines = list(islice((line.strip() for line in file if line.strip()), count))
+    if len(lines) < count:
+        raise SystemExit(f"{path} has {len(lines):,} lines of text; {count:,} are needed: use fewer --records")
+    return lines
+
+
+def synthetic_lines(seed: int = 0) -> Iterator[str]:
+    """Endless lines of 8 to 60 words: a walk over which word follows which in the documentation that Python ships.
+
+    Words come as often as they do there, so postings have the lengths that text has.
+    """
+    from pydoc_data.topics import topics
+
+    words = re.findall(r"[A-Za-z][A-Za-z'_-]*[.,]?", " ".join(topics[name] for name in sorted(topics)))
+    followers: defaultdict[str, list[str]] = defaultdict(list)
+    for word, follower in pairwise(words):
+        followers[word].append(follower)
+    draw = random.Random(seed)
+    while True:
+        word = draw.choice(words)
+        line = [word]
+        for _ in range(draw.randint(7, 59)):
+            word = draw.choice(followers[word] or words)
+            line.append(word)
+        yield " ".join(line)
+
+
+def queries(lines: Sequence[str], count: int) -> list[str]:
+    """Distinct queries of at most 12 words from lines: those that ask come first."""
+    asking = (line for line in lines if line.endswith("?"))
+    telling = (line for line in lines if not line.endswith("?"))
+    short = (" ".join(line.split()[-_QUERY_WORDS:]) for group in (asking, telling) for line in group)
+    return list(islice(dict.fromkeys(short), count))
+
+
+def mixture(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
+    """Unit vectors around some hundred centres, float32 (count, dimension): for timing, not for quality."""
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((max(count // 50, 100), dimension), np.float32)
+    vectors = centres[generator.integers(0, len(centres), count)]
+    vectors += 0.8 * generator.standard_normal((count, dimension), np.float32)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def items(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> Iterator[dict[str, Any]]:
+    """Lines as `remember_many` takes them: twenty in a row are a session, a tenth are tagged."""
+    for place, line in enumerate(lines):
+        item: dict[str, Any] = {
+            "text": line,
+            "source": f"session {place // SOURCE_LINES}",
+            "position": place % SOURCE_LINES,
+            "tags": ("tenth",) if place % 10 == 0 else (),
+            "scope": f"/team/{place % 100}",
+        }
+        if vectors is not None:
+            item["vector"] = vectors[place]
+        yield item

@@ -1,0 +1,78 @@
+"""python -m benchmarks.quality --data DIR [--set NAME ...] [--out FILE] [--embedder NAME] [--cache DIR]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.cached_embedder import CachedEmbedder
+from benchmarks.environment import describe
+from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality.result import Evaluation
+from recollect import Memory
+from recollect.embedding import load
+
+SETS: dict[str, Evaluation] = {
+    "locomo": locomo.evaluate,
+    "longmemeval": longmemeval.evaluate,
+    "realmem": realmem.evaluate,
+    "scifact": scifact.evaluate,
+    "confidence": confidence.evaluate,
+}
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
+
+
+def main() -> None:
+    """Run the sets, or print a saved run as Markdown."""
+    options = _arguments()
+    if options.render:
+        print(report.markdown(json.loads(options.out.read_text(encoding="utf-8"))))
+        return
+    run = evaluate(options.data, options.set or list(SETS), options.embedder, options.cache)
+    report.write(run, options.out)
+    report.show(run, Console())
+
+
+def evaluate(data: Path, names: list[str], embedder_name: str | None, cache: Path | None) -> dict[str, Any]:
+    """All figures of the named sets."""
+    inner = load(embedder_name)
+    run: dict[str, Any] = {**describe(), "embedder": inner.name, "fingerprint": inner.fingerprint, "sets": {}}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        for name in names:
+            # Confidence asks LoCoMo's stores, so they share a cache. What is cached is let go after each set.
+            folder = None if cache is None else cache / ("locomo" if name == "confidence" else name)
+            embedder = CachedEmbedder(inner, folder)
+            task = progress.add_task(report.TITLES[name], total=None)
+            try:
+                run["sets"][name] = SETS[name](
+                    data,
+                    lambda: Memory(":memory:", embedder=embedder),  # noqa: B023
+                    lambda done, total: progress.update(task, completed=done, total=total),  # noqa: B023
+                )
+            finally:
+                embedder.flush()
+    return run
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description="Retrieval quality, as a table.")
+    parser.add_argument("--data", type=Path, help="folder with locomo*.json.gz, longmemeval_s*.json.gz, ... , scifact/")
+    parser.add_argument("--set", nargs="+", choices=list(SETS), help="the sets to run (all)")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
+    parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
+    parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
+    parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
+    options = parser.parse_args()
+    if not options.render and options.data is None:
+        parser.error("--data is needed: the folder with the sets")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""The columns of the table: one signal, two fused, and the engine as it comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["COLUMNS"]
+
+_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0}
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "vector": {"mode": "vector"},
+    "keyword": {"mode": "keyword"},
+    "RRF": {"fusion": "rrf", **_FUSION_ALONE},
+    "weighted": {"fusion": "weighted", **_FUSION_ALONE},
+    "default": {},
+}
+"""Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

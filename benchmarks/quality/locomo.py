@@ -1,0 +1,117 @@
+"""LoCoMo: which turns of a long conversation answer a question about it.
+
+Every turn is a record: the text is what was said, the context its speaker, the source its session, the position its
+number in the session, the time that of the session. A turn that shares a photo has a caption in the set; the caption
+is part of the text, as " [shares a photo of ...]", for that is what the other person saw. (The set's search query for
+the photo is not used.) Each conversation is a store of its own and is asked its own questions: all that name evidence,
+category 5 included. The questions have no date, so they are asked now, when all sessions are long past.
+
+recall@20 is the share of a question's evidence among the first 20 turns, hit@20 whether there is any, MRR the
+reciprocal rank of the first, 0 beyond 20.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.quality.columns import COLUMNS
+from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.result import OpenMemory, Progress, Tally
+
+__all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "read"]
+
+CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
+LIMIT = 20
+
+
+class Question(NamedTuple):
+    """A question, its category and the places of the turns that answer it."""
+
+    text: str
+    category: int
+    gold: frozenset[int]
+
+
+class Conversation(NamedTuple):
+    """Turns as `remember_many` takes them, the speakers' names, and the questions."""
+
+    speakers: tuple[str, str]
+    turns: list[dict[str, Any]]
+    questions: list[Question]
+
+
+def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
+    """recall@20, hit@20 and MRR of every column, in all and by category."""
+    conversations = list(read(data))
+    tally = Tally()
+    for done, conversation in enumerate(conversations, 1):
+        with open_memory() as memory:
+            ids = tally.remember(memory, conversation.turns)
+            places = {id: place for place, id in enumerate(ids)}
+            questions = [question.text for question in conversation.questions]
+            for column, options in COLUMNS.items():
+                with tally.timed(column):
+                    answers = memory.recall_many(questions, limit=LIMIT, **options)
+                for question, hits in zip(conversation.questions, answers, strict=True):
+                    ranked = [places[hit.id] for hit in hits]
+                    figures = {
+                        "recall@20": recall_at_k(ranked, question.gold, LIMIT),
+                        "hit@20": hit_at_k(ranked, question.gold, LIMIT),
+                        "MRR": reciprocal_rank(ranked, question.gold),
+                    }
+                    tally.add(column, figures, CATEGORIES[question.category])
+        on_progress(done, len(conversations))
+    return tally.result(stores=len(conversations))
+
+
+def read(data: Path) -> Iterator[Conversation]:
+    """The conversations of `locomo*.json.gz`."""
+    (path,) = sorted(data.glob("locomo*.json.gz"))[:1]
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for sample in json.load(file):
+            yield _conversation(sample)
+
+
+def _conversation(sample: dict[str, Any]) -> Conversation:
+    sessions = sample["conversation"]
+    turns: list[dict[str, Any]] = []
+    places: dict[str, int] = {}
+    numbers = sorted(int(name[8:]) for name in sessions if re.fullmatch(r"session_\d+", name))
+    for number in numbers:
+        moment = datetime.strptime(sessions[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for position, turn in enumerate(sessions[f"session_{number}"]):
+            places[turn["dia_id"]] = len(turns)
+            turns.append(
+                {
+                    "text": _text(turn),
+                    "context": turn["speaker"],
+                    "source": f"session {number}",
+                    "position": position,
+                    "created_at": moment,
+                    "event_at": moment,
+                }
+            )
+    questions = []
+    for item in sample["qa"]:
+        gold = frozenset(places[id] for id in _evidence(item.get("evidence", [])) if id in places)
+        if gold:
+            questions.append(Question(item["question"], item["category"], gold))
+    return Conversation((sessions["speaker_a"], sessions["speaker_b"]), turns, questions)
+
+
+def _text(turn: dict[str, Any]) -> str:
+    caption = turn.get("blip_caption")
+    return f"{turn['text']} [shares a photo of {caption}]".strip() if caption else turn["text"]
+
+
+def _evidence(named: list[str]) -> Iterator[str]:
+    """Turn ids; the set writes some as "D8:6; D9:17" and some with leading zeros."""
+    for text in named:
+        for session, turn in re.findall(r"D(\d+):(\d+)", str(text)):
+            yield f"D{int(session)}:{int(turn)}"

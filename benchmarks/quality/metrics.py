@@ -1,0 +1,55 @@
+"""Metrics of a ranked list against the set of what is relevant, by their definitions.
+
+`ranked` holds distinct items, best first; `gold` is what is relevant and never empty.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Hashable, Sequence
+
+__all__ = ["hit_at_k", "ndcg_at_k", "recall_all_at_k", "recall_any_at_k", "recall_at_k", "reciprocal_rank", "roc_auc"]
+
+
+def recall_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """The share of `gold` among the first `k`."""
+    return len(set(ranked[:k]) & set(gold)) / len(set(gold))
+
+
+def hit_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """1 if any of `gold` is among the first `k`, else 0."""
+    return float(any(item in gold for item in ranked[:k]))
+
+
+recall_any_at_k = hit_at_k
+
+
+def recall_all_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """1 if all of `gold` is among the first `k`, else 0."""
+    return float(set(gold) <= set(ranked[:k]))
+
+
+def reciprocal_rank(ranked: Sequence[Hashable], gold: Collection[Hashable]) -> float:
+    """1 / the rank of the first relevant item; 0 where the list has none."""
+    return next((1.0 / rank for rank, item in enumerate(ranked, 1) if item in gold), 0.0)
+
+
+def ndcg_at_k(ranked: Sequence[Hashable], gold: Collection[Hashable], k: int) -> float:
+    """Normalised discounted cumulative gain with binary relevance (Järvelin and Kekäläinen, 2002).
+
+    The ideal has all of `gold` first, up to `k`.
+    """
+    gain = sum(1.0 / math.log2(rank + 1) for rank, item in enumerate(ranked[:k], 1) if item in gold)
+    ideal = sum(1.0 / math.log2(rank + 1) for rank in range(1, min(len(set(gold)), k) + 1))
+    return gain / ideal
+
+
+def roc_auc(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """The chance that a positive scores above a negative, equal scores counting half."""
+    negatives = sorted(negatives)
+    wins = 0.0
+    for positive in positives:
+        below, upto = bisect_left(negatives, positive), bisect_right(negatives, positive)
+        wins += below + (upto - below) / 2
+    return wins / (len(positives) * len(negatives))

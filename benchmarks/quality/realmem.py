@@ -1,0 +1,72 @@
+"""RealMem: which of a person's dated memories a request refers to.
+
+Every memory statement is a record with its date; its source is the session it came from and its position the turn
+(entries of a schedule come from no turn and have none).
+A request may see only what is dated no later than itself: it is asked at the end of its day (`as_of`), and ages are
+measured from then. Each persona is a store of its own. recall@20 is the share of the gold memories among the first 20.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality.columns import COLUMNS
+from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
+from benchmarks.quality.result import OpenMemory, Progress, Tally
+from recollect import Memory
+
+__all__ = ["evaluate"]
+
+LIMIT = 20
+
+
+def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
+    """recall@20, hit@20 and MRR of every column."""
+    (path,) = sorted(data.glob("realmem*.json.gz"))[:1]
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        personas = json.load(file)
+    tally = Tally()
+    for done, persona in enumerate(personas, 1):
+        with open_memory() as memory:
+            ids = tally.remember(memory, [_record(statement) for statement in persona["memories"]])
+            names = {id: statement["id"] for id, statement in zip(ids, persona["memories"], strict=True)}
+            known = set(names.values())
+            for query in persona["queries"]:
+                gold = known & set(query["gold_memory_ids"])
+                if gold:
+                    _ask(memory, query, gold, names, tally)
+        on_progress(done, len(personas))
+    return tally.result(stores=len(personas))
+
+
+def _ask(memory: Memory, query: dict[str, Any], gold: set[str], names: dict[str, str], tally: Tally) -> None:
+    end_of_day = _day(query["time"]) + timedelta(days=1, microseconds=-1)
+    for column, options in COLUMNS.items():
+        with tally.timed(column):
+            hits = memory.recall(query["query"], limit=LIMIT, as_of=end_of_day, **options)
+        ranked = [names[hit.id] for hit in hits]
+        figures = {
+            "recall@20": recall_at_k(ranked, gold, LIMIT),
+            "hit@20": hit_at_k(ranked, gold, LIMIT),
+            "MRR": reciprocal_rank(ranked, gold),
+        }
+        tally.add(column, figures)
+
+
+def _record(statement: dict[str, Any]) -> dict[str, Any]:
+    turn = statement["source_turn"]
+    return {
+        "text": statement["content"],
+        "source": statement["session_uuid"],
+        "position": turn if turn >= 0 else None,
+        "created_at": _day(statement["time"]),
+    }
+
+
+def _day(date: str) -> datetime:
+    """From "2025-12-20 (Saturday)"."""
+    return datetime.strptime(date[:10], "%Y-%m-%d").replace(tzinfo=UTC)

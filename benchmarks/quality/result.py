@@ -1,0 +1,91 @@
+"""Figures of one set, column by column."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from statistics import fmean
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
+
+from benchmarks.quality.columns import COLUMNS
+from recollect import Memory
+
+__all__ = ["Evaluation", "OpenMemory", "Progress", "Tally"]
+
+OpenMemory = Callable[[], Memory]
+"""Opens a new, empty store with the embedder that is measured."""
+
+Progress = Callable[[int, int], None]
+"""Called with (stores done, stores in all)."""
+
+
+class Evaluation(Protocol):
+    """A set: reads its files from `data`, asks its questions, and returns the result as plain values."""
+
+    def __call__(self, data: Any, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]: ...
+
+
+class _Asked(NamedTuple):
+    category: str | None
+    figures: Mapping[str, float]
+
+
+class Tally:
+    """Collects each question's figures and averages them over questions."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.remember_seconds = 0.0
+        self._asked: dict[str, list[_Asked]] = {column: [] for column in COLUMNS}
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def remember(self, memory: Memory, items: list[dict[str, Any]]) -> list[str]:
+        """`memory.remember_many(items)`, counted and timed."""
+        began = perf_counter()
+        ids = memory.remember_many(items)
+        self.remember_seconds += perf_counter() - began
+        self.records += len(ids)
+        return ids
+
+    @contextmanager
+    def timed(self, column: str) -> Iterator[None]:
+        """Adds the time of the block to the column's."""
+        began = perf_counter()
+        yield
+        self._seconds[column] += perf_counter() - began
+
+    def add(self, column: str, figures: Mapping[str, float], category: str | None = None) -> None:
+        """One question's figures in one column."""
+        self._asked[column].append(_Asked(category, figures))
+
+    def result(self, **more: Any) -> dict[str, Any]:
+        """Means over all questions, and by category where there are any."""
+        categories = sorted({asked.category for asked in self._asked["default"] if asked.category is not None})
+        result = {
+            "questions": len(self._asked["default"]),
+            "records": self.records,
+            "figures": {column: _means(asked) for column, asked in self._asked.items()},
+            "seconds": {
+                "remember": round(self.remember_seconds, 2),
+                **{column: round(seconds, 2) for column, seconds in self._seconds.items()},
+            },
+            **more,
+        }
+        if categories:
+            result["categories"] = {
+                category: {
+                    "questions": sum(asked.category == category for asked in self._asked["default"]),
+                    "figures": {
+                        column: _means([one for one in asked if one.category == category])
+                        for column, asked in self._asked.items()
+                    },
+                }
+                for category in categories
+            }
+        return result
+
+
+def _means(asked: list[_Asked]) -> dict[str, float]:
+    return {name: round(fmean(one.figures[name] for one in asked), 4) for name in asked[0].figures} if asked else {}

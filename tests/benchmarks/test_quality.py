@@ -1,0 +1,184 @@
+"""The sets' readers and the cache, on small made-up files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.cached_embedder import CachedEmbedder
+from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality.columns import COLUMNS
+from recollect import Memory
+
+
+class Letters:
+    """Embeds a text as its counts of letters; counts how many texts it was given."""
+
+    name, dimension, fingerprint = "letters", 26, "test:letters"
+
+    def __init__(self):
+        self.given = 0
+
+    def embed(self, texts):
+        self.given += len(texts)
+        counts = np.array([[1 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def open_memory():
+    return lambda: Memory(":memory:", embedder=Letters())
+
+
+def write_gz(path, value):
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(value if isinstance(value, str) else json.dumps(value))
+
+
+def conversation(first, second, word):
+    return {
+        "sample_id": word,
+        "qa": [
+            {"question": f"Who mended the {word}?", "category": 4, "evidence": ["D1:1; D01:2"]},
+            {"question": f"When did {first} sell the {word}?", "category": 5, "evidence": ["D2:1"]},
+            {"question": "What is not there?", "category": 1, "evidence": ["D9:9"]},
+        ],
+        "conversation": {
+            "speaker_a": first,
+            "speaker_b": second,
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": first, "dia_id": "D1:1", "text": f"I mended the {word}.", "blip_caption": f"a {word}"},
+                {"speaker": second, "dia_id": "D1:2", "text": "Well done!"},
+            ],
+            "session_2_date_time": "10:37 am on 27 June, 2023",
+            "session_2": [{"speaker": first, "dia_id": "D2:1", "text": f"I sold the {word}."}],
+        },
+    }
+
+
+@pytest.fixture
+def locomo_folder(tmp_path):
+    write_gz(tmp_path / "locomo.json.gz", [conversation("Ada", "Bob", "kettle"), conversation("Cyd", "Dee", "violin")])
+    return tmp_path
+
+
+def test_a_turn_that_shares_a_photo_says_so_in_its_text(locomo_folder):
+    turns = next(locomo.read(locomo_folder)).turns
+    assert [turn["text"] for turn in turns] == [
+        "I mended the kettle. [shares a photo of a kettle]",
+        "Well done!",
+        "I sold the kettle.",
+    ]
+    assert [(turn["context"], turn["source"], turn["position"]) for turn in turns] == [
+        ("Ada", "session 1", 0),
+        ("Bob", "session 1", 1),
+        ("Ada", "session 2", 0),
+    ]
+    assert turns[2]["created_at"].isoformat() == "2023-06-27T10:37:00+00:00"
+
+
+def test_evidence_is_read_in_every_form_and_questions_without_any_are_left_out(locomo_folder):
+    questions = next(locomo.read(locomo_folder)).questions
+    assert [(question.category, question.gold) for question in questions] == [(4, {0, 1}), (5, {2})]
+
+
+def test_locomo_asks_each_conversation_its_own_questions(locomo_folder, open_memory):
+    result = locomo.evaluate(locomo_folder, open_memory, lambda done, total: None)
+    assert (result["questions"], result["records"], result["stores"]) == (4, 6, 2)
+    assert list(result["figures"]) == list(COLUMNS)
+    # Three turns and a limit of twenty: all signals but the keyword one return every turn.
+    assert result["figures"]["vector"]["recall@20"] == result["figures"]["default"]["recall@20"] == 1.0
+    assert result["categories"]["5 adversarial"]["questions"] == 2
+
+
+def test_names_are_masked_as_whole_words():
+    assert confidence.masked("Did Ada's adagio please ada?", ("Ada", "Bob")) == "Did someone's adagio please someone?"
+
+
+def test_confidence_asks_answerable_questions_here_and_elsewhere(locomo_folder, open_memory):
+    result = confidence.evaluate(locomo_folder, open_memory, lambda done, total: None)
+    assert (result["questions"], result["asked_elsewhere"]) == (2, 2)
+    assert result["figures"]["default"]["ROC AUC"] == 1.0
+
+
+def test_longmemeval_searches_sessions_even_after_the_question_and_leaves_out_unanswerable(tmp_path, open_memory):
+    sample = {
+        "question_id": "q1",
+        "question_type": "multi-session",
+        "question": "Where do I keep the violin?",
+        "question_date": "2023/05/30 (Tue) 23:25",
+        "answer_session_ids": ["answer_1", "answer_2"],
+        "haystack_session_ids": ["answer_1", "other", "answer_2"],
+        "haystack_dates": ["2023/05/20 (Sat) 00:43", "2023/05/21 (Sun) 10:00", "2023/06/02 (Fri) 10:00"],
+        "haystack_sessions": [
+            [{"role": "user", "content": "The violin is in the attic."}, {"role": "assistant", "content": " "}],
+            [{"role": "user", "content": "Bread needs salt."}],
+            [{"role": "user", "content": "I moved the violin to the hall."}],
+        ],
+    }
+    write_gz(tmp_path / "longmemeval_s.json.gz", [sample, {**sample, "question_id": "q2_abs"}])
+    result = longmemeval.evaluate(tmp_path, open_memory, lambda done, total: None)
+    assert (result["questions"], result["records"]) == (1, 3)
+    assert set(result["figures"]["default"].values()) == {1.0}
+
+
+def test_realmem_sees_only_what_is_dated_no_later_than_the_query(tmp_path, open_memory):
+    dates = {"m1": "2025-12-01 (Monday)", "m2": "2025-12-28 (Sunday)", "m3": "2025-12-29 (Monday)"}
+    memories = [
+        {"id": id, "content": f"Statement {id} on roses", "session_uuid": "s", "source_turn": turn, "time": date}
+        for turn, (id, date) in enumerate(dates.items(), -1)
+    ]
+    query = {"query": "roses", "time": "2025-12-28 (Sunday)", "gold_memory_ids": ["m1", "m2", "m3", "gone"]}
+    write_gz(tmp_path / "realmem.json.gz", [{"persona": "P", "memories": memories, "queries": [query]}])
+    result = realmem.evaluate(tmp_path, open_memory, lambda done, total: None)
+    assert result["figures"]["default"]["recall@20"] == pytest.approx(2 / 3, abs=1e-4)
+
+
+def test_scifact_asks_the_judged_claims_only(tmp_path, open_memory):
+    folder = tmp_path / "scifact"
+    folder.mkdir()
+    abstracts = [
+        {"_id": "1", "title": "Bees", "text": "Bees dance."},
+        {"_id": "2", "title": "Ants", "text": "Ants dig."},
+    ]
+    write_gz(folder / "corpus.jsonl.gz", "\n".join(map(json.dumps, abstracts)))
+    claims = [{"_id": "7", "text": "bees dance"}, {"_id": "8", "text": "wasps sing"}]
+    (folder / "queries_train.jsonl").write_text("\n".join(map(json.dumps, claims)))
+    (folder / "train.tsv").write_text("query-id\tcorpus-id\tscore\n7\t1\t1\n")
+    result = scifact.evaluate(tmp_path, open_memory, lambda done, total: None)
+    assert result["questions"] == 1
+    assert result["figures"]["default"]["nDCG@10"] == 1.0
+
+
+def test_the_cache_embeds_each_text_once_and_across_runs(tmp_path):
+    letters = Letters()
+    first = CachedEmbedder(letters, tmp_path)
+    texts, contexts = ["abc " * 400, "hello", "hello", "hello"], [None, None, "Ada", None]
+    embedded = first.embed_documents(texts, contexts)
+    queries = first.embed(["hello", "hello"])
+    given = letters.given
+    first.flush()
+    second = CachedEmbedder(letters, tmp_path)
+    again = second.embed_documents(texts, contexts)
+    assert np.array_equal(again.vectors, embedded.vectors)
+    assert np.array_equal(again.owners, embedded.owners)
+    assert list(dict.fromkeys(again.owners.tolist())) == [0, 1, 2, 3]
+    assert (again.owners == 0).sum() > 1
+    assert np.array_equal(second.embed(["hello"]), queries[:1])
+    assert letters.given == given
+
+
+def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(locomo_folder, open_memory):
+    sets = {
+        "locomo": locomo.evaluate(locomo_folder, open_memory, lambda done, total: None),
+        "confidence": confidence.evaluate(locomo_folder, open_memory, lambda done, total: None),
+    }
+    run = {"sets": sets, "embedder": "letters", "commit": "abc", "date": "2026-01-01", "cores": 2}
+    text = report.markdown(run)
+    assert "| set | questions | metric | vector | keyword | RRF | weighted | default |" in text
+    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  | 1.000 |" in text
+    assert "| 4 single-hop | 2 | 1.000 |" in text

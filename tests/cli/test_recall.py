@@ -1,0 +1,190 @@
+"""recall, explain, get, list, count."""
+
+import pytest
+
+
+@pytest.fixture
+def stored(remember):
+    """Three memories; the ids by name."""
+    return {
+        "mysql": remember("We migrated the database to MySQL", "--scope", "/infra/db", "--tag", "database",
+                          "--event-at", "2024-05-01T00:00:00Z"),
+        "deploy": remember("Deployments happen on Tuesday", "--scope", "/infra", "--kind", "rule", "--source", "wiki",
+                           "--importance", "0.9"),
+        "lunch": remember("The canteen serves\tsoup\x1b[31m", "--scope", "/home"),
+    }  # fmt: skip
+
+
+def test_recall_prints_score_id_and_text(run, stored):
+    done = run("recall", "which database?")
+    score, id, text = done.out.rstrip("\n").split("\t")
+    assert (done.code, id, text) == (0, stored["mysql"], "We migrated the database to MySQL")
+    assert 0 < float(score) <= 1
+
+
+def test_recall_json_is_a_bare_array_of_hits(run, stored):
+    (hit,) = run("recall", "which database?", "--json").json
+    assert (hit["id"], hit["scope"], hit["tags"]) == (stored["mysql"], "/infra/db", ["database"])
+    assert hit["created_at"].endswith("Z")
+    assert "keyword" in hit["match_reasons"]
+    assert hit["signals"]["bm25"] > 0
+
+
+def test_recall_explained_is_an_object(run, stored):
+    answer = run("recall", "which database?", "--json", "--explain").json
+    assert answer["query"] == "which database?"
+    assert [hit["id"] for hit in answer["hits"]] == [stored["mysql"]]
+    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "left_out", "stages"}
+    assert answer["stages"]
+    plain = run("recall", "which database?", "--explain")
+    assert "bm25=" in plain.out
+    assert " ms" in plain.err
+
+
+def test_many_queries_from_a_file_and_from_stdin(run, stored, tmp_path):
+    path = tmp_path / "queries.txt"
+    path.write_text("\ufeffwhich database?\n\nTuesday\nzebra\n", encoding="utf-8")
+    answers = run("recall", "--file", path, "--json").json
+    assert [each["query"] for each in answers] == ["which database?", "Tuesday", "zebra"]
+    assert [[hit["id"] for hit in each["hits"]] for each in answers] == [[stored["mysql"]], [stored["deploy"]], []]
+    piped = run("recall", "--json", stdin=path.read_bytes()).json
+    assert [each["query"] for each in piped] == ["which database?", "Tuesday", "zebra"]
+    lines = run("recall", "--file", "-", stdin=path.read_bytes()).out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["which database?", "Tuesday"]
+
+
+def test_nothing_found_is_exit_1_with_the_gap_on_stderr(run, stored):
+    assert run("recall", "zebra", "--json") == (1, "[]\n", "")
+    plain = run("recall", "zebra")
+    assert (plain.code, plain.out) == (1, "")
+    assert "gap: " in plain.err
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--scope", "/infra"), {"mysql", "deploy"}),
+        (("--scope", "/infra/db"), {"mysql"}),
+        (("--kind", "rule"), {"deploy"}),
+        (("--tag", "database", "--tag", "none"), {"mysql"}),
+        (("--where", '{"importance": {"gte": 0.8}}'), {"deploy"}),
+        (("--until", "2024-06-01T00:00:00Z"), {"mysql"}),
+        (("--since", "2024-06-01T00:00:00Z"), {"deploy", "lunch"}),
+        (("--as-of", "2001-01-01T00:00:00Z"), set()),
+    ],
+)
+def test_filters_are_those_of_list_count_and_recall(run, stored, options, found):
+    ids = {stored[name] for name in found}
+    assert {each["id"] for each in run("list", *options, "--json").json} == ids
+    assert run("count", *options, "--json").json == {"count": len(ids)}
+    answers = run("recall", "database Tuesday canteen", *options, "--json").json
+    assert {hit["id"] for hit in answers} == ids
+
+
+def test_recall_takes_every_choice(run, stored):
+    done = run(
+        "recall", "database Tuesday", "--limit", "1", "--mode", "keyword", "--profile", "default", "--group-by",
+        "source",
+        "--token-budget", "1000", "--min-score", "0.01", "--min-confidence", "0", "--set", "spread=0", "--set",
+        "decay=none", "--set", "mmr-lambda=null", "--json",
+    )  # fmt: skip
+    assert (done.code, len(done.json)) == (0, 1)
+    assert done.json[0]["signals"]["decay"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--limit", "0"), "limit is 0"),
+        (("--limit", "-1"), "limit is -1"),
+        (("--limit", "many"), "many"),
+        (("--mode", "magic"), "mode is 'magic'"),
+        (("--profile", "none"), "profile is 'none'"),
+        (("--set", "limit=3"), "--set is 'limit=3'"),
+        (("--set", "spread"), "--set is 'spread'"),
+        (("--set", "spread=much"), "spread is 'much'"),
+        (("--min-score", "2"), "min_score is 2"),
+        (("--min-confidence", "nan"), "min_confidence is nan"),
+        (("--where", "{"), "--where '{' is not JSON"),
+        (("--where", "[]"), "--where is '[]'"),
+        (("--where", '{"colour": "red"}'), "unknown field 'colour'"),
+        (("--since", "2020-01-01"), "no time zone"),
+        (("--until", "tomorrow"), "not ISO 8601"),
+        (("--scope", "infra"), "not absolute"),
+        (("--group-by", "kind"), "group_by is 'kind'"),
+        (("--token-budget", "0"), "token_budget is 0"),
+        (("--file", "nowhere.txt"), "not both"),
+    ],
+)
+def test_a_bad_option_is_exit_2_and_names_itself(run, stored, options, reason):
+    done = run("recall", "q", *options)
+    assert (done.code, done.out) == (2, "")
+    assert reason in done.err
+    assert done.err.startswith("recollect: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", " ", "AND OR NOT", '"unclosed', "a* NEAR(b, c)", "'; DROP TABLE record; --", "🎉", "日本", "שלום", "(", "^:-"],
+)  # fmt: skip
+def test_any_text_is_a_query(run, stored, query):
+    done = run("recall", "--json", "--", query)
+    assert done.code in (0, 1)
+    assert done.err == ""
+
+
+def test_queries_that_cannot_be_read_are_refused(run, stored, tmp_path):
+    assert run("recall", "--file", tmp_path / "missing").code == 2
+    assert run("recall", "--file", tmp_path).code == 2
+    assert run("recall", stdin="\n \n").code == 2
+    assert "no query was given" in run("recall", terminal=True).err
+
+
+def test_explain_says_why_and_why_not(run, stored):
+    found = run("explain", "which database?", stored["mysql"], "--json").json
+    assert (found["returned"], found["stage"], found["rank"]) == (True, "returned", 1)
+    hidden = run("explain", "which database?", stored["mysql"], "--scope", "/home", "--json").json
+    assert (hidden["returned"], hidden["stage"]) == (False, "filter")
+    plain = run("explain", "which database?", stored["mysql"])
+    assert "reason\tit is hit 1" in plain.out
+    assert "bm25\t" in plain.out
+    assert run("explain", "q", "nobody").code == 1
+
+
+def test_get_shows_every_field(run, stored):
+    shown = run("get", stored["deploy"]).out.splitlines()
+    assert {"scope\t/infra", "kind\trule", "source\twiki", "importance\t0.9"} <= set(shown)
+    missing = run("get", "nobody")
+    assert (missing.code, missing.out) == (1, "")
+    assert missing.err.startswith("recollect: NotFound: no memory 'nobody'")
+
+
+def test_list_orders_limits_and_skips(run, stored):
+    assert [line.split("\t")[0] for line in run("list").out.splitlines()] == list(stored.values())[::-1]
+    assert run("list", "--order", "oldest", "--limit", "1", "--offset", "1", "--json").json[0]["id"] == stored["deploy"]
+    assert run("list", "--order", "importance", "-n", "1", "--json").json[0]["id"] == stored["deploy"]
+    assert run("list", "--scope", "/nowhere", "--json") == (1, "[]\n", "")
+    assert run("list", "--order", "random").code == 2
+
+
+def test_a_text_cannot_command_the_terminal(run, stored):
+    line = run("list", "--scope", "/home").out
+    assert line.endswith("\tThe canteen serves soup�[31m\n")
+    assert run("list", "--scope", "/home", "--json").json[0]["text"] == "The canteen serves\tsoup\x1b[31m"
+
+
+def test_a_terminal_gets_a_table_with_whole_ids(run, stored, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    listed = run("list", "--scope", "/infra/db").out
+    assert stored["mysql"] in listed
+    assert "/infra/db  memory  20" in listed
+    explained = run("recall", "which database?", "--explain").out
+    assert stored["mysql"] in explained
+    assert "bm25=" in explained
+    assert "soup�[31m" in run("get", stored["lunch"]).out
+    assert "\x1b[3" not in listed + explained
+    assert run("list", "--scope", "/infra/db", "--json").out.startswith("[\n  {\n")

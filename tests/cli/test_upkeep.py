@@ -1,0 +1,147 @@
+"""stats, verify, rebuild, vacuum, backup, reembed, warmup, demo, version and help."""
+
+import json
+import re
+
+import apsw
+import pytest
+
+import recollect
+import recollect_kernels
+from recollect.cli import upkeep
+from recollect.cli.app import app
+from recollect.cli.demo import paragraphs
+
+
+def test_stats_names_the_state(run, remember, db):
+    remember("one")
+    figures = run("stats", "--json").json
+    assert (figures["records"], figures["path"], figures["mode"]) == (1, str(db), "keyword")
+    assert "records\t1\n" in run("stats").out
+
+
+def test_verify_and_rebuild_agree(run, remember, db):
+    remember("one two")
+    clean = run("verify", "--json")
+    assert (clean.code, clean.json) == (0, {"ok": True, "records": 1, "vectors": 0, "problems": []})
+    assert run("verify").err == "1 records and 0 vectors: clean\n"
+    connection = apsw.Connection(str(db))
+    connection.execute("DELETE FROM record_terms")
+    connection.close()
+    broken = run("verify", "--json")
+    assert (broken.code, broken.json["ok"]) == (1, False)
+    assert {"name", "count", "examples", "remedy"} == set(broken.json["problems"][0])
+    assert "recollect rebuild" in run("verify").out
+    assert run("rebuild", "--json").json["ok"] is True
+    assert run("verify").code == 0
+
+
+def test_vacuum_and_backup(run, remember, tmp_path):
+    id = remember("kept")
+    assert set(run("vacuum", "--json").json) == {"bytes_freed"}
+    copy = tmp_path / "copy.db"
+    assert run("backup", copy, "--json").json == {"path": str(copy)}
+    assert run("get", id, "--json", store=copy).json["text"] == "kept"
+    assert run("backup", copy).code == 2
+    assert run("backup", tmp_path / "no" / "copy.db").code == 3
+
+
+def test_without_an_embedder_reembed_is_exit_4(run, remember):
+    remember("one")
+    assert run("reembed").err.startswith("recollect: EmbedderMissing: ")
+    done = run("reembed", "--json")
+    assert (done.code, done.out) == (4, "")
+    assert json.loads(done.err)["error"]["type"] == "EmbedderMissing"
+
+
+def test_a_model_that_is_not_there_is_exit_4(run, remember, monkeypatch, tmp_path):
+    remember("one")
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", str(tmp_path))
+    assert run("reembed").code == 4
+    assert run("recall", "one", "--json").code == 0
+
+
+def test_warmup_prints_the_seconds_it_took(run):
+    found = run("warmup", "--json").json
+    assert set(found["seconds"]) == {"embedder", "index", "kernels"}
+    assert found["kernels"] in ("numba", "python")
+    assert "\tkernels\n" in run("warmup").out
+
+
+def test_a_kernel_failure_is_exit_4(run, monkeypatch):
+    def refuse(on_progress=None):
+        raise recollect_kernels.KernelError("warmup: numba cannot be used")
+
+    monkeypatch.setattr(recollect_kernels, "warmup", refuse)
+    assert run("warmup") == (4, "", "recollect: KernelError: warmup: numba cannot be used\n")
+
+
+def test_demo_answers_from_its_own_texts(run, monkeypatch, db):
+    shown = run("demo", "--json").json
+    assert shown["memories"] == len(list(paragraphs())) > 15
+    assert len(shown["questions"]) >= 4
+    best = shown["questions"][0]
+    assert best["hits"][0]["match_reasons"]
+    assert best["hits"][0]["signals"]["bm25"] > 0
+    assert set(best["stages"]) >= {"embed", "search"}
+    assert shown["questions"][-1]["evidence_gaps"]
+    plain = run("demo").out
+    assert "found by" in plain
+    assert re.search(r"search \d+\.\d ms", plain)
+    assert not db.exists()
+
+
+def test_demo_with_the_bundled_model(run, monkeypatch):
+    monkeypatch.delenv("RECOLLECT_EMBEDDER")
+    shown = run("demo", "--json").json
+    if shown["mode"] != "hybrid":
+        pytest.skip("the bundled model is not installed")
+    for question, source in zip(
+        shown["questions"], ("storage.md", "recall.md", "recall.md", "storage.md"), strict=False
+    ):
+        assert question["hits"][0]["source"]["id"] == source
+    assert shown["questions"][-1]["hits"][0]["confidence"] < 0.3
+
+
+def test_version_and_help(run):
+    assert run("--version", store=None) == (0, f"recollect {recollect.__version__}\n", "")
+    shown = run("--help", store=None)
+    assert shown.code == 0
+    for text in (
+        "Exit codes:",
+        "130",
+        "RECOLLECT_DB",
+        "NO_COLOR",
+        *(command.name for command in app.registered_commands),
+    ):
+        assert text in shown.out
+    for command in app.registered_commands:
+        assert run(command.name, "--help").code == 0
+
+
+def test_every_command_takes_json(run):
+    for command in app.registered_commands:
+        assert "--json" in run(command.name, "--help").out, command.name
+
+
+def test_help_loads_nothing_heavy(process):
+    done = process("--help", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.err.splitlines()}
+    assert not {"numpy", "numba", "apsw", "onnxruntime", "tokenizers", "rich"} & loaded
+
+
+def test_a_command_compiles_nothing(process):
+    done = process("stats", "--json", RECOLLECT_KERNELS="", PYTHONPROFILEIMPORTTIME="1", XDG_CACHE_HOME="/nonexistent",
+                   RECOLLECT_EMBEDDER="none")  # fmt: skip
+    assert done.json["kernels"] == "python"
+    assert "numba.core" not in done.err
+
+
+def test_bars_are_for_terminals_only(capsys, monkeypatch):
+    with upkeep.progress("working", "things") as report:
+        assert report is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with upkeep.progress("working", "things") as report:
+        report(500, 1000)
+        report(1000, None)
+    assert "working" in capsys.readouterr().err

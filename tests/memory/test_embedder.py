@@ -1,0 +1,412 @@
+"""An embedder that fails loses nothing; another embedder's vectors are never mixed in; reembed can be resumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recollect import Memory, Settings
+from recollect.embedding import Embedded
+from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
+from tests.memory.support import PLAIN, WordEmbedder, run, spawn, state, unit
+
+FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+def test_a_memory_whose_embedding_failed_is_kept_found_by_keyword_and_embedded_later(path, fail):
+    embedder = WordEmbedder()
+    with Memory(path, embedder=embedder) as memory:
+        embedder.fail = fail
+        stored = memory.remember("the striped zebra")
+        many = memory.remember_many(["a tall giraffe", "a grey elephant"])
+        assert stored.embedding_state == "pending"
+        assert memory.stats().pending == 3
+        hits = memory.recall("zebra")
+        assert [hit.id for hit in hits] == [stored.id]
+        assert memory.verify().problems == ()
+        embedder.fail = None
+        memory.remember("the embedder is back")
+        assert memory.stats().pending == 0
+        assert {memory.get(each).embedding_state for each in [stored.id, *many]} == {"embedded"}
+        found = memory.recall("tall giraffe", mode="vector", limit=1)[0]
+        assert (found.id, found.signals["cosine"] > 0.7) == (many[0], True)
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+def test_a_query_that_cannot_be_embedded_falls_back_to_words_and_says_so(fail):
+    embedder = WordEmbedder()
+    with Memory(":memory:", embedder=embedder) as memory:
+        stored = memory.remember("the striped zebra")
+        memory.remember("something else")
+        embedder.fail = fail
+        hits = memory.recall("zebra")
+        assert [hit.id for hit in hits] == [stored.id]
+        assert any("meaning was not searched" in gap for gap in hits.evidence_gaps)
+        with pytest.raises(EmbedderError):
+            memory.recall("another zebra", mode="vector")
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+def test_an_update_whose_embedding_failed_is_kept(fail):
+    embedder = WordEmbedder()
+    with Memory(":memory:", embedder=embedder) as memory:
+        stored = memory.remember("the first text")
+        embedder.fail = fail
+        changed = memory.update(stored.id, text="the second wording")
+        assert (changed.text, changed.embedding_state) == ("the second wording", "pending")
+        assert [hit.text for hit in memory.recall("wording")] == ["the second wording"]
+        embedder.fail = None
+        memory.rebuild()
+        assert memory.get(stored.id).embedding_state == "embedded"
+        assert [version.text for version in memory.history(stored.id)] == ["the first text", "the second wording"]
+
+
+def test_what_waits_is_embedded_when_the_file_is_opened_with_a_working_embedder(path):
+    embedder = WordEmbedder()
+    with Memory(path, embedder=embedder) as memory:
+        memory.remember("embedded at once")
+        embedder.fail = "raises"
+        memory.remember_many([f"waiting number{number}" for number in range(10)])
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        memory.remember("one more")
+        assert memory.stats().pending == 0
+        assert memory.recall("waiting number7", mode="vector", limit=1)[0].text == "waiting number7"
+
+
+class Misfit(WordEmbedder):
+    """Embeds documents itself, and gets something wrong."""
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__()
+        self.wrong = wrong
+
+    def embed_documents(self, texts, contexts, on_progress=None):
+        vectors = self.embed(list(texts))
+        owners = np.arange(len(texts), dtype=np.int64)
+        match self.wrong:
+            case "width":
+                vectors = np.hstack([vectors, vectors[:, :1]])
+            case "none":
+                vectors, owners = vectors[:0], owners[:0]
+            case "owners":
+                owners = owners + 5
+            case "disorder":
+                owners = owners[::-1]
+            case "lengths":
+                owners = np.append(owners, len(texts) - 1)
+            case "NaN":
+                vectors[0, 0] = np.nan
+            case "dtype":
+                vectors = vectors.astype(np.float64)
+            case "list":
+                return [vectors]
+            case "raises":
+                raise OSError("no such device")
+        return Embedded(vectors, owners)
+
+
+@pytest.mark.parametrize("wrong", ["width", "none", "owners", "disorder", "lengths", "NaN", "list", "raises"])
+def test_what_an_embedder_returns_is_checked_before_it_is_stored(path, wrong):
+    with Memory(path, embedder=Misfit(wrong)) as memory:
+        ids = memory.remember_many(["the zebra", "the giraffe"])
+        assert memory.stats().vectors == 0
+        assert memory.verify().problems == ()
+        assert [hit.id for hit in memory.recall("giraffe", mode="keyword")] == [ids[1]]
+
+
+def test_float64_from_an_embedder_is_taken(path):
+    with Memory(path, embedder=Misfit("dtype")) as memory:
+        memory.remember("the zebra")
+        assert memory.verify().problems == ()
+        assert memory.stats().vectors == 1
+
+
+def test_a_base_exception_of_the_embedder_stores_nothing(path):
+    class Interrupted(WordEmbedder):
+        def embed(self, texts):
+            raise KeyboardInterrupt
+
+    with Memory(path, embedder=Interrupted()) as memory:
+        with pytest.raises(KeyboardInterrupt):
+            memory.remember("x")
+        assert memory.count() == 0
+
+
+def test_no_transaction_is_open_while_embedding(path):
+    """Another process could not write for as long as a slow model takes."""
+
+    class Watching(WordEmbedder):
+        memory: Memory | None = None
+
+        def embed(self, texts):
+            if self.memory is not None:
+                with Memory(path, settings=Settings(embedder="none", busy_timeout_ms=0)) as other:
+                    other.link(*self.linked)
+            return super().embed(texts)
+
+    embedder = Watching()
+    with Memory(path, embedder=embedder) as memory:
+        embedder.linked = tuple(memory.remember_many(["one", "two"]))
+        embedder.memory = memory
+        memory.remember("three")
+        memory.remember_many(["four", "five"])
+        memory.update(embedder.linked[0], text="changed")
+        memory.recall("an unseen query")
+        assert memory.count() == 5
+
+
+@pytest.mark.parametrize("other", [WordEmbedder("other"), WordEmbedder("words", 24)], ids=lambda each: each.fingerprint)
+def test_another_embedder_is_refused_by_name_with_the_remedy(path, other):
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        stored = memory.remember("the zebra")
+    with Memory(path, embedder=other) as memory:
+        before = state(memory)
+        for use in (
+            lambda: memory.remember("x"),
+            lambda: memory.remember_many(["x"]),
+            lambda: memory.update(stored.id, text="x"),
+            lambda: memory.recall("zebra"),
+            lambda: memory.recall("zebra", mode="vector"),
+        ):
+            with pytest.raises(EmbedderMismatch) as raised:
+                use()
+            said = str(raised.value)
+            assert all(part in said for part in ("words (16", f"{other.name} ({other.dimension}", "reembed")), said
+        assert state(memory) == before
+        assert [hit.id for hit in memory.recall("zebra", mode="keyword")] == [stored.id]
+        assert memory.get(stored.id).text == "the zebra"
+
+
+def test_given_vectors_keep_their_dimension(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("one", vector=unit(1, 16))
+        before = state(memory)
+        with pytest.raises(InvalidInput, match=r"\(24,\).*\(16,\)"):
+            memory.remember("two", vector=unit(2, 24))
+        assert state(memory) == before
+        memory.remember("no vector")
+        assert memory.count() == 2
+
+
+def test_reembed_moves_to_another_embedder(path):
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        ids = memory.remember_many([f"word{number} common" for number in range(20)])
+        memory.update(ids[0], text="changed common")
+        memory.link(ids[0], ids[1])
+    told = []
+    with Memory(path, embedder=WordEmbedder("other", 24)) as memory:
+        assert memory.reembed(on_progress=lambda done, total: told.append((done, total))) == 21
+        assert told[-1] == (21, 21)
+        figures = memory.stats()
+        assert (figures.embedder, figures.dimension, figures.vectors, figures.pending) == ("other", 24, 21, 0)
+        assert memory.recall("word7", mode="vector", limit=1)[0].id == ids[7]
+        assert memory.verify().problems == ()
+        assert memory.reembed() == 0
+        memory.remember("written after")
+        assert len(memory.history(ids[0])) == 2
+
+
+def test_reembed_gives_vectors_to_what_was_stored_without(path):
+    with Memory(path, settings=PLAIN) as memory:
+        ids = memory.remember_many(["the zebra", "the giraffe"])
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        assert memory.reembed() == 2
+        assert memory.recall("the zebra", mode="vector", limit=1)[0].id == ids[0]
+
+
+def test_reembed_without_an_embedder_is_refused(memory):
+    memory.remember("x")
+    with pytest.raises(EmbedderMissing):
+        memory.reembed()
+
+
+_REEMBED = """
+import os, sys
+from recollect import Memory
+from tests.memory.support import WordEmbedder
+with Memory(sys.argv[1], embedder=WordEmbedder("other", 24)) as memory:
+    def told(done, total):
+        print(done, flush=True)
+        if done >= 512:
+            sys.stdin.readline()
+    memory.reembed(on_progress=told)
+"""
+
+
+def test_a_killed_reembed_is_resumed_and_the_old_vectors_serve_meanwhile(path):
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        ids = memory.remember_many([f"word{number} common" for number in range(1000)])
+        process = spawn(_REEMBED, path)
+        while (line := process.stdout.readline()) and int(line) < 512:
+            pass
+        assert line, process.stderr.read()
+        before = memory.recall("word7 common", limit=1)[0]
+        assert (before.id, memory.stats().embedder) == (ids[7], "words")
+        new = memory.remember("written meanwhile")
+        memory.update(ids[3], text="changed meanwhile")
+        memory.forget(ids[4])
+        assert memory.recall("word7", mode="vector", limit=1)[0].id == ids[7]
+        process.kill()
+        process.communicate()
+        assert memory.recall("word8", mode="vector", limit=1)[0].id == ids[8]
+        assert memory.verify().problems == ()
+    other = WordEmbedder("other", 24)
+    with Memory(path, embedder=other) as memory:
+        done = memory.reembed()
+        assert not [text for text in other.texts if text.startswith("word7 ")], "made before the kill"
+        assert 0 < done <= 1002 - 512 + 1
+        assert (memory.stats().embedder, memory.stats().pending) == ("other", 0)
+        assert memory.verify().problems == ()
+        for query, wanted in (("word7 common", ids[7]), ("written meanwhile", new.id), ("changed meanwhile", ids[3])):
+            assert memory.recall(query, mode="vector", limit=1)[0].id == wanted
+
+
+@pytest.mark.parametrize("dimension", [16, 24])
+def test_a_recall_that_a_reembed_overtakes_never_mixes_two_models(path, dimension):
+    """The query was embedded before the switch; its vector means nothing to the new index."""
+
+    class Overtaken(WordEmbedder):
+        armed = False
+
+        def embed(self, texts):
+            if self.armed:
+                self.armed = False
+                with Memory(path, embedder=WordEmbedder("other", dimension)) as mover:
+                    mover.reembed()
+            return super().embed(texts)
+
+    embedder = Overtaken()
+    with Memory(path, embedder=embedder) as memory:
+        memory.remember_many(["the zebra", "the giraffe"])
+        embedder.armed = True
+        with pytest.raises(EmbedderMismatch, match="other"):
+            memory.recall("zebra")
+    with Memory(path, embedder=WordEmbedder("other", dimension)) as memory:
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize("dimension", [16, 24])
+def test_a_write_that_a_reembed_overtakes_is_refused_whole(path, dimension):
+    class Overtaken(WordEmbedder):
+        armed = False
+
+        def embed(self, texts):
+            if self.armed:
+                self.armed = False
+                with Memory(path, embedder=WordEmbedder("other", dimension)) as mover:
+                    mover.reembed()
+            return super().embed(texts)
+
+    embedder = Overtaken()
+    with Memory(path, embedder=embedder) as memory:
+        stored = memory.remember("the zebra")
+        for write in (
+            lambda: memory.remember("the giraffe"),
+            lambda: memory.update(stored.id, text="the giraffe"),
+        ):
+            embedder.armed = True
+            with pytest.raises(EmbedderMismatch):
+                write()
+            assert (memory.count(), memory.get(stored.id).text) == (1, "the zebra")
+            with Memory(path, embedder=embedder) as back:
+                embedder.armed = False
+                back.reembed()
+
+
+@pytest.mark.parametrize(
+    "embedder", [3, "no-such-model", object(), WordEmbedder, {"name": "x"}], ids=lambda each: repr(each)[:30]
+)
+def test_what_is_no_embedder_is_refused(embedder):
+    with pytest.raises((InvalidInput, EmbedderError)), Memory(":memory:", embedder=embedder) as memory:
+        memory._engine.embedder.get()
+
+
+def test_the_bundled_model_finds_meaning_without_a_shared_word(embedded):
+    embedded.remember_many(
+        ["We migrated from PostgreSQL to MySQL last week", "The cat sleeps on the sofa", "Lunch is at noon"]
+    )
+    best = embedded.recall("Which DBMS is in use?", limit=1)[0]
+    assert best.text.startswith("We migrated")
+    assert "semantic" in best.match_reasons
+
+
+def test_context_is_searched_but_is_not_part_of_the_text(embedded):
+    stored = embedded.remember("I love hiking in the Alps", context="Caroline")
+    embedded.remember("I love hiking in the Alps", context="Melanie")
+    best = embedded.recall("What does Caroline love?", limit=1)[0]
+    assert (best.id, best.text, best.context) == (stored.id, "I love hiking in the Alps", "Caroline")
+
+
+_WITHOUT = """
+import sys
+for name in sys.argv[2].split(","):
+    sys.modules[name] = None
+from recollect import Memory
+with Memory(sys.argv[1]) as memory:
+    stored = memory.remember("We migrated to MySQL", tags=["database"])
+    other = memory.remember_many(["Lunch is at noon"])[0]
+    memory.link(stored.id, other)
+    memory.update(other, text="Lunch is at one")
+    print([hit.id == stored.id for hit in memory.recall("MySQL", limit=1)])
+    stale = "sketches are stale: a process without sqlite-vec wrote"
+    found = [memory.verify().problems, memory.rebuild().problems]
+    print(*[{problem.name for problem in problems} <= {stale} for problems in found], memory.vacuum() >= 0)
+    memory.forget(other)
+    figures = memory.stats()
+    print(figures.mode, figures.kernels, figures.sqlite_vec is None, memory.get(stored.id).embedding_state)
+    print(" | ".join(figures.notes))
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "mode", "noted"),
+    [
+        ("onnxruntime", "keyword", "onnxruntime"),
+        ("tokenizers", "keyword", "tokenizers"),
+        ("recollect_models", "keyword", "models"),
+        ("sqlite_vec", "hybrid", "sqlite-vec"),
+        ("numba", "hybrid", "Python"),
+        ("onnxruntime,tokenizers,sqlite_vec,numba", "keyword", "sqlite-vec"),
+    ],
+)
+def test_without_an_optional_part_the_engine_works_and_says_so(path, missing, mode, noted):
+    environment = {} if "numba" not in missing else {"RECOLLECT_KERNELS": ""}
+    said = run(_WITHOUT, path, missing, **environment).splitlines()
+    assert said[:2] == ["[True]", "True True True"]
+    found, kernels, no_vec, embedding = said[2].split()
+    assert (found, kernels, no_vec) == (mode, "python", str("sqlite_vec" in missing))
+    assert embedding == ("embedded" if mode == "hybrid" else "pending")
+    assert noted.lower() in said[3].lower()
+    with Memory(path) as memory:  # everything is installed here: what waited is embedded, what is stale is mended
+        memory.rebuild()
+        assert memory.verify().problems == ()
+        assert memory.stats().pending == 0
+        assert memory.recall("database migration", mode="vector", limit=1)[0].text == "We migrated to MySQL"
+
+
+_COLD_WITHOUT = """
+import sys
+sys.modules["sqlite_vec"] = None
+from recollect import Memory, Settings
+from tests.memory.support import unit
+with Memory(sys.argv[1], settings=Settings(embedder="none", index="cold")) as memory:
+    print([hit.text for hit in memory.recall("", vector=unit(3), mode="vector", limit=2)])
+    memory.remember("written without", vector=unit(40))
+    memory.forget(memory.list(where={"text": "number 4"})[0].id)
+"""
+
+
+def test_sketches_that_a_process_without_sqlite_vec_left_behind_are_not_trusted(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember_many([{"text": f"number {n}", "vector": unit(n)} for n in range(10)])
+        expected = [hit.text for hit in memory.recall("", vector=unit(3), mode="vector", limit=2)]
+    assert run(_COLD_WITHOUT, path) == f"{expected}\n"
+    with Memory(path, settings=Settings(embedder="none", index="cold")) as memory:
+        assert memory.recall("", vector=unit(40), mode="vector", limit=1)[0].text == "written without"
+        assert "number 4" not in [hit.text for hit in memory.recall("", vector=unit(4), mode="vector", limit=10)]
+        assert [problem.name for problem in memory.verify().problems] == [
+            "sketches are stale: a process without sqlite-vec wrote"
+        ]
+        assert memory.rebuild().problems == ()
+        assert memory.recall("", vector=unit(40), mode="vector", limit=1)[0].text == "written without"
