@@ -17,7 +17,7 @@ from recollect.errors import EmbedderMismatch, RecollectError, StoreError
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.settings import Settings
-from recollect.store import writing
+from recollect.store import changing
 from recollect.store.lexicon import Lexicon
 from recollect.store.store import Store
 from recollect.store.vectors import EmbedderRow, active_embedder
@@ -58,7 +58,7 @@ class Engine:
             with self.store.atomic() as connection:
                 yield connection
                 if counts:
-                    writing.touch(connection, counts, accessed_at)
+                    changing.touch(connection, counts, accessed_at)
         except BaseException:
             self.accesses.put_back(counts)
             raise
@@ -117,7 +117,7 @@ class Engine:
             if counts:
                 # Counts are not worth waiting for: where another process writes, they are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as connection:
-                    writing.touch(connection, counts, accessed_at)
+                    changing.touch(connection, counts, accessed_at)
         self.store.close()
 
 

@@ -18,7 +18,7 @@ from recollect.remember.change import LINK_TYPES
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import prepare
 from recollect.remember.write import insert_rows
-from recollect.store import exporting, writing
+from recollect.store import changing, exporting
 from recollect.store import reading as stored
 from recollect.store.filters import scope_condition
 from recollect.store.writing import Row
@@ -232,7 +232,7 @@ class _Batch:
                 rows.append((ids[source], ids[target], link.joined.type, link.joined.strength, link.created_at))
         rows = exporting.new_links(connection, rows)
         if rows:
-            writing.put_links(connection, rows)
+            changing.put_links(connection, rows)
         return len(rows)
 
 

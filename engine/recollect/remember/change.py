@@ -13,7 +13,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.records import Forgotten
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
-from recollect.store import filters, reading, vectors, writing
+from recollect.store import changing, filters, reading, vectors
 from recollect.store.filters import Filter
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
@@ -61,9 +61,9 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
             made_by = None
             if row.vectors and identity is not None:
                 made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-            writing.change_text(connection, engine.lexicon, record_id, row, made_by)
+            changing.change_text(connection, engine.lexicon, record_id, row, made_by)
         if tags is not None or len(columns) > 1:
-            writing.change_columns(connection, record_id, columns, tags)
+            changing.change_columns(connection, record_id, columns, tags)
     return row is not None
 
 
@@ -75,7 +75,7 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
         else:
             condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
-        versions = writing.delete(connection, found)
+        versions = changing.delete(connection, found)
     return Forgotten(records=len(found), versions=versions)
 
 
@@ -87,7 +87,7 @@ def link(engine: Engine, source: str, target: str, type: str, strength: float, *
         ends = row_id(connection, source, base), row_id(connection, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
-        writing.put_links(connection, [(*ends, type, strength, checks.now_us())])
+        changing.put_links(connection, [(*ends, type, strength, checks.now_us())])
 
 
 def check_link_type(type: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
 from recollect.remember.embed import parts_of
-from recollect.store import reading, vectors, writing
+from recollect.store import changing, reading, vectors
 from recollect.store.filters import without_vector
 
 __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
@@ -42,7 +42,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         )
         with engine.atomic() as connection:
             active = vectors.register(connection, engine.store.path, **identity._asdict())
-            writing.set_vectors(connection, active, vectors.unchanged(connection, waiting, parts), active=True)
+            changing.set_vectors(connection, active, vectors.unchanged(connection, waiting, parts), active=True)
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)

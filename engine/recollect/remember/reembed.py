@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.engine import Engine
 from recollect.remember.embed import parts_of
 from recollect.remember.pending import BATCH, Progress, embed_pending
-from recollect.store import feed, vectors, writing
+from recollect.store import changing, feed, vectors
 
 __all__ = ["reembed"]
 
@@ -39,7 +39,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             )
         )
         with engine.atomic() as connection:
-            writing.set_vectors(connection, target, vectors.unchanged(connection, waiting, parts), active=False)
+            changing.set_vectors(connection, target, vectors.unchanged(connection, waiting, parts), active=False)
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)
