@@ -125,7 +125,7 @@ class Memory:
             topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
         )  # fmt: skip
-        return self._stored(remember_one(self._engine, item, base=self._scope), outcome="created")
+        return self._seen(remember_one(self._engine, item, base=self._scope))
 
     def remember_many(
         self, items: Iterable[object], *, batch_size: int = 1024, on_progress: Progress | None = None

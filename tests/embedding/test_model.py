@@ -129,6 +129,7 @@ def test_calibration_covers_each_text_and_every_position() -> None:
 
 @pytest.mark.slow
 def test_the_ranges_come_from_the_committed_texts() -> None:
+    pytest.importorskip("onnx")
     from recollect_models.build import RANGES
     from recollect_models.calibrate import TEXTS, ranges, read
 

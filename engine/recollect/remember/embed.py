@@ -118,7 +118,8 @@ def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
         isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
     ):
         return None
-    stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
+    with np.errstate(over="ignore"):  # what float32 cannot hold is checked one by one
+        stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
     norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None

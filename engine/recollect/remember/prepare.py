@@ -19,15 +19,17 @@ from recollect.checks import (
     encodable,
     join_scopes,
     now_us,
+    optional_datetime,
     shown,
+    to_datetime,
 )
 from recollect.errors import InvalidInput
-from recollect.records import NewRecord
+from recollect.records import NewRecord, Record
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["as_new_record", "prepare", "uuid7"]
+__all__ = ["as_new_record", "as_record", "prepare", "uuid7"]
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
@@ -79,6 +81,31 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int) -> Row:
         content_hash=content_hash(text, context),
         words=words,
         tags=check_tags(item.tags) if item.tags else (),
+    )
+
+
+def as_record(row: Row) -> Record:
+    """A row that has just been inserted, as its record."""
+    return Record(
+        id=row.public_id,
+        text=row.text,
+        kind=row.kind,
+        scope=row.scope,
+        context=row.context,
+        tags=row.tags,
+        importance=row.importance,
+        pinned=row.pinned,
+        topic=row.topic,
+        source=row.source,
+        position=row.position,
+        created_at=to_datetime(row.created_at),
+        event_at=optional_datetime(row.event_at),
+        updated_at=to_datetime(row.updated_at),
+        expires_at=optional_datetime(row.expires_at),
+        valid_from=to_datetime(row.valid_from),
+        metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
+        embedding_state=row.embedding_state,
+        outcome="created",
     )
 
 

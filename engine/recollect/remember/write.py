@@ -10,10 +10,10 @@ from recollect.checks import check_vector
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidItem, RecollectError
-from recollect.records import NewRecord
+from recollect.records import NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.pending import Progress, drain_pending
-from recollect.remember.prepare import as_new_record, prepare
+from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.store import vectors, writing
 from recollect.store.writing import Row
 
@@ -26,11 +26,11 @@ __all__ = ["insert_rows", "remember_batches", "remember_one"]
 PENDING_A_WRITE = 32
 
 
-def remember_one(engine: Engine, item: NewRecord, *, base: str) -> str:
-    """Store one memory and return its id; once this returns, the memory survives."""
+def remember_one(engine: Engine, item: NewRecord, *, base: str) -> Record:
+    """Store one memory; once this returns, it survives."""
     row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars)
     _write(engine, [row], [item.vector])
-    return row.public_id
+    return as_record(row)
 
 
 def remember_batches(

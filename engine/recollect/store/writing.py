@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
+from recollect.records import EmbeddingState
 from recollect.store import feed, vectors
 from recollect.store.lexicon import Lexicon
 
@@ -53,7 +54,7 @@ class Row(Struct, kw_only=True):
     accessed_at: int | None = None
 
     @property
-    def embedding_state(self) -> str:
+    def embedding_state(self) -> EmbeddingState:
         """embedded, pending (an embedder exists but failed) or none (keyword only)."""
         return "embedded" if self.vectors else "pending" if self.pending else "none"
 
