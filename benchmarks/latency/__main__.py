@@ -37,7 +37,7 @@ def main() -> None:
         run = measure(options, Path(folder), console)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    show(run, Console())
+    show(run, Console(width=max(Console().width, 110)))
 
 
 def measure(options: argparse.Namespace, folder: Path, console: Console) -> dict[str, Any]:

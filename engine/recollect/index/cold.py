@@ -66,7 +66,7 @@ class ColdView:
             Visible(
                 now=self._now,
                 as_of=self._filter.as_of,
-                ids=tuple(reading.matching_ids(connection, visible)),
+                listed=index.table.listing(reading.matching_ids(connection, visible)),
             ),
             self._originals,
         )

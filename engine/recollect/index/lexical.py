@@ -135,8 +135,10 @@ class LexicalIndex:
             idf,
         )
 
-    def best(self, slices: Slices, open_rows: int, mask: NDArray[np.uint8], wanted: int) -> NDArray[np.int64]:
-        """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first."""
+    def best(
+        self, slices: Slices, open_rows: int, mask: NDArray[np.uint8], wanted: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first, and their scores."""
         rows, scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if len(slices.starts):
             scratch = self._scratch()
@@ -147,8 +149,9 @@ class LexicalIndex:
             tail = self._tail_scores(slices, open_rows)
             found = np.flatnonzero((tail > 0) & (mask[first:] == 1))
             rows, scores = np.concatenate([rows, found + first]), np.concatenate([scores, tail[found]])
-            rows = rows[np.lexsort((rows, -scores))][:wanted]
-        return rows
+            best = np.lexsort((rows, -scores))[:wanted]
+            rows, scores = rows[best], scores[best]
+        return rows, scores
 
     def scores_of(self, slices: Slices, open_rows: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """BM25 of these rows, float32; 0 where no word of the query stands."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryIndex"]
 
+# Filters by tags and metadata are asked of SQL once between two commits; each kept one is a byte a record.
+_KEPT_LISTINGS = 16
+
 
 class MemoryIndex:
     """Derived from a store and rebuildable from it at any time. The caller's read transaction is the truth.
@@ -36,6 +39,7 @@ class MemoryIndex:
         self.sequence = -1
         self.version = 0
         self.embedder_id: int | None = None
+        self._listings: dict[Hashable, tuple[int, NDArray[np.uint8]]] = {}
         self._reset()
 
     def _reset(self) -> None:
@@ -55,6 +59,16 @@ class MemoryIndex:
         """Open records of the store."""
         statistics = self.words.statistics
         return self.table.open_rows if statistics is None else statistics.records
+
+    def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
+        """1 for the rows of the records that `read_ids` gives, kept by `key` until the index changes."""
+        kept = self._listings.get(key)
+        if kept is None or kept[0] != self.version:
+            kept = self.version, self.table.listing(read_ids())
+            while len(self._listings) >= _KEPT_LISTINGS:
+                self._listings.pop(next(iter(self._listings)), None)
+            self._listings[key] = kept
+        return kept[1]
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""

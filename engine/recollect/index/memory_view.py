@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +45,35 @@ class MemoryView:
         return np.flatnonzero(self.mask)
 
 
+class _Measured:
+    """A signal's values by row, so that none is measured twice."""
+
+    def __init__(self) -> None:
+        self._rows = np.empty(0, dtype=np.int64)
+        self._values = np.empty(0, dtype=np.float32)
+
+    def keep(self, rows: NDArray[np.int64], values: NDArray[np.float32]) -> None:
+        """Remember the values of these rows instead of those before."""
+        order = np.argsort(rows)
+        self._rows, self._values = rows[order], values[order]
+
+    def of(
+        self, rows: NDArray[np.int64], measure: Callable[[NDArray[np.int64]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """The values of these rows; `measure` gives those that are not known."""
+        if not len(self._rows):
+            values = measure(rows)
+        else:
+            place = np.searchsorted(self._rows, rows)
+            place[place == len(self._rows)] = 0
+            missing = np.flatnonzero(self._rows[place] != rows)
+            values = self._values[place]
+            if len(missing):
+                values[missing] = measure(rows[missing])
+        self.keep(rows, values)
+        return values
+
+
 class MemoryQuestion:
     """One query under one filter; see `Question`."""
 
@@ -53,6 +82,7 @@ class MemoryQuestion:
         self._index = view.index
         self._vector = vector if view.index.vectors is not None else None
         table = view.index.table
+        self._cosines, self._bm25 = _Measured(), _Measured()
         self._slices: Slices = view.index.words.slices(terms, table.open_rows, None if table.all_open else table.open)
 
     @property
@@ -70,21 +100,25 @@ class MemoryQuestion:
         vectors, mask = self._index.vectors, self._view.vector_mask
         if vectors is None or mask is None or self._vector is None:
             return np.empty(0, dtype=np.int64)
-        rows = np.empty(0, dtype=np.int64)
         # A record's parts may crowd others out: ask again for more until there are enough records.
         for factor in (1, 4, 16, 64):
-            places, _ = vectors.nearest(self._vector, mask, wanted * factor)
-            owners = vectors.owners[places]
-            rows = owners[np.sort(np.unique(owners, return_index=True)[1])][:wanted]
+            places, cosines = vectors.nearest(self._vector, mask, wanted * factor)
+            rows = vectors.owners[places]
+            if vectors.has_parts:
+                best = np.sort(np.unique(rows, return_index=True)[1])[:wanted]
+                rows, cosines = rows[best], cosines[best]
             if len(rows) == wanted or len(places) < wanted * factor:
                 break
+        self._cosines.keep(rows, cosines)
         return rows
 
     def best_words(self, wanted: int) -> NDArray[np.int64]:
         """The `wanted` visible rows with the best BM25 above 0."""
         if not len(self._slices.terms):
             return np.empty(0, dtype=np.int64)
-        return self._index.words.best(self._slices, self._index.table.open_rows, self._view.mask, wanted)
+        rows, scores = self._index.words.best(self._slices, self._index.table.open_rows, self._view.mask, wanted)
+        self._bm25.keep(rows, scores)
+        return rows
 
     def neighbors(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Visible rows beside these."""
@@ -103,7 +137,8 @@ class MemoryQuestion:
         """Cosine of each row's best part, from int8 codes."""
         if self._vector is None or self._index.vectors is None:
             return np.zeros(len(rows), dtype=np.float32)
-        return self._index.vectors.row_cosines(self._vector, rows)
+        vector, vectors = self._vector, self._index.vectors
+        return self._cosines.of(rows, lambda missing: vectors.row_cosines(vector, missing))
 
     def exact_cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosine of each row's best part, from the float32 originals."""
@@ -115,7 +150,8 @@ class MemoryQuestion:
         """BM25 of each row."""
         if not len(self._slices.terms):
             return np.zeros(len(rows), dtype=np.float32)
-        return self._index.words.scores_of(self._slices, self._index.table.open_rows, rows)
+        words, slices, records = self._index.words, self._slices, self._index.table.open_rows
+        return self._bm25.of(rows, lambda missing: words.scores_of(slices, records, missing))
 
     def carried(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(rows, words): which of the query's known words each row carries."""

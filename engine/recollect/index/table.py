@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from recollect.index.growable import Growable
 from recollect.store.loading import NEVER, Columns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["RecordTable", "Visible"]
 
 
 class Visible(Struct, frozen=True, kw_only=True):
-    """What a recall may see, resolved to numbers: None where it does not restrict. Times in microseconds."""
+    """What a recall may see, resolved to numbers: None where it does not restrict. Times in microseconds.
+
+    `listed` is 1 for the rows that `tags` and `where` admit.
+    """
 
     now: int
     as_of: int | None = None
@@ -26,7 +26,7 @@ class Visible(Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
-    ids: tuple[int, ...] | None = None
+    listed: NDArray[np.uint8] | None = None
 
 
 class RecordTable:
@@ -191,12 +191,16 @@ class RecordTable:
             mask &= (self._moments.array >= visible.since).view(np.uint8)
         if visible.until is not None:
             mask &= (self._moments.array <= visible.until).view(np.uint8)
-        if visible.ids is not None:
-            rows = self.rows_of(np.array(visible.ids, dtype=np.int64))
-            listed = np.zeros(len(self), dtype=np.uint8)
-            listed[rows[rows >= 0]] = 1
-            mask &= listed
+        if visible.listed is not None:
+            mask &= visible.listed
         return mask
+
+    def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
+        """1 for the rows of these records."""
+        rows = self.rows_of(np.array(ids, dtype=np.int64))
+        listed = np.zeros(len(self), dtype=np.uint8)
+        listed[rows[rows >= 0]] = 1
+        return listed
 
     def _expiring_rows(self) -> NDArray[np.int64]:
         if self._expiring is None:

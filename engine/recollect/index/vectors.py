@@ -45,6 +45,7 @@ class VectorIndex:
         self._ids = Growable(np.int64)
         # True while place i belongs to row i: then a mask of rows is a mask of places.
         self._aligned = True
+        self.has_parts = False
         # By record row: the place of its first part, -1 for none, and how many parts follow one another from there.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
@@ -92,6 +93,7 @@ class VectorIndex:
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
+        self.has_parts = self.has_parts or len(rows) < len(owners)
 
     def add_rows(self, count: int) -> None:
         """Make room for record rows up to `count`; they have no vector yet."""

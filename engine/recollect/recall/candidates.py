@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from recollect.numerics import kernels
-from recollect.recall.score import fuse
+from recollect.recall.score import fused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,50 +55,37 @@ def gather(question: Question, profile: Profile, wanted: int) -> tuple[Candidate
         found.append(question.nearest(wanted))
     if profile.keyword_weight > 0:
         found.append(question.best_words(wanted))
-    candidates = measure(question, sorted_unique(np.concatenate(found)), profile)
-    if profile.spread > 0 and profile.expanded and len(candidates):
-        candidates = expand(candidates, question, profile)
-    if profile.rescored and profile.vector_weight > 0 and len(candidates):
-        head, _ = kernels.top_k(candidates.cosine, profile.rescored)
-        exact = question.exact_cosines(candidates.rows[head])
-        # int8 may overstate: what was not in the head does not pass it now.
-        candidates.cosine = np.minimum(candidates.cosine, exact.min())
-        candidates.cosine[head] = exact
-        fuse(candidates, profile)
-    return candidates, any(len(each) >= wanted for each in found)
+    rows = sorted_unique(np.concatenate(found))
+    if profile.spread > 0 and profile.expanded and len(rows):
+        score = fused(question.cosines(rows), question.words(rows), rows, profile)
+        best = rows[np.argsort(-score, kind="stable")[: profile.expanded]]
+        rows = sorted_unique(np.concatenate([rows, question.neighbors(best)]))
+    return measure(question, rows, profile), any(len(each) >= wanted for each in found)
 
 
 def measure(question: Question, rows: NDArray[np.int64], profile: Profile) -> Candidates:
     """Every signal of these rows, which ascend, and the fused score."""
+    cosine, bm25, keys = question.cosines(rows), question.words(rows), question.keys(rows)
+    if profile.rescored and profile.vector_weight > 0 and len(rows):
+        head, _ = kernels.top_k(cosine, profile.rescored)
+        exact = question.exact_cosines(rows[head])
+        # int8 may overstate: what was not in the head does not pass it now.
+        cosine = np.minimum(cosine, exact.min())
+        cosine[head] = exact
+    score = fused(cosine, bm25, keys, profile)
     nothing = np.zeros(len(rows), dtype=np.float64)
-    candidates = Candidates(
+    return Candidates(
         rows=rows,
-        keys=question.keys(rows),
-        cosine=question.cosines(rows),
-        bm25=question.words(rows),
-        fused=nothing,
-        spread=nothing,
+        keys=keys,
+        cosine=cosine,
+        bm25=bm25,
+        fused=score,
+        spread=score,
         lift=nothing,
         linked=nothing,
         decay=np.ones(len(rows), dtype=np.float64),
-        score=nothing,
+        score=score,
     )
-    fuse(candidates, profile)
-    return candidates
-
-
-def expand(candidates: Candidates, question: Question, profile: Profile) -> Candidates:
-    """The candidates with the neighbours of the best of them."""
-    best = candidates.rows[np.argsort(-candidates.fused, kind="stable")[: profile.expanded]]
-    beside = sorted_unique(question.neighbors(best))
-    place = np.minimum(np.searchsorted(candidates.rows, beside), len(candidates) - 1)
-    new = measure(question, beside[candidates.rows[place] != beside], profile)
-    order = np.argsort(np.concatenate([candidates.rows, new.rows]), kind="stable")
-    joined = {
-        name: np.concatenate([getattr(candidates, name), getattr(new, name)])[order]
-        for name in candidates.__struct_fields__
-    }
-    return Candidates(**joined)
 
 
 def sorted_unique(values: NDArray[np.int64]) -> NDArray[np.int64]:

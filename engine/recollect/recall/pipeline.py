@@ -111,9 +111,13 @@ def answer(
     return Answer(question, candidates, order, kept[: request.limit], known, unknown)
 
 
-def see(connection: apsw.Connection, request: Request) -> Visible:
-    """The request's filter, resolved to numbers at this commit."""
+def see(engine: Engine, connection: apsw.Connection, request: Request) -> Visible:
+    """The request's filter, resolved to numbers at the index's commit."""
     chosen = request.filter
+    listed = None
+    if chosen.tags or chosen.where:
+        condition = where_condition(chosen)
+        listed = engine.index.listing(condition, partial(reading.matching_ids, connection, condition))
     return Visible(
         now=request.now,
         as_of=chosen.as_of,
@@ -121,7 +125,7 @@ def see(connection: apsw.Connection, request: Request) -> Visible:
         kinds=chosen.kinds,
         since=chosen.since,
         until=chosen.until,
-        ids=tuple(reading.matching_ids(connection, where_condition(chosen))) if chosen.tags or chosen.where else None,
+        listed=listed,
     )
 
 
@@ -139,7 +143,7 @@ def open_view(
     with engine.index.current(connection):
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)
-        yield MemoryView(engine.index, see(connection, request), partial(originals, connection, embedder))
+        yield MemoryView(engine.index, see(engine, connection, request), partial(originals, connection, embedder))
 
 
 def originals(

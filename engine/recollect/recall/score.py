@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recollect.recall.candidates import Candidates
     from recollect.settings import Profile
 
-__all__ = ["fuse", "rank_of", "spread", "weigh"]
+__all__ = ["fused", "rank_of", "spread", "weigh"]
 
 _DAY_US = 86_400_000_000.0
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
@@ -23,19 +23,18 @@ LONE_SHARE = 0.8
 _ONLY_BM25 = np.array([0, 1], dtype=np.uint8)
 
 
-def fuse(candidates: Candidates, profile: Profile) -> None:
+def fused(
+    cosine: NDArray[np.float32], bm25: NDArray[np.float32], keys: NDArray[np.int64], profile: Profile
+) -> NDArray[np.float64]:
     """One score from cosine and BM25: their weighted sum with BM25 divided by its maximum, or by reciprocal rank."""
-    if not len(candidates):
-        return
-    signals = np.stack([candidates.cosine.astype(np.float64), candidates.bm25.astype(np.float64)])
+    signals = np.empty((2, len(keys)), dtype=np.float64)
+    signals[0], signals[1] = cosine, bm25
     weights = np.array([profile.vector_weight, profile.keyword_weight])
-    if profile.fusion == "weighted":
-        fused = kernels.weighted_fusion(signals, weights, _ONLY_BM25)
-    else:
-        ranks = np.stack([rank_of(signal, candidates.keys) for signal in signals])
-        ranks[weights == 0] = 0
-        fused = kernels.normalise_scores(kernels.reciprocal_rank_fusion(ranks, weights, profile.rrf_k))
-    candidates.fused = candidates.spread = candidates.score = fused
+    if profile.fusion == "weighted" or not len(keys):
+        return kernels.weighted_fusion(signals, weights, _ONLY_BM25)
+    ranks = np.stack([rank_of(signal, keys) for signal in signals])
+    ranks[weights == 0] = 0
+    return kernels.normalise_scores(kernels.reciprocal_rank_fusion(ranks, weights, profile.rrf_k))
 
 
 def spread(candidates: Candidates, question: Question, profile: Profile) -> None:

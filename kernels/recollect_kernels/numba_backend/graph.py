@@ -54,7 +54,20 @@ def _spread_chain(
                 if masked and mask[at] == 0:
                     continue
                 company[i] = min(company[i] + 1, 3)
-                low, high = 0, m
+                # Neighbours are mostly stored side by side: step away from i before halving.
+                low, high, stride = i, i, 1
+                if at > rows[i]:
+                    while high < m and rows[high] < at:
+                        low = high
+                        high += stride
+                        stride *= 2
+                    high = min(high, m)
+                else:
+                    while low >= 0 and rows[low] > at:
+                        high = low
+                        low -= stride
+                        stride *= 2
+                    low = max(low, 0)
                 while low < high:
                     middle = (low + high) >> 1
                     if rows[middle] < at:
