@@ -73,6 +73,8 @@ def check_name(value: object, name: str) -> str:
     """A short label (kind, tag, topic, source): non-empty, no control characters."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    if value.isascii() and value.isprintable() and len(value) <= MAX_NAME_CHARS:
+        return value
     if len(value) > MAX_NAME_CHARS:
         raise InvalidInput(f"{name} has {len(value):,} characters: the limit is {MAX_NAME_CHARS}")
     encodable(value, name)

@@ -49,7 +49,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     min_score: float = 0.0
     min_confidence: float = 0.0
     gap_confidence: float = 0.5
-    rescored: int = 32
+    rescored: int = 16
 
     def __post_init__(self) -> None:
         for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "spread",

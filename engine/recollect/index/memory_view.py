@@ -53,14 +53,14 @@ class _Measured:
         self._values = np.empty(0, dtype=np.float32)
 
     def keep(self, rows: NDArray[np.int64], values: NDArray[np.float32]) -> None:
-        """Remember the values of these rows instead of those before."""
+        """Remember the values of these rows, in any order, instead of those before."""
         order = np.argsort(rows)
         self._rows, self._values = rows[order], values[order]
 
     def of(
         self, rows: NDArray[np.int64], measure: Callable[[NDArray[np.int64]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
-        """The values of these rows; `measure` gives those that are not known."""
+        """The values of these rows, which ascend; `measure` gives those that are not known."""
         if not len(self._rows):
             values = measure(rows)
         else:
@@ -70,7 +70,7 @@ class _Measured:
             values = self._values[place]
             if len(missing):
                 values[missing] = measure(rows[missing])
-        self.keep(rows, values)
+        self._rows, self._values = rows, values
         return values
 
 
@@ -98,7 +98,7 @@ class MemoryQuestion:
     def nearest(self, wanted: int) -> NDArray[np.int64]:
         """The `wanted` visible rows nearest to the query's vector."""
         vectors, mask = self._index.vectors, self._view.vector_mask
-        if vectors is None or mask is None or self._vector is None:
+        if vectors is None or self._vector is None:
             return np.empty(0, dtype=np.int64)
         # A record's parts may crowd others out: ask again for more until there are enough records.
         for factor in (1, 4, 16, 64):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.index.growable import Growable
+from recollect.index.pool import in_blocks
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
 # Below this many vectors the int8 scan of all of them is as quick as sketch and shortlist together.
 _SCAN_ALL = 4096
+# Waking another thread takes some 0.05 ms, in which one thread scans 20,000 rows.
+_SMALLEST_BLOCK = 100_000
 
 
 def shortlist_size(vectors: int, wanted: int) -> int:
@@ -68,8 +71,10 @@ class VectorIndex:
         for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids):
             buffer.reserve(capacity)
 
-    def mask(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The mask of places that a mask of record rows means."""
+    def mask(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        """The mask of places that a mask of record rows means; None where all are visible, which scans faster."""
+        if rows.all():
+            return None
         return rows[: len(self)] if self._aligned else rows[self.owners]
 
     def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
@@ -102,20 +107,34 @@ class VectorIndex:
         self._parts.extend(np.zeros(new, dtype=np.int32))
 
     def nearest(
-        self, query: NDArray[np.float32], mask: NDArray[np.uint8], wanted: int
+        self, query: NDArray[np.float32], mask: NDArray[np.uint8] | None, wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The places of the `wanted` nearest vectors whose `mask` is 1, best first, and their cosines."""
+        """The places of the `wanted` nearest vectors whose `mask` is 1 (None: any), best first, and their cosines."""
         if len(self) <= _SCAN_ALL:
-            places = np.flatnonzero(mask)
+            places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         else:
             sketch = kernels.sketch(query[None, :])[0]
             size = min(shortlist_size(len(self), wanted), len(self))
-            places = kernels.hamming_shortlist(sketch, self._sketches.array, mask, size)
+            places = self._shortlist(sketch, mask, size)
         if not len(places):
             return places, np.empty(0, dtype=np.float32)
         cosines = self._cosines(query, places)
         best, scores = kernels.top_k(cosines, min(wanted, len(places)))
         return places[best], scores
+
+    def _shortlist(self, sketch: NDArray[np.uint64], mask: NDArray[np.uint8] | None, size: int) -> NDArray[np.int64]:
+        """The places of the `size` sketches nearest in Hamming distance; the scan runs on every processor."""
+        sketches = self._sketches.array
+        distances = np.empty(len(self), dtype=np.uint16)
+        counts: list[NDArray[np.int64]] = []
+
+        def scan(start: int, stop: int) -> None:
+            histogram = np.zeros(64 * len(sketch) + 2, dtype=np.int64)
+            kernels.hamming_distances(sketch, sketches, mask, start, stop, distances, histogram)
+            counts.append(histogram)
+
+        in_blocks(scan, len(self), _SMALLEST_BLOCK)
+        return kernels.hamming_select(distances, mask, np.sum(counts, axis=0), size)
 
     def row_cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosine of each record row's best part from its int8 codes; 0 where it has none."""

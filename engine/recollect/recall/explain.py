@@ -99,7 +99,7 @@ def _signals(
         "bm25": int((question.words(visible) > bm25).sum()) + 1,
     }
     if len(place):
-        signals = signals_of(candidates, int(place[0]))
+        (signals,) = signals_of(candidates, place)
         for name in ("fused", "spread", "score"):
             values = getattr(candidates, name)
             ranks[name] = int((values > values[place[0]]).sum()) + 1

@@ -21,6 +21,7 @@ __all__ = ["build_hits", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
+_SIGNALS = ("cosine", "bm25", "fused", "spread", "decay", "score")
 _REASONS = ("semantic", "keyword", "session", "link")
 
 
@@ -34,16 +35,16 @@ def build_hits(
 ) -> list[Hit]:
     """The hits at the places `chosen`, in that order; records that are gone by now are left out."""
     columns = zip(
-        chosen.tolist(),
         candidates.keys[chosen].tolist(),
         np.clip(candidates.score[chosen], 0.0, 1.0).tolist(),
         confidence.tolist(),
         _named(candidates, chosen, profile).tolist(),
         candidates.decay[chosen].tolist(),
+        signals_of(candidates, chosen),
         strict=True,
     )
     hits = []
-    for place, key, score, sure, named, decay in columns:
+    for key, score, sure, named, decay, signals in columns:
         record = found.get(key)
         if record is None:
             continue
@@ -69,22 +70,16 @@ def build_hits(
                 source=_source(record),
                 match_reasons=tuple(reasons),
                 evidence_gaps=gaps,
-                signals=signals_of(candidates, place),
+                signals=signals,
             )
         )
     return hits
 
 
-def signals_of(candidates: Candidates, place: int) -> dict[str, float]:
-    """Each signal's value, and the score after each stage."""
-    return {
-        "cosine": float(candidates.cosine[place]),
-        "bm25": float(candidates.bm25[place]),
-        "fused": float(candidates.fused[place]),
-        "spread": float(candidates.spread[place]),
-        "decay": float(candidates.decay[place]),
-        "score": float(candidates.score[place]),
-    }
+def signals_of(candidates: Candidates, places: NDArray[np.int64]) -> list[dict[str, float]]:
+    """Each signal's value at these places, and the score after each stage."""
+    columns = [getattr(candidates, name)[places].tolist() for name in _SIGNALS]
+    return [dict(zip(_SIGNALS, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:

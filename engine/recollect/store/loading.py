@@ -106,23 +106,21 @@ def vectors(
             "AND record_id IN (SELECT value FROM carray(?)) ORDER BY record_id, part",
             (embedder_id, id_array(ids)),
         ).fetchall()
-        keys = [(row[0], row[1]) for row in rows]
+        keys = np.array([(row[0], row[1]) for row in rows], dtype=np.int64).reshape(-1, 2)
         yield _vector_block(keys, b"".join(row[2] for row in rows), dimension)
         return
     last: int = connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
     for start in range(0, last, _CHUNK):
         bounds = (start, start + _CHUNK, embedder_id)
-        owners: Any = connection.execute(
-            "SELECT id, record_id FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id", bounds
-        ).fetchall()
-        if not owners:
+        keys = _vector_keys(connection, bounds)
+        if not len(keys):
             continue
         blob = connection.execute(
             "SELECT CAST(group_concat(value, '') AS BLOB) FROM "
             "(SELECT value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? ORDER BY id)",
             bounds,
         ).get
-        yield _vector_block(owners, blob, dimension)
+        yield _vector_block(keys, blob, dimension)
 
 
 def exact_vectors(connection: apsw.Connection, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -147,7 +145,7 @@ def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iter
             (id_array(ids),),
         ).fetchall()
         yield _term_block(
-            [row[0] for row in rows],
+            np.array([row[0] for row in rows], dtype=np.int64),
             b"".join(row[1] for row in rows),
             b"".join(row[2] + b"\0" for row in rows),
         )
@@ -155,11 +153,8 @@ def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iter
     last: int = connection.execute("SELECT coalesce(max(record_id), 0) FROM record_terms").get
     for start in range(0, last, _CHUNK):
         bounds = (start, start + _CHUNK)
-        members: Any = connection.execute(
-            "SELECT record_id FROM record_terms WHERE record_id > ? AND record_id <= ? ORDER BY record_id",
-            bounds,
-        ).fetchall()
-        if not members:
+        members = _term_ids(connection, bounds)
+        if not len(members):
             continue
         # A count is never 0, so a zero byte ends each record's counts.
         block: Any = connection.execute(
@@ -167,7 +162,7 @@ def terms(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Iter
             "(SELECT terms, counts FROM record_terms WHERE record_id > ? AND record_id <= ? ORDER BY record_id)",
             bounds,
         ).fetchone()
-        yield _term_block([member for (member,) in members], block[0] or b"", block[1] or b"")
+        yield _term_block(members, block[0] or b"", block[1] or b"")
 
 
 def links(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Links:
@@ -196,15 +191,39 @@ def _filled(values: Sequence[int | None]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def _vector_block(keys: list[tuple[int, int]], blob: bytes, dimension: int) -> VectorBlock:
-    pairs = np.array(keys, dtype=np.int64).reshape(-1, 2)
+def _vector_keys(connection: apsw.Connection, bounds: tuple[int, int, int]) -> NDArray[np.int64]:
+    """(n, 2): row ids of vectors and of the records that own them. Runs without gaps come without a row each."""
+    chosen = "FROM vector WHERE id > ? AND id <= ? AND embedder_id = ?"
+    summary: Any = connection.execute(
+        f"SELECT count(*), min(id), max(id), min(record_id - id), max(record_id - id) {chosen}", bounds
+    ).fetchone()
+    count, first, last, least, most = summary
+    if count and last - first + 1 == count and least == most:
+        ids = np.arange(first, last + 1, dtype=np.int64)
+        return np.stack([ids, ids + least], axis=1)
+    rows: Any = connection.execute(f"SELECT id, record_id {chosen} ORDER BY id", bounds).fetchall()
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def _term_ids(connection: apsw.Connection, bounds: tuple[int, int]) -> NDArray[np.int64]:
+    """Row ids of the records with words, ascending."""
+    chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
+    summary: Any = connection.execute(f"SELECT count(*), min(record_id), max(record_id) {chosen}", bounds).fetchone()
+    count, first, last = summary
+    if count and last - first + 1 == count:
+        return np.arange(first, last + 1, dtype=np.int64)
+    rows: Any = connection.execute(f"SELECT record_id {chosen} ORDER BY record_id", bounds).fetchall()
+    return np.array(rows, dtype=np.int64).ravel()
+
+
+def _vector_block(keys: NDArray[np.int64], blob: bytes, dimension: int) -> VectorBlock:
     values = np.frombuffer(blob, dtype="<f4").reshape(-1, dimension)
-    return VectorBlock(np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]), values)
+    return VectorBlock(np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1]), values)
 
 
-def _term_block(ids: list[int], numbers: bytes, counts: bytes) -> TermBlock:
+def _term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
     marked = np.frombuffer(counts, dtype=np.uint8)
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)
     offsets[1:] = ends - np.arange(len(ids))
-    return TermBlock(np.array(ids, dtype=np.int64), np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets)
+    return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets)

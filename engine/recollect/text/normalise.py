@@ -15,12 +15,8 @@ def content_hash(text: str, context: str | None = None) -> bytes:
 
     No context and an empty one are the same. Case, spaces and punctuation count.
     """
-    digest = blake2b(digest_size=HASH_BYTES)
     head = _encoded(context or "")
-    digest.update(len(head).to_bytes(8, "little"))
-    digest.update(head)
-    digest.update(_encoded(text))
-    return digest.digest()
+    return blake2b(len(head).to_bytes(8, "little") + head + _encoded(text), digest_size=HASH_BYTES).digest()
 
 
 def _encoded(text: str) -> bytes:
