@@ -28,6 +28,7 @@ FLOORS = {
     "checks": 1,
     "records": 1,
     "numerics": 1,
+    "cpus": 1,
     "settings": 2,
     "store": 3,
     "index": 4,

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["AccessLog", "Engine"]
 
 _COUNTS_A_WRITE = 256
+# From here on loading the index with the python backend takes longer than loading the kernels first: at 100,000
+# records 0.4 s more, and the kernels take 0.25 s.
+_LARGE = 30_000
 
 
 class Engine:
@@ -81,10 +84,16 @@ class Engine:
         return identity
 
     def start_kernels(self) -> None:
-        """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits."""
-        if not self._kernels_started:
-            self._kernels_started = True
-            kernels.start_background(compile=self.settings.compile_kernels)
+        """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
+        the compiler. Before a large index is loaded compiled kernels are waited for: they make up for it many times.
+        """
+        if self._kernels_started:
+            return
+        self._kernels_started = True
+        compiled = kernels.cached()
+        loading = kernels.start_background(compile=self.settings.compile_kernels)
+        if loading is not None and compiled and self.index.sequence < 0 and self.store.size() > _LARGE:
+            loading.join()
 
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""

@@ -110,6 +110,7 @@ def _load(on_progress: Callable[[str, int, int], None] | None = None) -> None:
         except Exception as error:
             _reason = f"numba cannot be used: {type(error).__name__}: {error}"
             return
+        compiling = kept_in is None or not kept_in.complete()
         for done, kernel in enumerate(kernels, 1):
             if _stop.is_set():
                 _reason = "stopped before every kernel was loaded"
@@ -122,6 +123,8 @@ def _load(on_progress: Callable[[str, int, int], None] | None = None) -> None:
                 _reason = f"kernel {kernel.name} cannot be compiled: {type(error).__name__}: {error}"
                 return
             _seconds[kernel.name] = time.perf_counter() - began
+            if compiling:
+                time.sleep(0.001)  # a fork that waits for _step gets it: a lock is not handed over by itself
             if on_progress is not None:
                 on_progress(kernel.name, done, len(kernels))
         if kept_in is not None and not kept_in.complete():

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.embedding.cpus import saturates_int8, usable_cpus
+from recollect.cpus import saturates_int8, usable_cpus
 from recollect.embedding.folder import ModelFolder, verify
 from recollect.errors import EmbedderError, EmbedderMissing, ModelInvalid
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from recollect.cpus import usable_cpus
+
 __all__ = ["in_blocks"]
 
 _lock = threading.Lock()
@@ -37,8 +39,6 @@ def _workers() -> tuple[ThreadPoolExecutor | None, int]:
     if _pool is None or _pool[0] != os.getpid():
         with _lock:
             if _pool is None or _pool[0] != os.getpid():
-                from recollect.embedding.cpus import usable_cpus
-
                 extra = usable_cpus() - 1
                 pool = ThreadPoolExecutor(extra, thread_name_prefix="recollect-scan") if extra > 0 else None
                 _pool = os.getpid(), pool, extra

@@ -119,6 +119,12 @@ class Store:
             else:
                 self._idle.append(connection)
 
+    def size(self) -> int:
+        """About how many records there are: the highest row id."""
+        with self.read() as connection:
+            found: int = connection.execute("SELECT coalesce(max(id), 0) FROM record").get
+        return found
+
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
