@@ -71,9 +71,8 @@ class Engine:
         with self.store.read() as connection:
             return active_embedder(connection)
 
-    def check_embedder(self) -> Identity:
+    def check_embedder(self, active: EmbedderRow | None) -> Identity:
         """The embedder's identity; EmbedderMissing or EmbedderMismatch unless it makes vectors like the store's."""
-        active = self.active_embedder()
         identity = self.embedder.identity()
         if active is not None and active.fingerprint != identity.fingerprint:
             raise EmbedderMismatch(

@@ -43,12 +43,13 @@ def prepare_queries(
     nothing: list[NDArray[np.float32] | None] = [None] * len(texts)
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, nothing)
-    if engine.active_embedder() is None:
+    active = engine.active_embedder()
+    if active is None:
         return Queries(texts, nothing)
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
-        fingerprint = engine.check_embedder().fingerprint
+        fingerprint = engine.check_embedder(active).fingerprint
         return Queries(texts, engine.embedder.queries(texts), fingerprint)
     except EmbedderMismatch:
         raise

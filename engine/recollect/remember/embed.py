@@ -40,7 +40,7 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
         dimension = len(check_vector(given, None))
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
-        engine.check_embedder()
+        engine.check_embedder(active)
     except EmbedderMismatch:
         raise
     except EmbedderError:
