@@ -41,7 +41,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     neighbor_weight: float = 0.4
     source_weight: float = 0.5
     expanded: int = 100
-    half_life_days: float = 30.0
+    # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
+    half_life_days: float = 90.0
     decay_floor: float = 0.5
     decay: Literal["half_life", "exp", "none"] = "half_life"
     importance_weight: float = 0.2

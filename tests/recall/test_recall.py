@@ -208,10 +208,11 @@ def test_decay_and_importance_follow_their_formulas(memory):
         for age in ages
     )
     for options, weights in (
-        ({}, [1.0, 0.5, 0.5, 0.5]),
+        ({}, [1.0, 0.5 ** (1 / 3), 0.5 ** (2 / 3), 0.5]),
+        ({"half_life_days": 30}, [1.0, 0.5, 0.5, 0.5]),
         ({"half_life_days": 60}, [1.0, 0.5**0.5, 0.5, 0.5]),
-        ({"decay_floor": 0.0}, [1.0, 0.5, 0.25, 0.5 ** (3650 / 30)]),
-        ({"decay": "exp", "decay_floor": 0.1}, [1.0, 0.36788, 0.13534, 0.1]),
+        ({"decay_floor": 0.0, "half_life_days": 30}, [1.0, 0.5, 0.25, 0.5 ** (3650 / 30)]),
+        ({"decay": "exp", "decay_floor": 0.1, "half_life_days": 30}, [1.0, 0.36788, 0.13534, 0.1]),
         ({"decay": "none"}, [1.0, 1.0, 1.0, 1.0]),
     ):
         decay = {hit.metadata["age"]: hit.signals["decay"] for hit in memory.recall("apple", **options)}
