@@ -27,11 +27,15 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "latency.json"
 _HELD_OUT, _SMALL = 20_000, 10_000
 _QUESTIONS, _COMPARED = 1000, 200
 _MAIN = ("p50_ms", "p95_ms", "p99_ms")
+_SINGLE = ("records_per_second", "queries_per_second", "share_outside_embedder", "recall@10")
 
 
 def main() -> None:
     """Measure, save and print."""
     options = _arguments()
+    if options.render:
+        print(markdown(json.loads(options.out.read_text(encoding="utf-8"))))
+        return
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         run = measure(options, Path(folder), console)
@@ -81,6 +85,23 @@ def show(run: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
+def markdown(run: dict[str, Any]) -> str:
+    """The main figures of a run in Markdown."""
+    lines = ["| case | p50 ms | p95 ms | p99 ms |", "| --- | ---: | ---: | ---: |"]
+    others = []
+    for name, figures in run["cases"].items():
+        if "p50_ms" in figures:
+            shown = " | ".join(f"{figures[key]:.2f}" if key in figures else "" for key in _MAIN)
+            lines.append(f"| {name} | {shown} |")
+        others += [f"{name}: {figures[key]:,} {key.replace('_', ' ')}" for key in _SINGLE if key in figures]
+        if (loaded := figures.get("stages_ms", {}).get("catch_up")) and name.startswith("new process"):
+            others.append(f"{name}: {loaded:.0f} ms of it load the index")
+    caption = (
+        f"{run['records']:,} records, {run['embedder']}, commit {run['commit']}, {run['date']}, {run['cores']} cores."
+    )
+    return "\n".join([*lines, "", *(f"- {other}" for other in others), "", caption])
+
+
 def _told(value: Any) -> str:
     return ", ".join(f"{key} {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
 
@@ -105,6 +126,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="folder for the stores, on the disk to be measured (temporary)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
+    parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and stop")
     options = parser.parse_args()
     if options.records < _SMALL:
         parser.error(f"--records is {options.records}: at least {_SMALL}")
