@@ -128,7 +128,7 @@ class Memory:
         return self._seen(remember_one(self._engine, item, base=self._scope))
 
     def remember_many(
-        self, items: Iterable[object], *, batch_size: int = 1024, on_progress: Progress | None = None
+        self, items: Iterable[object], *, batch_size: int = 2048, on_progress: Progress | None = None
     ) -> list[str]:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 

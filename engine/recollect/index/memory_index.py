@@ -38,6 +38,7 @@ class MemoryIndex:
         self.lock = ReadWriteLock()
         self.sequence = -1
         self.version = 0
+        self.loads = 0
         self.embedder_id: int | None = None
         self._listings: dict[Hashable, tuple[int, NDArray[np.uint8]]] = {}
         self._reset()
@@ -119,6 +120,7 @@ class MemoryIndex:
 
     def _load(self, connection: apsw.Connection) -> None:
         self._reset()
+        self.loads += 1
         self.table.append(loading.columns(connection))
         self.words.extend(_aligned(list(loading.terms(connection)), self.table.ids), self.table.open)
         self.graph.load()

@@ -90,7 +90,10 @@ def answer(
 ) -> Answer:
     """One query through every stage."""
     words = [] if request.mode == "vector" else query_words(text)
-    numbers = engine.lexicon.lookup(connection, words)
+    if isinstance(view, ColdView):
+        numbers = engine.lexicon.lookup(connection, words)
+    else:
+        numbers = engine.lexicon.recalled(connection, words, engine.index.loads)
     known = tuple(word for word in words if word in numbers)
     unknown = tuple(word for word in words if word not in numbers)
     terms = np.array([numbers[word] for word in known], dtype=np.int32)

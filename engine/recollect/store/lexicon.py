@@ -33,6 +33,18 @@ class Lexicon:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._epoch = -1
+        self._asked: dict[str, int] = {}
+        self._asked_at: int | None = None
+
+    def recalled(self, connection: apsw.Connection, words: Sequence[str], loads: int) -> dict[str, int]:
+        """`lookup` for queries, which ask for the same words again. `loads` grows when numbers may have changed."""
+        if self._asked_at != loads or len(self._asked) > _CACHE_WORDS:
+            self._asked, self._asked_at = {}, loads
+        asked = self._asked
+        missing = [word for word in words if word not in asked]
+        if missing:
+            asked.update(self.lookup(connection, missing))
+        return {word: asked[word] for word in words if word in asked}
 
     def lookup(self, connection: apsw.Connection, words: Sequence[str]) -> dict[str, int]:
         """The numbers of those words that some record holds or held."""

@@ -140,7 +140,12 @@ def _drop(connection: apsw.Connection, table: str) -> None:
 
 def _derived_statements() -> list[str]:
     """The statements of the schema that create derived tables."""
-    wanted = ("CREATE TABLE term ", "CREATE TABLE record_terms ", "CREATE VIRTUAL TABLE record_fts ")
+    wanted = (
+        "CREATE TABLE term ",
+        "CREATE TABLE record_terms ",
+        "CREATE VIRTUAL TABLE record_fts ",
+        "INSERT INTO record_fts ",
+    )
     code = "\n".join(line for line in MIGRATIONS[0].splitlines() if not line.startswith("--"))
     return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]
 

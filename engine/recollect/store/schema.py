@@ -122,6 +122,8 @@ CREATE TABLE record_terms (
 
 -- Derived: the same words for FTS5. They come tokenised and stemmed; `ascii` only splits at the spaces between them.
 CREATE VIRTUAL TABLE record_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');
+-- Segments merge when there are 16 of a level, not 4: bulk writing of 100,000 records was 1.1 times as fast.
+INSERT INTO record_fts (record_fts, rank) VALUES ('automerge', 16);
 
 -- The change feed: what an in-memory index must look at again. One row covers the ids first..last.
 CREATE TABLE feed (
