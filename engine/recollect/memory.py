@@ -201,6 +201,7 @@ class Memory:
         - scope: this scope and its descendants; where: {field: {operator: value}}; tags: any of them
         - since, until: bounds of event_at, else created_at; as_of: answer as the store knew at that time
         - group_by="source": one hit per source; token_budget: as many hits as fit, at least the best
+        - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
         - overrides: any field of `Profile` for this call, e.g. `spread=0` or `half_life_days=7`
 
         Raises InvalidInput for a bad option.

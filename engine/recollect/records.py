@@ -118,7 +118,7 @@ class Hits(list[Hit]):
     """The hits of one query, best first.
 
     `left_out` counts hits that a `token_budget` had no room for; `evidence_gaps` says what the store
-    seems not to know; `stages` holds the milliseconds of each stage when `explain=True`.
+    seems not to know; `stages` holds the milliseconds of each stage.
     """
 
     __slots__ = ("evidence_gaps", "left_out", "query", "stages", "sub_queries")

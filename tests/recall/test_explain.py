@@ -131,3 +131,13 @@ def test_explaining_counts_as_no_access(memory):
     kept = memory.remember("apple")
     memory.explain("apple", kept.id)
     assert memory.get(kept.id).access_count == 0
+
+
+def test_an_explained_hit_says_its_rank_in_every_signal(memory):
+    memory.remember_many(["apple pie", "apple tart with apple sauce", "pear cake"])
+    plain = memory.recall("apple", limit=2)
+    explained = memory.recall("apple", limit=2, explain=True)
+    assert [hit.id for hit in explained] == [hit.id for hit in plain]
+    assert [hit.signals["bm25_rank"] for hit in explained] == [1.0, 2.0]
+    assert {f"{name}_rank" for name in ("cosine", "bm25", "fused", "spread")} <= set(explained[0].signals)
+    assert not any(name.endswith("_rank") for name in plain[0].signals)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
+from recollect.recall.score import rank_of
 from recollect.records import Hit, SourceRef
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.recall.candidates import Candidates
+    from recollect.recall.request import Request
     from recollect.settings import Profile
     from recollect.store.reading import Found
 
@@ -22,6 +24,7 @@ __all__ = ["build_hits", "fit_budget", "signals_of"]
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
 _SIGNALS = ("cosine", "bm25", "fused", "spread", "decay", "score")
+_RANKED = ("cosine", "bm25", "fused", "spread")
 _REASONS = ("semantic", "keyword", "session", "link")
 
 
@@ -31,16 +34,26 @@ def build_hits(
     found: Mapping[int, Found],
     confidence: NDArray[np.float64],
     gaps: tuple[str, ...],
-    profile: Profile,
+    request: Request,
 ) -> list[Hit]:
-    """The hits at the places `chosen`, in that order; records that are gone by now are left out."""
+    """The hits at the places `chosen`, in that order; records that are gone by now are left out.
+
+    With `request.explain` the signals also say each hit's rank in each, among the candidates and from 1.
+    """
+    profile = request.profile
+    signals_by_hit = signals_of(candidates, chosen)
+    if request.explain:
+        for name in _RANKED:
+            ranks = rank_of(np.asarray(getattr(candidates, name), dtype=np.float64), candidates.keys)[chosen]
+            for signals, rank in zip(signals_by_hit, ranks.tolist(), strict=True):
+                signals[f"{name}_rank"] = float(rank)
     columns = zip(
         candidates.keys[chosen].tolist(),
         np.clip(candidates.score[chosen], 0.0, 1.0).tolist(),
         confidence.tolist(),
         _named(candidates, chosen, profile).tolist(),
         candidates.decay[chosen].tolist(),
-        signals_of(candidates, chosen),
+        signals_by_hit,
         strict=True,
     )
     hits = []

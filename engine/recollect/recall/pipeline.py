@@ -173,7 +173,7 @@ def show(
         gaps = evidence_gaps(text, evidence, each.words, each.unknown, request.profile.gap_confidence)
         if asked.gap is not None:
             gaps = (*gaps, asked.gap)
-        hits = build_hits(each.candidates, each.chosen, found, evidence.confidence, gaps, request.profile)
+        hits = build_hits(each.candidates, each.chosen, found, evidence.confidence, gaps, request)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
