@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector
@@ -98,6 +99,11 @@ def check_scope(scope: object) -> str:
         return "/"
     if not isinstance(scope, str):
         raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
+    return _check_path(scope)
+
+
+@lru_cache(maxsize=4096)
+def _check_path(scope: str) -> str:
     if not scope.startswith("/"):
         raise InvalidFilter(f"scope {shown(scope)} is not absolute: write {shown('/' + scope)}")
     if len(scope) > MAX_NAME_CHARS:

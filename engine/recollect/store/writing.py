@@ -167,14 +167,23 @@ def intern_scopes(connection: apsw.Connection, paths: set[str]) -> dict[str, int
     )
 
 
-def intern_sources(connection: apsw.Connection, keys: set[tuple[int, Any]]) -> dict[tuple[int, str], int]:
-    """The id of each (scope id, name), new ones added."""
+def intern_sources(connection: apsw.Connection, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
+    """The id of each (scope id, name), new ones added; two statements a scope."""
+    names_of: dict[int, list[str]] = {}
+    for scope_id, name in keys:
+        names_of.setdefault(scope_id, []).append(name)
     found: dict[tuple[int, str], int] = {}
-    for scope_id, name in sorted(keys):
-        connection.execute("INSERT INTO source (scope_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (scope_id, name))
-        found[scope_id, name] = connection.execute(
-            "SELECT id FROM source WHERE scope_id = ? AND name = ?", (scope_id, name)
-        ).get
+    for scope_id in sorted(names_of):
+        names = apsw.carray(tuple(sorted(names_of[scope_id])))
+        connection.execute(
+            "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
+            (scope_id, names),
+        )
+        rows: Any = connection.execute(
+            "SELECT name, id FROM source WHERE scope_id = ? AND name IN (SELECT value FROM carray(?))",
+            (scope_id, names),
+        )
+        found.update({(scope_id, name): source_id for name, source_id in rows})
     return found
 
 
