@@ -70,14 +70,14 @@ def mixture(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
 
 
 def items(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> Iterator[dict[str, Any]]:
-    """Lines as `remember_many` takes them: twenty in a row are a session, a tenth are tagged."""
+    """Lines as `remember_many` takes them: twenty in a row are a session of one of 100 scopes, a tenth are tagged."""
     for place, line in enumerate(lines):
         item: dict[str, Any] = {
             "text": line,
             "source": f"session {place // SOURCE_LINES}",
             "position": place % SOURCE_LINES,
             "tags": ("tenth",) if place % 10 == 0 else (),
-            "scope": f"/team/{place % 100}",
+            "scope": f"/team/{place // SOURCE_LINES % 100}",
         }
         if vectors is not None:
             item["vector"] = vectors[place]
