@@ -169,7 +169,7 @@ for number in range(20):
     if child == 0:
         sys.exit(0)  # the interpreter's exit drops the inherited connections
     os.waitpid(child, 0)
-print(memory.count(), memory.verify().problems)
+print(memory.count(), memory.verify().problems, flush=True)  # os._exit flushes nothing
 os._exit(1 - 1)  # no close: what was acknowledged is in the file
 """
 
