@@ -49,7 +49,7 @@ def test_threads_remember_recall_and_forget_on_one_memory(path, where):
                 mine[stored.id] = text
                 assert stored.id in {hit.id for hit in memory.recall(f"thread{number} step{step}", limit=5)}
                 hits = memory.recall("common", vector=rng.normal(size=16), limit=5)
-                assert len(hits) == 5 or step == 0
+                assert len(hits) >= min(5, len(mine)), "the other threads may have stored nothing yet"
                 victim = list(mine)[int(rng.integers(len(mine)))]
                 match step % 4:
                     case 1:
