@@ -135,8 +135,3 @@ def offsets(name: str, value: Any, total: int, items: int | None = None) -> I64:
     if checked.size == 0 or checked[0] != 0 or checked[-1] != total or bool((checked[1:] < checked[:-1]).any()):
         raise KernelError(f"{name}: not CSR offsets; wanted ascending int64 from 0 to {total}")
     return checked
-
-
-def same_length(name: str, value: NDArray[Any], other: str, length: int) -> None:
-    if value.shape[0] != length:
-        raise KernelError(f"{name}: {value.shape[0]} entries; wanted {length}, as many as {other}")

@@ -105,8 +105,3 @@ def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Ca
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that kernels call; compiled into them."""
     return numba.njit(function, fastmath=FAST, **_OPTIONS)  # type: ignore[no-any-return]
-
-
-def strict_helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`helper` without fastmath, for float64 kernels."""
-    return numba.njit(function, **_OPTIONS)  # type: ignore[no-any-return]
