@@ -3,13 +3,15 @@
 Every function checks its arguments once and raises `KernelError` for those it refuses.
 """
 
+from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records
+from recollect_kernels.candidates import expand_candidates, join_candidates, order_by_score
 from recollect_kernels.dispatch import KernelStatus, cached, start_background, status, warmup
 from recollect_kernels.errors import KernelError
-from recollect_kernels.graph import spread, spread_chain
-from recollect_kernels.lexical import bm25_for_rows, bm25_scores, bm25_top_k, invert, scan_forward
+from recollect_kernels.graph import spread_activation
+from recollect_kernels.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.rank import rank_candidates
 from recollect_kernels.ranking import (
     decay,
-    group_top_mean,
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
@@ -18,44 +20,50 @@ from recollect_kernels.ranking import (
 from recollect_kernels.vectors import (
     cosine_top_k,
     cosine_top_k_many,
-    hamming_distances,
-    hamming_select,
     hamming_shortlist,
     quantize_int8,
     rescore,
-    rescore_int8,
+    rescore_shortlist,
+    row_cosines,
     sketch,
     top_k,
 )
 
 __all__ = [
+    "Choices",
+    "Codes",
+    "Graph",
     "KernelError",
     "KernelStatus",
+    "Lists",
+    "Postings",
+    "Records",
+    "allowed_in_slices",
     "bm25_for_rows",
-    "bm25_scores",
     "bm25_top_k",
     "cached",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",
-    "group_top_mean",
-    "hamming_distances",
-    "hamming_select",
+    "expand_candidates",
     "hamming_shortlist",
     "invert",
+    "join_candidates",
     "maximal_marginal_relevance",
     "normalise_scores",
+    "order_by_score",
     "quantize_int8",
+    "rank_candidates",
     "reciprocal_rank_fusion",
     "rescore",
-    "rescore_int8",
-    "scan_forward",
+    "rescore_shortlist",
+    "row_cosines",
     "sketch",
-    "spread",
-    "spread_chain",
+    "spread_activation",
     "start_background",
     "status",
     "top_k",
     "warmup",
     "weighted_fusion",
+    "word_coverage",
 ]

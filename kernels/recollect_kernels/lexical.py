@@ -1,10 +1,10 @@
-"""Lexical kernels: BM25 over in-memory postings, over forward lists, and the inversion that builds postings.
+"""Lexical kernels: BM25 over in-memory postings, and the inversion that builds postings.
 
 Postings live in shared buffers: `rows` int32 (p,) and `counts` uint8 (p,), a term's occurrences in a document.
-A query is a list of slices: `starts`, `ends` int64 (s,) into the buffers and `idf` float32 (s,); a term may have
-several slices, one per segment. The rows within a slice ascend strictly; `lengths` float32 (n,) holds the length of
-each document in terms. Slices add up by descending idf, those of equal idf as given, so that documents that hold the
-same terms tie exactly.
+A query is a run of slices: `starts`, `ends` int64 (s,) into the buffers and `idf` float32 (s,); a term may have
+several slices, one per segment. Query i has the slices slice_offsets[i]:slice_offsets[i + 1], int64 (q + 1,). The rows
+within a slice ascend strictly; `lengths` float32 (n,) holds the length of each document in terms. Slices add up in the
+order given: documents that hold the same terms tie exactly.
 
 BM25 (Robertson and Zaragoza, 2009): a slice adds idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average)).
 """
@@ -14,38 +14,29 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F32, I32, I64, U8, Mask, array
+from recollect_kernels.contract import F32, F64, I32, I64, U8, Mask, array
 from recollect_kernels.errors import KernelError
 
 
-def bm25_scores(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, out: F32,
-) -> None:  # fmt: skip
-    """Add the BM25 score of every document to `out`, float32 (n,), which the caller has set to zero."""
-    average_length, k1, b = _postings(rows, counts, starts, ends, idf, lengths, average_length, k1, b)
-    contract.output("out", out, contract.f32, lengths.shape[0])
-    dispatch.active.bm25_scores(rows, counts, starts, ends, idf, lengths, average_length, k1, b, out)
-
-
 def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
     average_length: float, k1: float, b: float, mask: Mask | None, scratch: F32, k: int,
-) -> tuple[I64, F32]:  # fmt: skip
-    """The k best documents with a score above 0: rows int64 (k',), scores float32 (k',), ties by ascending row.
+) -> tuple[I64, F32, I64]:  # fmt: skip
+    """The k best documents of each query with a score above 0.
 
-    `scratch` float32 (n,) is all zero on entry and on return, also when an error is raised; one per thread.
+    mask bytes (n,) or None. `scratch` float32 (n,) is all zero on entry and on return, also when an error is raised;
+    one per thread. Returns rows int64 (q, k), scores float32 (q, k), best first, ties by ascending row, and how many
+    of them count, int64 (q,).
     """
-    average_length, k1, b = _postings(rows, counts, starts, ends, idf, lengths, average_length, k1, b)
+    average_length, k1, b = check_postings(
+        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b
+    )
     n = lengths.shape[0]
     contract.output("scratch", scratch, contract.f32, n)
     checked = contract.mask(mask, n)
-    k = contract.whole("k", k, 1)
-    k = min(k, n, int((ends - starts).sum()))
-    if k <= 0:
-        return np.empty(0, np.int64), np.empty(0, np.float32)
+    k = min(contract.whole("k", k, 1), n)
     found = dispatch.active.bm25_top_k(
-        rows, counts, starts, ends, idf, lengths, average_length, k1, b, checked, scratch, k
+        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b, checked, scratch, k
     )
     if found is None:
         raise KernelError("lengths: a score is not finite; wanted finite lengths of 0 or more")
@@ -53,36 +44,47 @@ def bm25_top_k(
 
 
 def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, candidates: I64,
-) -> F32:  # fmt: skip
-    """BM25 of given documents only, each looked up in each slice: candidates int64 (m,) -> float32 (m,)."""
-    average_length, k1, b = _postings(rows, counts, starts, ends, idf, lengths, average_length, k1, b)
-    contract.indices("candidates", candidates, lengths.shape[0])
-    scores = dispatch.active.bm25_for_rows(rows, counts, starts, ends, idf, lengths, average_length, k1, b, candidates)
-    contract.finite_scores(scores, "lengths")
-    return scores
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
+    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
+) -> None:  # fmt: skip
+    """BM25 of given documents only, each looked up in each slice, written where `scores` is NaN.
 
-
-def scan_forward(
-    term_ids: I32, counts: U8, offsets: I64, query_terms: I32, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float,
-) -> F32:  # fmt: skip
-    """BM25 of m documents in forward form, for the few that are not in the postings yet.
-
-    Document i holds term_ids[offsets[i]:offsets[i + 1]] with their counts; offsets int64 (m + 1,), query_terms
-    int32 (q,), idf float32 (q,), lengths float32 (m,) -> float32 (m,).
+    Query i asks for candidates[offsets[i]:offsets[i + 1]], int64 (m,); scores float32 (m,).
     """
-    array("term_ids", term_ids, contract.i32, None)
-    array("counts", counts, contract.u8, term_ids.shape[0])
-    array("lengths", lengths, contract.f32, None)
-    contract.offsets("offsets", offsets, term_ids.shape[0], lengths.shape[0])
-    array("query_terms", query_terms, contract.i32, None)
-    array("idf", idf, contract.f32, query_terms.shape[0])
-    average_length, k1, b = _parameters(idf, average_length, k1, b)
-    scores = dispatch.active.scan_forward(term_ids, counts, offsets, query_terms, idf, lengths, average_length, k1, b)
+    average_length, k1, b = check_postings(
+        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b
+    )
+    contract.indices("candidates", candidates, lengths.shape[0])
+    contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
+    contract.output("scores", scores, contract.f32, candidates.shape[0])
+    dispatch.active.bm25_for_rows(
+        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b, offsets, candidates, scores
+    )
     contract.finite_scores(scores, "lengths")
-    return scores
+
+
+def word_coverage(
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
+) -> tuple[F64, U8]:
+    """The sum of the IDF of the query's words that each candidate carries, and which words any of them carries.
+
+    words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
+    offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
+    """
+    _slices(rows, starts, ends, slice_offsets)
+    contract.finite("idf", array("idf", idf, contract.f32, None))
+    contract.indices("words", words, idf.shape[0], starts.shape[0])
+    array("candidates", candidates, contract.i64, None)
+    contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
+    return dispatch.active.word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
+
+
+def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
+    """How many rows of each slice have a mask byte that is not 0: mask (n,) -> int64 (s,)."""
+    checked = contract.mask(mask, len(mask))
+    _slices(rows, starts, ends, np.array([0, len(starts)]))
+    _spans(rows, starts, ends, len(checked))
+    return dispatch.active.allowed_in_slices(rows, starts, ends, checked)
 
 
 def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
@@ -101,29 +103,16 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     return dispatch.active.invert(term_ids, counts, offsets, first_row)
 
 
-def _postings(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
+def check_postings(
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
     average_length: float, k1: float, b: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    array("rows", rows, contract.i32, None)
-    size = rows.shape[0]
-    array("counts", counts, contract.u8, size)
-    array("starts", starts, contract.i64, None)
-    array("ends", ends, contract.i64, starts.shape[0])
+    """Refuse postings that a kernel could not walk; returns the three numbers."""
+    _slices(rows, starts, ends, slice_offsets)
+    array("counts", counts, contract.u8, rows.shape[0])
     array("idf", idf, contract.f32, starts.shape[0])
     array("lengths", lengths, contract.f32, None)
-    n = lengths.shape[0]
-    # A query has a handful of slices: plain Python is faster here than NumPy.
-    for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        if not 0 <= start <= end <= size:
-            raise KernelError(f"starts, ends: slice {index} is {start}:{end}; wanted 0 <= start <= end <= {size}")
-        # Rows ascend within a slice, so its two ends bound it.
-        if start < end and not 0 <= (first := rows.item(start)) <= (last := rows.item(end - 1)) < n:
-            raise KernelError(f"rows: slice {index} spans {first} to {last}; wanted ascending, 0 to {n - 1}")
-    return _parameters(idf, average_length, k1, b)
-
-
-def _parameters(idf: F32, average_length: float, k1: float, b: float) -> tuple[float, float, float]:
+    _spans(rows, starts, ends, lengths.shape[0])
     contract.finite("idf", idf)
     if idf.size and float(idf.min()) < 0:
         raise KernelError(f"idf: holds {float(idf.min())}; wanted 0 or more")
@@ -132,3 +121,28 @@ def _parameters(idf: F32, average_length: float, k1: float, b: float) -> tuple[f
         contract.real("k1", k1, low=0.0),
         contract.real("b", b, low=0.0, high=1.0),
     )
+
+
+def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64) -> None:
+    array("rows", rows, contract.i32, None)
+    array("starts", starts, contract.i64, None)
+    array("ends", ends, contract.i64, starts.shape[0])
+    contract.offsets("slice_offsets", slice_offsets, starts.shape[0])
+    size = rows.shape[0]
+    if starts.size and not (int(starts.min()) >= 0 and bool((starts <= ends).all()) and int(ends.max()) <= size):
+        raise KernelError(f"starts, ends: a slice is out of order or of range; wanted 0 <= start <= end <= {size}")
+
+
+def _spans(rows: I32, starts: I64, ends: I64, n: int) -> None:
+    """Rows ascend within a slice, so its two ends bound it."""
+    # A query has a handful of slices: plain Python is quicker here than NumPy; for many it is the other way.
+    if starts.shape[0] < 32:
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            if start < end and not 0 <= rows.item(start) <= rows.item(end - 1) < n:
+                raise KernelError(f"rows: span {rows.item(start)} to {rows.item(end - 1)}; wanted 0 to {n - 1}")
+        return
+    held = starts < ends
+    if held.any():
+        first, last = int(rows[starts[held]].min()), int(rows[ends[held] - 1].max())
+        if not 0 <= first <= last < n:
+            raise KernelError(f"rows: span {first} to {last}; wanted ascending, 0 to {n - 1}")

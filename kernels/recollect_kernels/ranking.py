@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from recollect_kernels import contract, dispatch
 from recollect_kernels.contract import F64, I32, I64, U8, array
 from recollect_kernels.errors import KernelError
 
 
-def weighted_fusion(signals: F64, weights: F64, normalise: U8) -> F64:
+def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64 | None = None) -> F64:
     """Weighted sum of signals, the weights divided by their sum.
 
     signals float64 (s, m), weights float64 (s,) not negative and not all zero, normalise uint8 (s,): where 1, the
-    signal is divided by its maximum first (a maximum of 0 or less makes it zeros) -> float64 (m,).
+    signal is divided by its maximum first (a maximum of 0 or less makes it zeros), by each query's own maximum where
+    offsets int64 (q + 1,) say which columns are whose -> float64 (m,).
     """
     array("signals", signals, contract.f64, None, None)
     contract.finite("signals", signals)
     _weights(weights, signals.shape[0])
     array("normalise", normalise, contract.u8, signals.shape[0])
-    return dispatch.active.weighted_fusion(signals, weights, normalise)
+    if offsets is None:
+        offsets = np.array([0, signals.shape[1]])
+    contract.offsets("offsets", offsets, signals.shape[1])
+    return dispatch.active.weighted_fusion(signals, weights, normalise, offsets)
 
 
 def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float = 60.0) -> F64:
@@ -74,17 +80,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     mmr_lambda = contract.real("mmr_lambda", mmr_lambda, low=0.0, high=1.0)
     k = min(contract.whole("k", k, 1), m)
     return dispatch.active.maximal_marginal_relevance(relevance, token_ids, offsets, mmr_lambda, k)
-
-
-def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool = True) -> F64:
-    """For each item the mean of the best `top` scores of its group; group -1 is no group and gives 0.
-
-    With by_top the sum is divided by `top` (a missing member counts as 0), else by the members it was taken from.
-    scores float64 (m,), groups int64 (m,) -> float64 (m,).
-    """
-    _vector("scores", scores)
-    array("groups", groups, contract.i64, scores.shape[0])
-    return dispatch.active.group_top_mean(scores, groups, contract.whole("top", top, 1), bool(by_top))
 
 
 def _vector(name: str, value: F64) -> None:

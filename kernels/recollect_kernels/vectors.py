@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F32, I8, I64, U16, U64, Mask, array
+from recollect_kernels.contract import F32, I8, I32, I64, U16, U64, Mask, array
 from recollect_kernels.errors import KernelError
+
+NO_ROWS: I64 = np.empty(0, np.int64)
+NO_ROWS.flags.writeable = False
 
 
 def sketch(vectors: F32) -> U64:
@@ -30,74 +33,76 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     return codes, scales
 
 
-def hamming_distances(
-    query: U64, sketches: U64, mask: Mask | None, start: int, stop: int, out: U16, histogram: I64
-) -> None:
-    """Hamming distance of rows start to stop, so that a pool of threads can share the rows.
+def hamming_shortlist(
+    queries: U64, sketches: U64, allowed: I64 | None, start: int, stop: int, size: int
+) -> tuple[I64, U16]:
+    """The `size` rows nearest to each query in Hamming distance: rows int64 (q, s), distances uint16 (q, s).
 
-    query uint64 (w,), sketches uint64 (n, w), mask bytes (n,) or None, out uint16 (n,), histogram int64
-    (64 w + 2,). Writes out[start:stop], 65535 where the mask is 0, and adds the count of each allowed distance to
-    `histogram`: one per thread, summed for `hamming_select`.
+    queries uint64 (q, w), sketches uint64 (n, w). Of rows start to stop, or of the rows that allowed[start:stop]
+    names, int64 ascending; a pool of threads can share them. s is `size` or as many as there are. Nearest first,
+    ties by ascending row.
     """
-    array("query", query, contract.u64, None)
-    words = query.shape[0]
+    array("queries", queries, contract.u64, None, None)
+    words = queries.shape[1]
     if not 1 <= words <= 1023:
-        raise KernelError(f"query: {words} words; wanted 1 to 1023 (distances are uint16)")
+        raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
     array("sketches", sketches, contract.u64, None, words)
     n = sketches.shape[0]
-    checked = contract.mask(mask, n)
-    contract.output("out", out, contract.u16, n)
-    contract.output("histogram", histogram, contract.i64, 64 * words + 2)
+    listed = allowed is not None
+    chosen = NO_ROWS if allowed is None else array("allowed", allowed, contract.i64, None)
+    if listed:
+        _bounded("allowed", chosen, n)
+        n = chosen.shape[0]
     stop = contract.whole("stop", stop, 0, n)
     start = contract.whole("start", start, 0, stop)
-    if start == stop:
-        return
-    part = checked[start:stop] if checked.size else checked
-    dispatch.active.hamming_distances(query, sketches[start:stop], part, out[start:stop], histogram)
+    size = contract.whole("size", size, 1)
+    return dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
 
 
-def hamming_select(distances: U16, mask: Mask | None, histogram: I64, m: int) -> I64:
-    """The m nearest rows from `hamming_distances`: ascending distance, ties by ascending row.
+def rescore_shortlist(
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+) -> tuple[I64, F32]:
+    """The k best of each query's shortlist by cosine from int8 codes: rows int64 (q, k'), cosines float32 (q, k').
 
-    distances uint16 (n,), histogram int64 (64 w + 2,), summed over the blocks. `mask` is the one the distances
-    were taken under; they carry it already (65535), so it is checked for its length only.
+    queries float32 (q, d) of unit length, codes int8 (n, d), scales float32 (n,). rows int64 (q, s) with distances
+    uint16 (q, s) are those of `hamming_shortlist`, of several blocks side by side: only the `size` nearest of them
+    are looked at. Best first, ties by ascending row.
     """
-    array("distances", distances, contract.u16, None)
-    contract.mask(mask, distances.shape[0])
-    array("histogram", histogram, contract.i64, None)
-    m = contract.whole("m", m, 1)
-    counted = int(histogram.sum())
-    if counted > distances.shape[0] or (histogram.size and int(histogram.min()) < 0):
-        raise KernelError(f"histogram: counts {counted} of {distances.shape[0]} rows; wanted the rows allowed")
-    return dispatch.active.hamming_select(distances, histogram, min(m, counted))
-
-
-def hamming_shortlist(query: U64, sketches: U64, mask: Mask | None, m: int) -> I64:
-    """The m rows nearest in Hamming distance, fewer if fewer are allowed: int64, ties by ascending row."""
-    m = contract.whole("m", m, 1)
-    array("query", query, contract.u64, None)
-    array("sketches", sketches, contract.u64, None, None)
-    n = sketches.shape[0]
-    out = np.empty(n, np.uint16)
-    histogram = np.zeros(64 * query.shape[0] + 2, np.int64)
-    hamming_distances(query, sketches, mask, 0, n, out, histogram)
-    return dispatch.active.hamming_select(out, histogram, min(m, int(histogram.sum())))
-
-
-def rescore_int8(query: F32, codes: I8, scales: F32, rows: I64) -> F32:
-    """Dot product of a float query with the int8 codes of given rows, times their scale.
-
-    query float32 (d,), codes int8 (n, d), scales float32 (n,), rows int64 (m,) -> float32 (m,). For unit vectors
-    this is the cosine to within the quantisation.
-    """
-    array("query", query, contract.f32, None)
-    contract.finite("query", query)
-    array("codes", codes, contract.i8, None, query.shape[0])
+    array("queries", queries, contract.f32, None, None)
+    contract.finite("queries", queries)
+    array("codes", codes, contract.i8, None, queries.shape[1])
     array("scales", scales, contract.f32, codes.shape[0])
-    contract.indices("rows", rows, codes.shape[0])
-    scores = dispatch.active.rescore_int8(query, codes, scales, rows)
-    contract.finite_scores(scores, "scales")
-    return scores
+    array("rows", rows, contract.i64, queries.shape[0], None)
+    array("distances", distances, contract.u16, *rows.shape)
+    contract.indices("rows", rows.ravel(), codes.shape[0])
+    size = contract.whole("size", size, 1)
+    k = min(contract.whole("k", k, 1), size, rows.shape[1])
+    found, cosines = dispatch.active.rescore_shortlist(queries, codes, scales, rows, distances, size, k)
+    contract.finite_scores(cosines, "scales")
+    return found, cosines
+
+
+def row_cosines(
+    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
+) -> None:
+    """Cosine of each row's best part with its query, from int8 codes, written where `cosines` is NaN.
+
+    Query i, queries float32 (q, d), asks for rows[offsets[i]:offsets[i + 1]]. Row r has the parts[r] (int32 (n,))
+    codes from first_place[r] (int64 (n,)) on; without a part it gets 0. cosines float32 (m,).
+    """
+    array("queries", queries, contract.f32, None, None)
+    contract.finite("queries", queries)
+    array("codes", codes, contract.i8, None, queries.shape[1])
+    array("scales", scales, contract.f32, codes.shape[0])
+    array("first_place", first_place, contract.i64, None)
+    array("parts", parts, contract.i32, first_place.shape[0])
+    contract.indices("rows", rows, first_place.shape[0])
+    contract.offsets("offsets", offsets, rows.shape[0], queries.shape[0])
+    contract.output("cosines", cosines, contract.f32, rows.shape[0])
+    if rows.size and int((first_place[rows] + parts[rows]).max()) > codes.shape[0]:
+        raise KernelError(f"first_place, parts: name a place of {codes.shape[0]} or more")
+    dispatch.active.row_cosines(queries, offsets, rows, first_place, parts, codes, scales, cosines)
+    contract.finite_scores(cosines, "scales")
 
 
 def rescore(query: F32, vectors: F32, rows: I64) -> F32:
@@ -152,6 +157,12 @@ def unit(name: str, vectors: F32) -> F32:
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("...i,...i->...", wide, wide))
     return np.divide(wide, np.where(norms > 0, norms, 1.0)[..., None]).astype(np.float32)
+
+
+def _bounded(name: str, rows: I64, n: int) -> None:
+    """Ascending rows are bounded by their ends: a long list is not walked for a check."""
+    if rows.size and not 0 <= rows.item(0) <= rows.item(-1) < n:
+        raise KernelError(f"{name}: spans {rows.item(0)} to {rows.item(-1)}; wanted ascending, 0 to {n - 1}")
 
 
 def _refuse_rows(found: tuple[I64, F32] | None, of: str) -> tuple[I64, F32]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.index.memory_index import MemoryIndex
-from recollect.index.memory_view import MemoryQuestion, MemoryView
+from recollect.index.memory_view import MemoryQuestions, MemoryView
 from recollect.index.table import Visible
 from recollect.index.vectors import shortlist_size
 from recollect.store import cold, reading
@@ -48,29 +48,26 @@ class ColdView:
         self._originals = originals
 
     def ask(
-        self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str], wanted: int
-    ) -> MemoryQuestion:
-        """One query: its shortlists are loaded into an index of their own."""
-        connection = self._connection
+        self,
+        vectors: NDArray[np.float32] | None,
+        terms: Sequence[NDArray[np.int32]],
+        words: Sequence[Sequence[str]],
+        wanted: int,
+    ) -> MemoryQuestions:
+        """One query, as `MemoryView.ask` takes some: its shortlists are loaded into an index of their own."""
+        connection, (asked,) = self._connection, words
         found: list[int] = []
-        if vector is not None and self._embedder is not None:
-            found += self._nearest(vector, self._embedder, wanted)
-        found += cold.with_words(connection, words, self._condition, 2 * wanted)
+        if vectors is not None and self._embedder is not None:
+            found += self._nearest(vectors[0], self._embedder, wanted)
+        found += cold.with_words(connection, asked, self._condition, 2 * wanted)
         found += cold.linked_to(connection, found)
         near = cold.places_around(connection, found, _REACH)
         index = MemoryIndex()
-        index.load_some(connection, near, cold.statistics(connection, words))
+        index.load_some(connection, near, cold.statistics(connection, asked))
         visible = records_in(near.ids) & self._condition
-        view = MemoryView(
-            index,
-            Visible(
-                now=self._now,
-                as_of=self._filter.as_of,
-                listed=index.table.listing(reading.matching_ids(connection, visible)),
-            ),
-            self._originals,
-        )
-        return view.ask(vector, terms, words, wanted)
+        listed = index.table.listing(reading.matching_ids(connection, visible))
+        selection = index.selection(Visible(now=self._now, as_of=self._filter.as_of, listed=listed))
+        return MemoryView(index, selection, self._originals).ask(vectors, terms, words, wanted)
 
     def _nearest(self, vector: NDArray[np.float32], embedder: EmbedderRow, wanted: int) -> list[int]:
         connection = self._connection

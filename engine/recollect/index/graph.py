@@ -10,7 +10,7 @@ import numpy as np
 from recollect.index.growable import Growable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -35,7 +35,11 @@ class RecordGraph:
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
         # Rows taken out of their chain and not yet put back.
         self._loose: set[int] = set()
-        self._links: dict[int, dict[int, float]] = {}
+        # Links as lists in arrays: of each row the place of its first link, of each link that of the next one.
+        self._heads = Growable(np.int32)
+        self._nexts = Growable(np.int32)
+        self._targets = Growable(np.int32)
+        self._strengths = Growable(np.float32)
 
     @property
     def previous(self) -> NDArray[np.int32]:
@@ -48,21 +52,20 @@ class RecordGraph:
         return self._next.array
 
     @property
-    def nbytes(self) -> int:
-        """Bytes held, a link counted as 200."""
-        arrays = self._previous.nbytes + self._next.nbytes + self._loaded_rows.nbytes + self._loaded_sources.nbytes
-        return arrays + 200 * sum(map(len, self._links.values()))
+    def links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """Heads by row; next, target (-1: removed) and strength by link: see `recollect_kernels.graph`."""
+        return self._heads.array, self._nexts.array, self._targets.array, self._strengths.array
 
     @property
-    def has_links(self) -> bool:
-        """True when any link is known."""
-        return bool(self._links)
+    def nbytes(self) -> int:
+        """Bytes held."""
+        buffers = self._previous, self._next, self._heads, self._nexts, self._targets, self._strengths
+        return sum(buffer.nbytes for buffer in buffers) + self._loaded_rows.nbytes + self._loaded_sources.nbytes
 
     def load(self, places: NDArray[np.int64] | None = None) -> None:
         """Chain all rows of the table at once; with `places` by row, only those of consecutive places."""
         table = self._table
-        self._previous.extend(np.full(len(table), -1, dtype=np.int32))
-        self._next.extend(np.full(len(table), -1, dtype=np.int32))
+        self._add_rows(len(table))
         members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
         order = members[np.lexsort((table.ids[members], table.positions[members], table.sources[members]))]
         self._loaded_rows, self._loaded_sources = order, table.sources[order]
@@ -74,8 +77,7 @@ class RecordGraph:
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""
-        self._previous.extend(np.full(len(rows), -1, dtype=np.int32))
-        self._next.extend(np.full(len(rows), -1, dtype=np.int32))
+        self._add_rows(len(rows))
         self.insert(rows.tolist())
 
     def insert(self, rows: Iterable[int]) -> None:
@@ -109,19 +111,39 @@ class RecordGraph:
             self._chain(int(self.previous[row]), int(self.next[row]))
             self._previous.array[row] = self._next.array[row] = -1
 
-    def add_link(self, row: int, other: int, strength: float) -> None:
-        """Link two rows; spreading goes both ways."""
-        self._links.setdefault(row, {})[other] = strength
-        self._links.setdefault(other, {})[row] = strength
+    def add_links(self, rows: NDArray[np.int64], others: NDArray[np.int64], strengths: NDArray[np.float64]) -> None:
+        """Link pairs of rows; spreading goes both ways, and of several links the strongest counts."""
+        ends, targets = np.concatenate([rows, others]), np.concatenate([others, rows])
+        order = np.argsort(ends, kind="stable")
+        ends, first = ends[order], len(self._targets)
+        # The links of one row stand side by side; the last leads to those it had before.
+        places = np.arange(first, first + len(ends))
+        last = np.append(ends[1:] != ends[:-1], True)[: len(ends)]
+        begins = np.insert(last[:-1], 0, True)[: len(ends)]
+        self._nexts.extend(np.where(last, self._heads.array[ends], places + 1))
+        self._targets.extend(targets[order])
+        self._strengths.extend(np.concatenate([strengths, strengths])[order])
+        self._heads.array[ends[begins]] = places[begins]
 
     def unlink(self, row: int) -> None:
-        """Remove every link of a row."""
-        for other in self._links.pop(row, {}):
-            self._links.get(other, {}).pop(row, None)
+        """Remove every link of a row; the places of its links stay empty until the next load."""
+        for place in self._links_of(row):
+            other = int(self._targets.array[place])
+            for back in self._links_of(other) if other >= 0 else ():
+                if self._targets.array[back] == row:
+                    self._targets.array[back] = -1
+            self._targets.array[place] = -1
+        self._heads.array[row] = -1
 
-    def links(self, row: int) -> dict[int, float]:
-        """The rows linked with this one, with strengths."""
-        return self._links.get(row, {})
+    def _links_of(self, row: int) -> Iterator[int]:
+        place = int(self._heads.array[row])
+        while place >= 0:
+            yield place
+            place = int(self._nexts.array[place])
+
+    def _add_rows(self, count: int) -> None:
+        for column in (self._previous, self._next, self._heads):
+            column.extend(np.full(count, -1, dtype=np.int32))
 
     def _members(self, source: int, excluded: int) -> list[tuple[int, int, int]]:
         members = self._changed.get(source)

@@ -1,13 +1,14 @@
-"""BM25 postings in memory: sealed segments in one buffer, and a short tail of the newest records.
+"""BM25 postings in memory: segments in one buffer, of which the last holds the newest records.
 
-A record's words arrive as numbers and counts and join the tail. A full tail is inverted into a segment; segments of
-like size merge, so that n appends cost O(n log n) in all and a query meets O(log n) slices per word. Impacts are
-computed per query, so an appended index and a rebuilt one give the same scores.
+A record's words arrive as numbers and counts and join the tail, which is inverted anew into the last segment. A full
+one stays; segments of like size merge, so that n appends cost O(n log n) in all and a query meets O(log n) slices per
+word. Impacts are computed per query, so an appended index and a rebuilt one give the same scores.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,8 @@ __all__ = ["K1", "B", "LexicalIndex", "Slices"]
 # Records are short and of like length: on LoCoMo, RealMem and SciFact these did as well as or better than 1.2 and 0.75.
 K1 = 0.9
 B = 0.4
-_TAIL_RECORDS = 512
+# Inverting a tail of so many records takes 0.3 ms.
+_TAIL_RECORDS = 256
 
 
 class _Segment(NamedTuple):
@@ -40,14 +42,19 @@ class _Segment(NamedTuple):
 
 
 class Slices(NamedTuple):
-    """The postings of a query's words: slices of the buffer, each with its word's place in `terms` and its IDF."""
+    """The words of some queries and their postings.
+
+    Query i has the words from word_offsets[i] to word_offsets[i + 1], `idf` by word, and the slices of the buffer from
+    slice_offsets[i] on; `words` says which word each slice is of. Slices stand by descending IDF: equal records sum in
+    the same order and tie exactly.
+    """
 
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
+    words: NDArray[np.int64]
+    slice_offsets: NDArray[np.int64]
     idf: NDArray[np.float32]
-    owners: list[int]
-    terms: NDArray[np.int32]
-    term_idf: NDArray[np.float32]
+    word_offsets: NDArray[np.int64]
 
 
 class LexicalIndex:
@@ -63,6 +70,9 @@ class LexicalIndex:
         self._tail_offsets = Growable(np.int64)
         self._tail_offsets.extend(np.zeros(1, dtype=np.int64))
         self._tail_first_row = 0
+        # Postings that stay where they are; the tail's come after them while the last segment is the tail's.
+        self._sealed = 0
+        self._tail_segment = False
         self._live_words = 0.0
         self._spare: list[NDArray[np.float32]] = []
         # Those of a whole store of which only some records are here; None where all are.
@@ -90,126 +100,83 @@ class LexicalIndex:
         self._tail_terms.extend(block.terms)
         self._tail_counts.extend(block.counts)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
-        if len(self._tail_offsets) > _TAIL_RECORDS:
-            self._seal()
+        self._invert_tail()
 
     def discount(self, rows: NDArray[np.int64]) -> None:
         """Take rows that died out of the statistics."""
         self._live_words -= float(self._lengths.array[rows].sum(dtype=np.float64))
 
-    def slices(
-        self,
-        terms: NDArray[np.int32],
-        open_rows: int,
-        open_mask: NDArray[np.uint8] | None,
-    ) -> Slices:
-        """The slices and IDF of query words; `open_mask` is None when every row counts."""
+    def slices(self, terms: Sequence[NDArray[np.int32]], open_rows: int, open_mask: NDArray[np.uint8] | None) -> Slices:
+        """The slices and IDF of the words of each query; `open_mask` is None when every row counts."""
+        asked = terms[0] if len(terms) == 1 else np.concatenate(terms)
+        word_offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
         starts, stops, owners = [], [], []
-        frequency = np.zeros(len(terms), dtype=np.int64)
         for segment in self._segments:
-            places = np.searchsorted(segment.terms, terms)
-            for place, (term, at) in enumerate(zip(terms.tolist(), places.tolist(), strict=True)):
-                if at < len(segment.terms) and segment.terms[at] == term:
-                    start, stop = int(segment.starts[at]), int(segment.starts[at + 1])
-                    starts.append(start)
-                    stops.append(stop)
-                    owners.append(place)
-                    frequency[place] += (
-                        stop - start if open_mask is None else int(open_mask[self._rows.array[start:stop]].sum())
-                    )
+            if not len(segment.terms):
+                continue
+            places = np.minimum(np.searchsorted(segment.terms, asked), len(segment.terms) - 1)
+            held = np.flatnonzero(segment.terms[places] == asked)
+            starts.append(segment.starts[places[held]])
+            stops.append(segment.starts[places[held] + 1])
+            owners.append(held)
+        begin, end, words = _joined(starts), _joined(stops), _joined(owners)
         if self.statistics is not None:
             frequency, open_rows = self.statistics.frequencies, self.statistics.records
-        elif len(self._tail_offsets) > 1:
-            frequency += self._tail_frequency(terms, open_mask)
+        else:
+            counts = end - begin
+            if open_mask is not None:
+                counts = kernels.allowed_in_slices(self._rows.array, begin, end, open_mask)
+            frequency = np.bincount(words, weights=counts, minlength=len(asked))
         # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
         idf = np.log1p((open_rows - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
-        # Word by word, so that equal records sum in the same order and tie exactly.
-        order = np.argsort(owners, kind="stable") if len(self._segments) > 1 else np.arange(len(owners))
-        words = np.array(owners, dtype=np.int64)[order]
-        return Slices(
-            np.array(starts, dtype=np.int64)[order],
-            np.array(stops, dtype=np.int64)[order],
-            idf[words],
-            words.tolist(),
-            terms,
-            idf,
-        )
+        query = np.searchsorted(word_offsets, words, side="right") if len(terms) > 1 else words * 0 + 1
+        order = np.lexsort((words, -idf[words], query))
+        slice_offsets = np.searchsorted(query[order], np.arange(1, len(terms) + 2))
+        return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets)
 
     def best(
-        self, slices: Slices, open_rows: int, mask: NDArray[np.uint8], wanted: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first, and their scores."""
-        rows, scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        if len(slices.starts):
-            scratch = self._scratch()
-            rows, scores = kernels.bm25_top_k(*self._postings(slices, open_rows), mask, scratch, wanted)
-            self._spare.append(scratch)
-        if len(self._tail_offsets) > 1:
-            first = self._tail_first_row
-            tail = self._tail_scores(slices, open_rows)
-            found = np.flatnonzero((tail > 0) & (mask[first:] == 1))
-            rows, scores = np.concatenate([rows, found + first]), np.concatenate([scores, tail[found]])
-            best = np.lexsort((rows, -scores))[:wanted]
-            rows, scores = rows[best], scores[best]
-        return rows, scores
+        self, slices: Slices, open_rows: int, mask: NDArray[np.uint8] | None, wanted: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+        """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first, per query.
 
-    def scores_of(self, slices: Slices, open_rows: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of these rows, float32; 0 where no word of the query stands."""
-        scores = np.zeros(len(rows), dtype=np.float32)
-        if len(slices.starts):
-            scores = kernels.bm25_for_rows(*self._postings(slices, open_rows), rows)
-        if len(self._tail_offsets) > 1:
-            newest = rows >= self._tail_first_row
-            scores[newest] = self._tail_scores(slices, open_rows)[rows[newest] - self._tail_first_row]
-        return scores
+        Rows (q, wanted), their scores, and how many of them count (q,).
+        """
+        scratch = self._scratch()
+        found = kernels.bm25_top_k(*self.postings(slices, open_rows), mask, scratch, wanted)
+        self._spare.append(scratch)
+        return found
 
-    def _postings(self, slices: Slices, open_rows: int) -> tuple[Any, Any, Any, Any, Any, Any, float, float, float]:
-        """What every BM25 kernel takes first."""
-        return (
+    def coverage(
+        self, slices: Slices, offsets: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The IDF mass of its query's words that each row carries, and by word whether any row carries it."""
+        carried, met = kernels.word_coverage(
+            self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets, rows
+        )
+        return carried, met.view(np.bool_)
+
+    def postings(self, slices: Slices, open_rows: int) -> kernels.Postings:
+        """What every BM25 kernel takes."""
+        return kernels.Postings(
             self._rows.array,
             self._counts.array,
             slices.starts,
             slices.stops,
-            slices.idf,
+            slices.idf[slices.words],
+            slices.slice_offsets,
             self._lengths.array,
             self._average(open_rows),
             K1,
             B,
         )
 
-    def _tail_scores(self, slices: Slices, open_rows: int) -> NDArray[np.float32]:
-        return kernels.scan_forward(
-            self._tail_terms.array,
-            self._tail_counts.array,
-            self._tail_offsets.array,
-            slices.terms,
-            slices.term_idf,
-            self._lengths.array[self._tail_first_row :],
-            self._average(open_rows),
-            K1,
-            B,
-        )
-
     def _scratch(self) -> NDArray[np.float32]:
-        """Zeros for one query, float32 (rows,); given back when it is all zero again."""
+        """Zeros for one query at a time, float32 (rows,); given back when it is all zero again."""
         while self._spare:
             scratch = self._spare.pop()
             if len(scratch) == len(self):
                 return scratch
         return np.zeros(len(self), dtype=np.float32)
-
-    def carried(self, slices: Slices, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(rows, words): which words each row carries."""
-        out = np.zeros((len(rows), len(slices.terms)), dtype=np.bool_)
-        for word, start, stop in zip(slices.owners, slices.starts.tolist(), slices.stops.tolist(), strict=True):
-            held = self._rows.array[start:stop]
-            places = np.minimum(np.searchsorted(held, rows), len(held) - 1)
-            out[:, word] |= held[places] == rows
-        tail_rows = rows - self._tail_first_row
-        for place in np.flatnonzero(tail_rows >= 0).tolist():
-            start, stop = self._tail_offsets.array[tail_rows[place] : tail_rows[place] + 2]
-            out[place] = np.isin(slices.terms, self._tail_terms.array[start:stop])
-        return out
 
     def _average(self, open_rows: int) -> float:
         """Words of the average record."""
@@ -218,31 +185,22 @@ class LexicalIndex:
             words, open_rows = self.statistics.words, self.statistics.records
         return words / open_rows if open_rows and words > 0 else 1.0
 
-    def _tail_frequency(self, terms: NDArray[np.int32], open_mask: NDArray[np.uint8] | None) -> NDArray[np.int64]:
-        tail = self._tail_terms.array
-        offsets = self._tail_offsets.array
-        found = np.zeros(len(terms), dtype=np.int64)
-        for place, term in enumerate(terms):
-            at = np.flatnonzero(tail == term)
-            if open_mask is None:
-                found[place] = len(at)
-            else:
-                rows = np.searchsorted(offsets, at, side="right") - 1 + self._tail_first_row
-                found[place] = int(open_mask[rows].sum())
-        return found
-
-    def _seal(self) -> None:
-        """Invert the tail into a segment, then merge segments while the older is no more than twice the younger."""
+    def _invert_tail(self) -> None:
+        """Make the tail the last segment. When it is full it stays one, and segments of like size merge."""
+        if self._segments and len(self._tail_offsets) > 1 and self._tail_segment:
+            self._segments.pop()
+        self._rows.truncate(self._sealed)
+        self._counts.truncate(self._sealed)
         terms, starts, rows, counts = kernels.invert(
-            self._tail_terms.array,
-            self._tail_counts.array,
-            self._tail_offsets.array,
-            self._tail_first_row,
+            self._tail_terms.array, self._tail_counts.array, self._tail_offsets.array, self._tail_first_row
         )
-        base = len(self._rows)
         self._rows.extend(rows)
         self._counts.extend(counts)
-        self._segments.append(_Segment(terms, starts + base))
+        self._segments.append(_Segment(terms, starts + self._sealed))
+        self._tail_segment = len(self._tail_offsets) <= _TAIL_RECORDS
+        if self._tail_segment:
+            return
+        self._sealed = len(self._rows)
         self._tail_first_row = len(self)
         self._tail_terms.truncate(0)
         self._tail_counts.truncate(0)
@@ -261,3 +219,9 @@ class LexicalIndex:
         terms, counts = np.unique(owners, return_counts=True)
         starts = np.concatenate([[start], start + np.cumsum(counts)]).astype(np.int64)
         self._segments[-2:] = [_Segment(terms.astype(np.int32), starts)]
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from recollect.index.graph import RecordGraph
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
-from recollect.index.table import RecordTable
+from recollect.index.table import RecordTable, Visible
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading
 from recollect.store.cold import Places, Statistics
@@ -22,10 +22,19 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-__all__ = ["MemoryIndex"]
+__all__ = ["MemoryIndex", "Selection"]
 
-# Filters by tags and metadata are asked of SQL once between two commits; each kept one is a byte a record.
-_KEPT_LISTINGS = 16
+# Filters are resolved once between two commits; each kept one is a byte a record, and 8 for those it admits.
+_KEPT_FILTERS = 16
+
+Kept = TypeVar("Kept")
+
+
+class Selection(NamedTuple):
+    """What a filter admits: 1 by record row (n,), and the places of its vectors, ascending. None admits all."""
+
+    mask: NDArray[np.uint8] | None
+    places: NDArray[np.int64] | None
 
 
 class MemoryIndex:
@@ -40,7 +49,8 @@ class MemoryIndex:
         self.version = 0
         self.loads = 0
         self.embedder_id: int | None = None
-        self._listings: dict[Hashable, tuple[int, NDArray[np.uint8]]] = {}
+        self._kept_values: dict[Hashable, Any] = {}
+        self._kept_version = -1
         self._reset()
 
     def _reset(self) -> None:
@@ -63,13 +73,34 @@ class MemoryIndex:
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
         """1 for the rows of the records that `read_ids` gives, kept by `key` until the index changes."""
-        kept = self._listings.get(key)
-        if kept is None or kept[0] != self.version:
-            kept = self.version, self.table.listing(read_ids())
-            while len(self._listings) >= _KEPT_LISTINGS:
-                self._listings.pop(next(iter(self._listings)), None)
-            self._listings[key] = kept
-        return kept[1]
+        return self._kept("listing", key, lambda: self.table.listing(read_ids()))
+
+    def selection(self, visible: Visible, listing: Hashable = None) -> Selection:
+        """What `visible` admits, kept until the index changes; `listing` is the key of `visible.listed`."""
+        moment = visible.now if visible.as_of is None else visible.as_of
+        # Time passes, but a selection changes only when a record expires.
+        expired = self.table.expired_rows(moment)
+        key = (visible.as_of, visible.scopes, visible.kinds, visible.since, visible.until, listing, len(expired))
+        return self._kept("selection", key, lambda: self._select(visible, expired))
+
+    def _select(self, visible: Visible, expired: NDArray[np.int64]) -> Selection:
+        if visible.unrestricted and self.table.all_open and not len(expired):
+            return Selection(None, None)
+        mask = self.table.mask(visible)
+        mask[expired] = 0
+        return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
+
+    def _kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        if self._kept_version != self.version:
+            self._kept_values, self._kept_version = {}, self.version
+        kept = self._kept_values
+        value = kept.get((kind, key))
+        if value is None:
+            value = make()
+            while len(kept) >= _KEPT_FILTERS:
+                kept.pop(next(iter(kept)), None)
+            kept[kind, key] = value
+        return value
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
@@ -203,18 +234,10 @@ class MemoryIndex:
         self.graph.insert(rows)
 
     def _load_links(self, links: loading.Links) -> None:
-        if not len(links.sources):
-            return
-        ends = zip(
-            self.table.rows_of(links.sources).tolist(),
-            self.table.rows_of(links.targets).tolist(),
-            links.strengths.tolist(),
-            strict=True,
-        )
-        for source, target, strength in ends:
-            if source >= 0 and target >= 0:
-                known = self.graph.links(source).get(target, 0.0)
-                self.graph.add_link(source, target, max(strength, known))
+        sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)
+        known = (sources >= 0) & (targets >= 0)
+        if known.any():
+            self.graph.add_links(sources[known], targets[known], links.strengths[known])
 
 
 def _aligned(blocks: list[TermBlock], ids: NDArray[np.int64]) -> TermBlock:

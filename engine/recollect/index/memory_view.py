@@ -3,200 +3,167 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.index.protocol import Activation
+from recollect.index.pool import run_tasks
+from recollect.index.protocol import Found
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from recollect.index.lexical import Slices
-    from recollect.index.memory_index import MemoryIndex
-    from recollect.index.table import Visible
+    from recollect.index.memory_index import MemoryIndex, Selection
     from recollect.index.vectors import Originals
 
-__all__ = ["MemoryQuestion", "MemoryView"]
+__all__ = ["MemoryQuestions", "MemoryView"]
 
-# How much of a neighbour's activation arrives: from one place away, and from two.
-_NEAR, _FAR = 1.0, 0.7
+_EVERYTHING = np.empty(0, dtype=np.uint8)
+# From so many records on, words are looked up beside the scan of the vectors.
+_SIDE_BY_SIDE = 200_000
 
 
 class MemoryView:
     """The index under one filter. Use it while holding `index.lock.reading()`."""
 
-    def __init__(self, index: MemoryIndex, visible: Visible, originals: Originals) -> None:
+    def __init__(self, index: MemoryIndex, selection: Selection, originals: Originals) -> None:
         self.index = index
-        self.mask = index.table.mask(visible)
-        self.vector_mask = None if index.vectors is None else index.vectors.mask(self.mask)
+        self.selection = selection
         self.originals = originals
 
     def ask(
-        self, vector: NDArray[np.float32] | None, terms: NDArray[np.int32], words: Sequence[str], wanted: int
-    ) -> MemoryQuestion:
-        """One query: a unit vector or None, its known words as numbers and as text, how many candidates it wants."""
-        return MemoryQuestion(self, vector, terms)
+        self,
+        vectors: NDArray[np.float32] | None,
+        terms: Sequence[NDArray[np.int32]],
+        words: Sequence[Sequence[str]],
+        wanted: int,
+    ) -> MemoryQuestions:
+        """Some queries: unit vectors (q, dimension) or None, their known words as numbers and as text.
+
+        `wanted` is how many candidates `search` will be asked for.
+        """
+        return MemoryQuestions(self, vectors, terms)
 
     def visible_rows(self) -> NDArray[np.int64]:
-        """Every row that the filter admits."""
-        return np.flatnonzero(self.mask)
+        """Every row that the filter admits, ascending."""
+        mask = self.selection.mask
+        return np.arange(len(self.index.table)) if mask is None else np.flatnonzero(mask)
 
 
-class _Measured:
-    """A signal's values by row, so that none is measured twice."""
+class MemoryQuestions:
+    """Some queries under one filter; see `Questions`."""
 
-    def __init__(self) -> None:
-        self._rows = np.empty(0, dtype=np.int64)
-        self._values = np.empty(0, dtype=np.float32)
+    def __init__(
+        self, view: MemoryView, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]
+    ) -> None:
+        index = view.index
+        self._view, self._index = view, index
+        self._mask = view.selection.mask
+        self._bytes = _EVERYTHING if self._mask is None else self._mask
+        self._vectors = vectors if index.vectors is not None else None
+        self._count = len(terms)
+        self._open_rows = index.table.open_rows
+        open_mask = None if index.table.all_open else index.table.open
+        self._slices = index.words.slices(terms, self._open_rows, open_mask)
 
-    def keep(self, rows: NDArray[np.int64], values: NDArray[np.float32]) -> None:
-        """Remember the values of these rows, in any order, instead of those before."""
-        order = np.argsort(rows)
-        self._rows, self._values = rows[order], values[order]
-
-    def of(
-        self, rows: NDArray[np.int64], measure: Callable[[NDArray[np.int64]], NDArray[np.float32]]
-    ) -> NDArray[np.float32]:
-        """The values of these rows, which ascend; `measure` gives those that are not known."""
-        if not len(self._rows):
-            values = measure(rows)
-        else:
-            place = np.searchsorted(self._rows, rows)
-            place[place == len(self._rows)] = 0
-            missing = np.flatnonzero(self._rows[place] != rows)
-            values = self._values[place]
-            if len(missing):
-                values[missing] = measure(rows[missing])
-        self._rows, self._values = rows, values
-        return values
-
-
-class MemoryQuestion:
-    """One query under one filter; see `Question`."""
-
-    def __init__(self, view: MemoryView, vector: NDArray[np.float32] | None, terms: NDArray[np.int32]) -> None:
-        self._view = view
-        self._index = view.index
-        self._vector = vector if view.index.vectors is not None else None
-        table = view.index.table
-        self._cosines, self._bm25 = _Measured(), _Measured()
-        self._slices: Slices = view.index.words.slices(terms, table.open_rows, None if table.all_open else table.open)
+    def __len__(self) -> int:
+        return self._count
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """IDF of the query's known words."""
-        return self._slices.term_idf
+        """IDF of the known words of all queries."""
+        return self._slices.idf
+
+    @property
+    def word_offsets(self) -> NDArray[np.int64]:
+        """Query i has the words from word_offsets[i] to word_offsets[i + 1]."""
+        return self._slices.word_offsets
 
     @property
     def unseen_idf(self) -> float:
         """IDF of a word that no record carries."""
         return math.log1p((self._index.records + 0.5) / 0.5)
 
-    def nearest(self, wanted: int) -> NDArray[np.int64]:
-        """The `wanted` visible rows nearest to the query's vector."""
-        vectors, mask = self._index.vectors, self._view.vector_mask
-        if vectors is None or self._vector is None:
-            return np.empty(0, dtype=np.int64)
+    def search(self, wanted: int, *, by_vector: bool, by_words: bool) -> tuple[Found, Found]:
+        """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
+        index, vectors = self._index, self._vectors
+        nearest = best = Found.nothing(self._count)
+        tasks: list[Callable[[], object]] = []
+        if by_words and len(self._slices.idf):
+            tasks.append(lambda: index.words.best(self._slices, self._open_rows, self._mask, wanted))
+        words = len(tasks)
+        if by_vector and vectors is not None and index.vectors is not None:
+            tasks += index.vectors.shortlist_tasks(vectors, self._view.selection.places, wanted)
+        large = len(index.table) >= _SIDE_BY_SIDE
+        results: list[object] = run_tasks(tasks) if large else [task() for task in tasks]
+        if words:
+            best = Found(*results[0])  # type: ignore[misc]
+        if len(tasks) > words:
+            nearest = self._rescored(results[words:], wanted)
+        return nearest, best
+
+    def _rescored(self, found: list, wanted: int) -> Found:  # type: ignore[type-arg]
+        """Shortlists to records: where texts have several parts, a record stands at its best part's place."""
+        vectors, queries = self._index.vectors, self._vectors
+        assert vectors is not None
+        assert queries is not None
         # A record's parts may crowd others out: ask again for more until there are enough records.
         for factor in (1, 4, 16, 64):
-            places, cosines = vectors.nearest(self._vector, mask, wanted * factor)
+            if factor > 1:
+                tasks = vectors.shortlist_tasks(queries, self._view.selection.places, wanted * factor)
+                found = [task() for task in tasks]
+            places, cosines = vectors.rescore(queries, found, wanted * factor)
             rows = vectors.owners[places]
-            if vectors.has_parts:
-                best = np.sort(np.unique(rows, return_index=True)[1])[:wanted]
-                rows, cosines = rows[best], cosines[best]
-            if len(rows) == wanted or len(places) < wanted * factor:
+            if not vectors.has_parts:
+                return Found(rows, cosines, np.full(len(rows), rows.shape[1], dtype=np.int64))
+            firsts = [np.sort(np.unique(each, return_index=True)[1])[:wanted] for each in rows]
+            counts = np.array([len(each) for each in firsts], dtype=np.int64)
+            if counts.min(initial=wanted) == wanted or places.shape[1] < wanted * factor:
                 break
-        self._cosines.keep(rows, cosines)
-        return rows
+        kept = np.zeros((len(rows), int(counts.max(initial=0))), dtype=np.int64)
+        for query, each in enumerate(firsts):
+            kept[query, : len(each)] = each
+        return Found(np.take_along_axis(rows, kept, axis=1), np.take_along_axis(cosines, kept, axis=1), counts)
 
-    def best_words(self, wanted: int) -> NDArray[np.int64]:
-        """The `wanted` visible rows with the best BM25 above 0."""
-        if not len(self._slices.terms):
-            return np.empty(0, dtype=np.int64)
-        rows, scores = self._index.words.best(self._slices, self._index.table.open_rows, self._view.mask, wanted)
-        self._bm25.keep(rows, scores)
-        return rows
+    def rank(
+        self, nearest: Found, best: Found, ceilings: NDArray[np.float32], choices: kernels.Choices
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`."""
+        index = self._index
+        codes = None
+        if self._vectors is not None and index.vectors is not None:
+            codes = kernels.Codes(self._vectors, ceilings, *index.vectors.codes)
+        graph, table = index.graph, index.table
+        return kernels.rank_candidates(
+            kernels.Lists(*nearest, *best),
+            codes,
+            index.words.postings(self._slices, self._open_rows),
+            kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
+            kernels.Records(table.ids, table.created_at, table.importance),
+            choices,
+        )
 
-    def neighbors(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Visible rows beside these."""
-        found = [self._beside(rows)]
-        graph = self._index.graph
-        if graph.has_links:
-            linked = [other for row in rows.tolist() for other in graph.links(row)]
-            found.append(np.array([row for row in linked if self._view.mask[row]], dtype=np.int64))
-        return np.concatenate(found)
+    def exact_cosines(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Cosine of each row's best part with the query of that number, from the float32 originals."""
+        if self._vectors is None or self._index.vectors is None:
+            return np.zeros(len(rows), dtype=np.float32)
+        return self._index.vectors.exact_cosines(self._vectors[queries], rows, self._view.originals)
 
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row ids in the store."""
         return self._index.table.ids[rows]
 
-    def cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosine of each row's best part, from int8 codes."""
-        if self._vector is None or self._index.vectors is None:
-            return np.zeros(len(rows), dtype=np.float32)
-        vector, vectors = self._vector, self._index.vectors
-        return self._cosines.of(rows, lambda missing: vectors.row_cosines(vector, missing))
-
-    def exact_cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosine of each row's best part, from the float32 originals."""
-        if self._vector is None or self._index.vectors is None:
-            return np.zeros(len(rows), dtype=np.float32)
-        return self._index.vectors.exact_row_cosines(self._vector, rows, self._view.originals)
-
-    def words(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of each row."""
-        if not len(self._slices.terms):
-            return np.zeros(len(rows), dtype=np.float32)
-        words, slices, records = self._index.words, self._slices, self._index.table.open_rows
-        return self._bm25.of(rows, lambda missing: words.scores_of(slices, records, missing))
-
-    def carried(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(rows, words): which of the query's known words each row carries."""
-        return self._index.words.carried(self._slices, rows)
-
-    def activation(self, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> Activation:
-        """One step of spreading activation among these rows, which ascend."""
-        graph = self._index.graph
-        by_chain, company = kernels.spread_chain(scores, rows, graph.previous, graph.next, self._view.mask, _NEAR, _FAR)
-        if not graph.has_links:
-            return Activation(by_chain, np.zeros(len(rows)), company, np.zeros(len(rows), dtype=np.bool_))
-        places = {row: place for place, row in enumerate(rows.tolist())}
-        edges = [
-            [(places[other], strength) for other, strength in graph.links(row).items() if other in places]
-            for row in places
-        ]
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(each) for each in edges], out=offsets[1:])
-        targets = np.array([place for each in edges for place, _ in each], dtype=np.int64)
-        strengths = np.array([strength for each in edges for _, strength in each], dtype=np.float64)
-        by_link = kernels.spread(scores, offsets, targets, strengths)
-        return Activation(by_chain, by_link, company, np.diff(offsets) > 0)
+    def coverage(
+        self, offsets: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The IDF mass of its query's words that each row carries, and by word whether any row carries it."""
+        return self._index.words.coverage(self._slices, offsets, rows)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""
         sources: NDArray[np.int64] = self._index.table.sources[rows]
         return sources
-
-    def created_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When the store learnt each row."""
-        return self._index.table.created_at[rows]
-
-    def importance(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Importance of each row."""
-        return self._index.table.importance[rows].astype(np.float64)
-
-    def _beside(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The visible rows one and two places before and after these in their sources."""
-        graph = self._index.graph
-        beside = []
-        for links in (graph.previous, graph.next):
-            once = links[rows]
-            once = once[once >= 0]
-            twice = links[once]
-            beside += [once, twice[twice >= 0]]
-        found: NDArray[np.int64] = np.concatenate(beside).astype(np.int64)
-        visible: NDArray[np.int64] = found[self._view.mask[found] == 1]
-        return visible

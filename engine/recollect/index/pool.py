@@ -1,36 +1,67 @@
-"""The engine's own threads: kernels release the GIL and are run on blocks of rows by these."""
+"""The engine's own threads: kernels release the GIL, and independent pieces of a recall run side by side."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TypeVar
 
 from recollect.cpus import usable_cpus
 
-__all__ = ["in_blocks"]
+__all__ = ["run_tasks", "threads"]
+
+Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _pool: tuple[int, ThreadPoolExecutor | None, int] | None = None
+_here = threading.local()
 
 
-def in_blocks(work: Callable[[int, int], None], rows: int, smallest: int) -> None:
-    """Call `work(start, stop)` for blocks that cover `rows`, one a processor, none below `smallest` rows.
+def threads() -> int:
+    """How many threads `run_tasks` would use here: 1 within a task, which must not wait for the pool it runs on."""
+    return 1 if getattr(_here, "busy", False) else 1 + _workers()[1]
 
-    The caller's thread takes the first block. One pool serves every engine of the process; a forked child makes its
-    own.
+
+def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """The results of all tasks, in order. The caller works too, so that a busy pool delays nobody.
+
+    One pool serves every engine of the process; a forked child makes its own. The first exception is raised, when
+    every task that had begun is over.
     """
     pool, workers = _workers()
-    blocks = max(1, min(workers + 1, rows // smallest))
-    if pool is None or blocks == 1:
-        work(0, rows)
-        return
-    bounds = [rows * block // blocks for block in range(blocks + 1)]
-    waiting: list[Future[None]] = [pool.submit(work, bounds[block], bounds[block + 1]) for block in range(1, blocks)]
-    work(bounds[0], bounds[1])
-    for each in waiting:
-        each.result()
+    if pool is None or len(tasks) < 2 or getattr(_here, "busy", False):
+        return [task() for task in tasks]
+    results: list[Result | None] = [None] * len(tasks)
+    waiting = deque(range(len(tasks)))
+
+    def drain() -> None:
+        _here.busy = True
+        try:
+            while True:
+                try:
+                    place = waiting.popleft()
+                except IndexError:
+                    return
+                results[place] = tasks[place]()
+        except BaseException:
+            waiting.clear()
+            raise
+        finally:
+            _here.busy = False
+
+    helpers: list[Future[None]] = [pool.submit(drain) for _ in range(min(workers, len(tasks) - 1))]
+    try:
+        drain()
+    finally:
+        # A helper that has not begun finds nothing to do: it is not waited for.
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+    return results  # type: ignore[return-value]
 
 
 def _workers() -> tuple[ThreadPoolExecutor | None, int]:

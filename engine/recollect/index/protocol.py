@@ -1,78 +1,79 @@
-"""What recall asks of an index. Two answer alike: `MemoryQuestion` from RAM and `ColdQuestion` from SQL.
+"""What recall asks of an index. It answers from RAM; the cold path loads the few records it needs and asks those.
 
-A question is one query under one filter at one commit. It speaks of records by `rows`, numbers that mean something
-only to it; `keys` gives their row ids in the store.
+`Questions` are some queries under one filter at one commit. They speak of records by `rows`, numbers that mean
+something only to them; `keys` gives their row ids in the store. What belongs to several queries stands in flat arrays,
+query i's from offsets[i] to offsets[i + 1].
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Activation", "Question"]
+    from recollect.numerics import kernels
+
+__all__ = ["Found", "Questions"]
 
 
-class Activation(NamedTuple):
-    """What reaches each of given rows in one step, from those among them.
+class Found(NamedTuple):
+    """The best rows of each query by one signal: rows int64 (q, k) and values float32 (q, k), best first.
 
-    - by_chain, by_link: float64, the strongest score that arrives from the two records before and after in the same
-      source, and over an explicit link, times the strength of the way
-    - company: int64, min(3, visible records in the row's source): 1 without a source or alone in it
-    - is_linked: whether the row has a link to another of the rows
+    Of query i the first counts[i] count.
     """
 
-    by_chain: NDArray[np.float64]
-    by_link: NDArray[np.float64]
-    company: NDArray[np.int64]
-    is_linked: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    values: NDArray[np.float32]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def nothing(cls, queries: int) -> Found:
+        """Found nothing."""
+        rows, values = np.empty((queries, 0), dtype=np.int64), np.empty((queries, 0), dtype=np.float32)
+        return cls(rows, values, np.zeros(queries, dtype=np.int64))
 
 
-class Question(Protocol):
-    """One query, under one filter."""
+class Questions(Protocol):
+    """Some queries, under one filter."""
 
-    def nearest(self, wanted: int) -> NDArray[np.int64]:
-        """The `wanted` visible rows nearest to the query's vector."""
-
-    def best_words(self, wanted: int) -> NDArray[np.int64]:
-        """The `wanted` visible rows with the best BM25 above 0."""
-
-    def neighbors(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Visible rows beside these: up to two before and after in the same source, and linked."""
-
-    def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Row ids in the store, int64."""
-
-    def cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosine of each row's best part, 0 where it has none; from int8 codes where there are such."""
-
-    def exact_cosines(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """`cosines` from the stored float32 vectors, for the few that matter most."""
-
-    def words(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """BM25 of each row."""
-
-    def carried(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(rows, words): which of the query's known words each row carries."""
+    def __len__(self) -> int: ...
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """IDF of the query's known words."""
+        """IDF of the known words of all queries."""
+
+    @property
+    def word_offsets(self) -> NDArray[np.int64]:
+        """Query i has the words from word_offsets[i] to word_offsets[i + 1]."""
 
     @property
     def unseen_idf(self) -> float:
         """IDF of a word that no record carries."""
 
-    def activation(self, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> Activation:
-        """One step of spreading activation among these rows, which ascend."""
+    def search(self, wanted: int, *, by_vector: bool, by_words: bool) -> tuple[Found, Found]:
+        """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
+
+    def rank(
+        self, nearest: Found, best: Found, ceilings: NDArray[np.float32], choices: kernels.Choices
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`.
+
+        Values that are NaN are measured; no measured cosine of query i passes ceilings[i], float32 (q,).
+        """
+
+    def exact_cosines(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Cosine of each row's best part with the query of that number, from the float32 originals."""
+
+    def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Row ids in the store, int64."""
+
+    def coverage(
+        self, offsets: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The IDF mass of its query's words that each row carries, and by word whether any row carries it."""
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""
-
-    def created_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When the store learnt each row, in microseconds."""
-
-    def importance(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Importance of each row."""

@@ -28,6 +28,12 @@ class Visible(Struct, frozen=True, kw_only=True):
     until: int | None = None
     listed: NDArray[np.uint8] | None = None
 
+    @property
+    def unrestricted(self) -> bool:
+        """True when every open record is visible that has not expired."""
+        given = self.as_of, self.scopes, self.since, self.until, self.listed
+        return not self.kinds and all(value is None for value in given)
+
 
 class RecordTable:
     """Rows are appended and marked dead, never moved; `row_of` finds a record's live row."""
@@ -168,7 +174,7 @@ class RecordTable:
         return rows
 
     def mask(self, visible: Visible) -> NDArray[np.uint8]:
-        """1 for the rows that `visible` admits."""
+        """1 for the rows that `visible` admits, whether or not they have expired."""
         moment = visible.now if visible.as_of is None else visible.as_of
         if visible.as_of is None:
             mask = self._open.array.copy()
@@ -179,14 +185,11 @@ class RecordTable:
                 & (self._valid_from.array <= moment)
                 & (self._valid_to.array > moment)
             ).view(np.uint8)
-        expiring = self._expiring_rows()
-        if len(expiring):
-            mask[expiring[self._expires.array[expiring] <= moment]] = 0
         if visible.scopes is not None:
-            mask &= np.isin(self._scopes.array, np.array(visible.scopes, dtype=np.int32)).view(np.uint8)
+            mask &= _among(self._scopes.array, visible.scopes)
         if visible.kinds:
-            wanted = [self._kind_numbers.get(kind, -1) for kind in visible.kinds]
-            mask &= np.isin(self._kinds.array, np.array(wanted, dtype=np.int32)).view(np.uint8)
+            numbers = [self._kind_numbers[kind] for kind in visible.kinds if kind in self._kind_numbers]
+            mask &= _among(self._kinds.array, numbers)
         if visible.since is not None:
             mask &= (self._moments.array >= visible.since).view(np.uint8)
         if visible.until is not None:
@@ -202,10 +205,13 @@ class RecordTable:
         listed[rows[rows >= 0]] = 1
         return listed
 
-    def _expiring_rows(self) -> NDArray[np.int64]:
+    def expired_rows(self, moment: int) -> NDArray[np.int64]:
+        """The rows that have expired at `moment`."""
         if self._expiring is None:
             self._expiring = np.flatnonzero(self._expires.array != NEVER)
-        return self._expiring
+        if not len(self._expiring):
+            return self._expiring
+        return self._expiring[self._expires.array[self._expiring] <= moment]
 
     def _number_kinds(self, kinds: Sequence[str]) -> NDArray[np.int32]:
         numbers = self._kind_numbers
@@ -220,3 +226,10 @@ class RecordTable:
         self._ordered_rows.extend(rows[new])
         for record_id, row in zip(ids[~new].tolist(), rows[~new].tolist(), strict=True):
             self._moved[record_id] = row
+
+
+def _among(numbers: NDArray[np.int32], wanted: Sequence[int]) -> NDArray[np.uint8]:
+    """1 where a small number is one of those wanted: a look-up takes a tenth of `np.isin`."""
+    table = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.uint8)
+    table[[number for number in wanted if number < len(table)]] = 1
+    return table[numbers]

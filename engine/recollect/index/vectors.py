@@ -5,35 +5,44 @@ About 440 bytes a vector at 384 dimensions. The float32 originals stay in the st
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.index.growable import Growable
-from recollect.index.pool import in_blocks
+from recollect.index.pool import threads
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Originals", "VectorIndex", "shortlist_size"]
+__all__ = ["Originals", "Shortlist", "VectorIndex", "shortlist_size"]
 
 # The stored float32 vectors (n, dimension) with given ascending row ids.
 Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
-# Below this many vectors the int8 scan of all of them is as quick as sketch and shortlist together.
+# Up to this many vectors the int8 scan of all of them is as quick as sketch and shortlist together.
 _SCAN_ALL = 4096
 # Waking another thread takes some 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
 
 
 def shortlist_size(vectors: int, wanted: int) -> int:
-    """How many sketches to rescore so that the best `wanted` are among them.
+    """How many sketches to rescore so that the best `wanted` of so many visible vectors are among them.
 
     On 100,000 real MiniLM vectors recall@10 is 0.995 at 400 and 0.998 at 800; it falls slowly with n.
     """
     return max(4 * wanted, 800, int(800 * (vectors / 100_000) ** 0.5))
+
+
+class Shortlist(NamedTuple):
+    """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first."""
+
+    places: NDArray[np.int64]
+    distances: NDArray[np.uint16]
 
 
 class VectorIndex:
@@ -71,11 +80,9 @@ class VectorIndex:
         for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids):
             buffer.reserve(capacity)
 
-    def mask(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
-        """The mask of places that a mask of record rows means; None where all are visible, which scans faster."""
-        if rows.all():
-            return None
-        return rows[: len(self)] if self._aligned else rows[self.owners]
+    def places(self, mask: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """The places of the record rows whose `mask` is 1, ascending."""
+        return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self.owners])
 
     def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
         """Append vectors (n, dimension) of the record rows `owners`, with their row ids in the store.
@@ -106,72 +113,71 @@ class VectorIndex:
         self._first_place.extend(np.full(new, -1, dtype=np.int64))
         self._parts.extend(np.zeros(new, dtype=np.int32))
 
-    def nearest(
-        self, query: NDArray[np.float32], mask: NDArray[np.uint8] | None, wanted: int
+    def shortlist_tasks(
+        self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, wanted: int
+    ) -> list[Callable[[], Shortlist]]:
+        """The scan for the vectors that may be among the `wanted` nearest of each query, in pieces to run side by side.
+
+        queries float32 (q, dimension) of unit length; `allowed` places, ascending, or None for all.
+        """
+        visible = len(self) if allowed is None else len(allowed)
+        if not visible:
+            return []
+        if visible <= _SCAN_ALL:
+            places = np.arange(visible, dtype=np.int64) if allowed is None else allowed
+            everything = np.tile(places, (len(queries), 1))
+            return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16))]
+        sketches, size = kernels.sketch(queries), shortlist_size(visible, wanted)
+
+        def scan(start: int, stop: int) -> Shortlist:
+            return Shortlist(*kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size))
+
+        blocks = max(1, min(2 * threads(), visible // _SMALLEST_BLOCK)) if threads() > 1 else 1
+        bounds = [visible * block // blocks for block in range(blocks + 1)]
+        return [partial(scan, start, stop) for start, stop in pairwise(bounds)]
+
+    def rescore(
+        self, queries: NDArray[np.float32], found: Sequence[Shortlist], wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The places of the `wanted` nearest vectors whose `mask` is 1 (None: any), best first, and their cosines."""
-        if len(self) <= _SCAN_ALL:
-            places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
-        else:
-            sketch = kernels.sketch(query[None, :])[0]
-            size = min(shortlist_size(len(self), wanted), len(self))
-            places = self._shortlist(sketch, mask, size)
-        if not len(places):
-            return places, np.empty(0, dtype=np.float32)
-        cosines = self._cosines(query, places)
-        best, scores = kernels.top_k(cosines, min(wanted, len(places)))
-        return places[best], scores
+        """The places (q, w) of the `wanted` nearest of what `shortlist_tasks` found, best first, and their cosines."""
+        if not found:
+            nothing = np.empty((len(queries), 0))
+            return nothing.astype(np.int64), nothing.astype(np.float32)
+        places = np.concatenate([each.places for each in found], axis=1) if len(found) > 1 else found[0].places
+        distances = np.concatenate([each.distances for each in found], axis=1) if len(found) > 1 else found[0].distances
+        size = max(each.places.shape[1] for each in found)
+        return kernels.rescore_shortlist(
+            queries, self._codes.array, self._scales.array, places, distances, size, wanted
+        )
 
-    def _shortlist(self, sketch: NDArray[np.uint64], mask: NDArray[np.uint8] | None, size: int) -> NDArray[np.int64]:
-        """The places of the `size` sketches nearest in Hamming distance; the scan runs on every processor."""
-        sketches = self._sketches.array
-        distances = np.empty(len(self), dtype=np.uint16)
-        counts: list[NDArray[np.int64]] = []
+    @property
+    def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
+        """By record row the place of its first part and how many it has; by place int8 codes and their scale."""
+        return self._first_place.array, self._parts.array, self._codes.array, self._scales.array
 
-        def scan(start: int, stop: int) -> None:
-            histogram = np.zeros(64 * len(sketch) + 2, dtype=np.int64)
-            kernels.hamming_distances(sketch, sketches, mask, start, stop, distances, histogram)
-            counts.append(histogram)
-
-        in_blocks(scan, len(self), _SMALLEST_BLOCK)
-        return kernels.hamming_select(distances, mask, np.sum(counts, axis=0), size)
-
-    def row_cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosine of each record row's best part from its int8 codes; 0 where it has none."""
-        return self._best_parts(rows, lambda places: self._cosines(query, places))
-
-    def exact_row_cosines(
-        self, query: NDArray[np.float32], rows: NDArray[np.int64], originals: Originals
+    def exact_cosines(
+        self, queries: NDArray[np.float32], rows: NDArray[np.int64], originals: Originals
     ) -> NDArray[np.float32]:
-        """`row_cosines` from the stored float32 vectors."""
+        """Cosine of each record row's best part from the stored float32 vectors, float32 (n,); 0 where it has none.
 
-        def exact(places: NDArray[np.int64]) -> NDArray[np.float32]:
-            ids = self._ids.array[places]
-            order = np.argsort(ids)
-            cosines = np.empty(len(places), dtype=np.float32)
-            cosines[order] = np.clip(np.nan_to_num(originals(ids[order]) @ query), -1.0, 1.0)
-            return cosines
-
-        return self._best_parts(rows, exact)
-
-    def _best_parts(
-        self, rows: NDArray[np.int64], score: Callable[[NDArray[np.int64]], NDArray[np.float32]]
-    ) -> NDArray[np.float32]:
-        """For each row the greatest score of its parts' places."""
+        queries float32 (n, dimension): one a row. The vectors of all are read at once.
+        """
         counts = self._parts.array[rows]
         held = np.flatnonzero(counts)
         best = np.zeros(len(rows), dtype=np.float32)
         if not len(held):
             return best
-        counts, places = counts[held], self._first_place.array[rows[held]]
-        starts = np.cumsum(counts) - counts
-        whole = int(counts.sum())
-        if whole == len(held):
-            best[held] = score(places)
-        else:
-            best[held] = np.maximum.reduceat(score(np.repeat(places - starts, counts) + np.arange(whole)), starts)
+        places = self._first_place.array[rows[held]]
+        owners, starts = held, None
+        if self.has_parts:
+            counts = counts[held]
+            starts = np.cumsum(counts) - counts
+            owners = np.repeat(held, counts)
+            places = np.repeat(places - starts, counts) + np.arange(len(owners))
+        ids, where = np.unique(self._ids.array[places], return_inverse=True)
+        exact = np.einsum("ij,ij->i", originals(ids)[where], queries[owners])
+        if not np.isfinite(exact).all():  # written from outside: `verify` names it
+            exact = np.nan_to_num(exact)
+        exact = np.minimum(np.maximum(exact, -1.0), 1.0)
+        best[held] = exact if starts is None else np.maximum.reduceat(exact, starts)
         return best
-
-    def _cosines(self, query: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosines of a unit query with the vectors at `places`, from their int8 codes."""
-        return np.clip(kernels.rescore_int8(query, self._codes.array, self._scales.array, places), -1.0, 1.0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.engine import Engine
 from recollect.index.memory_view import MemoryView
-from recollect.recall.candidates import measure
+from recollect.recall.candidates import Candidates, measure
 from recollect.recall.confidence import weigh_evidence
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import Answer, answer, open_view, show
+from recollect.recall.pipeline import Answer, answer_all, find_words, open_view, show
 from recollect.recall.query import prepare_queries
 from recollect.recall.select import threshold
 from recollect.records import Explanation
@@ -23,9 +23,25 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
+    from recollect.index.protocol import Questions
     from recollect.recall.request import Request
 
 __all__ = ["explain"]
+
+
+class Watched(NamedTuple):
+    """One query's answer, with the means to measure records that are not in it."""
+
+    questions: Questions
+    answer: Answer
+    unknown_words: int
+    request: Request
+
+    def confidence(self, candidates: Candidates, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The confidence of the candidates at `places`."""
+        offsets, rows = np.array([0, len(places)]), candidates.rows[places]
+        evidence = weigh_evidence(self.questions, offsets, rows, candidates.cosine[places], [self.unknown_words])
+        return evidence.confidence
 
 
 def explain(
@@ -38,21 +54,26 @@ def explain(
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
     asked = prepare_queries(engine, [query], vectors, request)
-    (text,), (vector,) = asked.texts, asked.vectors
+    (text,) = asked.texts
     with engine.store.read() as connection:
         if request.filter.as_of is not None:
             record_id = reading.version_at(connection, record_id, request.filter.as_of)
         hidden = _hidden_by(connection, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, connection, asked, request, cold=False) as view:
+        with open_view(engine, connection, asked, request, cold=False) as (view, stored):
             assert isinstance(view, MemoryView)
-            found = answer(engine, connection, view, text, vector, request)
-            hits = show(engine, connection, asked, [found], request)[0]
+            answers = answer_all(engine, connection, view, stored, asked, request)
+            hits = show(engine, connection, asked, answers, request)[0]
+            (words,) = find_words(engine, connection, view, asked, request)
+            questions = view.ask(
+                None if asked.vectors is None else np.stack(asked.vectors), [words.terms], [words.known], 0
+            )
+            watched = Watched(questions, answers[0], len(words.unknown), request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
-            signals, ranks = _signals(found, rows, view.visible_rows())
-            sure = _confidence(found, rows, request)
-        stage, reason, rank = _place(found, record_id, request, [hit.id for hit in hits], public_id)
+            signals, ranks = _signals(watched, rows, view.visible_rows())
+            sure = _confidence(watched, rows)
+            stage, reason, rank = _place(watched, record_id, [hit.id for hit in hits], public_id)
     return Explanation(
         id=public_id,
         query=text,
@@ -86,18 +107,17 @@ def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) ->
 
 
 def _signals(
-    found: Answer, rows: NDArray[np.int64], visible: NDArray[np.int64]
+    watched: Watched, rows: NDArray[np.int64], visible: NDArray[np.int64]
 ) -> tuple[dict[str, float], dict[str, int]]:
     """Each signal's value for the record, and its rank among all visible records."""
-    question, candidates = found.question, found.candidates
-    place = np.flatnonzero(candidates.rows == rows[0])
-    cosine = float(question.cosines(rows)[0])
-    bm25 = float(question.words(rows)[0])
-    signals = {"cosine": cosine, "bm25": bm25}
+    candidates, profile = watched.answer.candidates, watched.request.profile
+    one, everyone = (measure(watched.questions, some, profile, watched.request.clock) for some in (rows, visible))
+    signals = {"cosine": float(one.cosine[0]), "bm25": float(one.bm25[0])}
     ranks = {
-        "cosine": int((question.cosines(visible) > cosine).sum()) + 1,
-        "bm25": int((question.words(visible) > bm25).sum()) + 1,
+        "cosine": int((everyone.cosine > one.cosine[0]).sum()) + 1,
+        "bm25": int((everyone.bm25 > one.bm25[0]).sum()) + 1,
     }
+    place = np.flatnonzero(candidates.rows == rows[0])
     if len(place):
         (signals,) = signals_of(candidates, place)
         for name in ("fused", "spread", "score"):
@@ -106,19 +126,21 @@ def _signals(
     return signals, ranks
 
 
-def _confidence(found: Answer, rows: NDArray[np.int64], request: Request) -> float:
+def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     """The record's confidence: the hit's own where it is a candidate."""
-    candidates = found.candidates
+    candidates = watched.answer.candidates
     places = np.flatnonzero(candidates.rows == rows[0])
     if not len(places):
-        candidates, places = measure(found.question, rows, request.profile), np.zeros(1, dtype=np.int64)
-    return float(weigh_evidence(found.question, candidates, places, len(found.unknown)).confidence[0])
+        candidates, places = (
+            measure(watched.questions, rows, watched.request.profile, watched.request.clock),
+            np.zeros(1, dtype=np.int64),
+        )
+    return float(watched.confidence(candidates, places)[0])
 
 
-def _place(
-    found: Answer, record_id: int, request: Request, returned: list[str], public_id: str
-) -> tuple[str, str, int | None]:
+def _place(watched: Watched, record_id: int, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
+    found, request = watched.answer, watched.request
     candidates, profile = found.candidates, request.profile
     if public_id in returned:
         rank = returned.index(public_id) + 1
@@ -130,15 +152,15 @@ def _place(
             f"it is neither among the {profile.candidates} best by vector or by keyword, nor beside one of them",
             None,
         )
-    rank = int(np.flatnonzero(found.order == place[0])[0]) + 1
+    rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
     if found.chosen.size and place[0] in found.chosen:
         return "token_budget", "it did not fit the token budget", rank
-    kept = threshold(candidates, found.order, found.question, request, len(found.unknown))
-    if place[0] not in kept:
+    sure = watched.confidence(candidates, np.arange(len(candidates))) if profile.min_confidence > 0 else None
+    if place[0] not in threshold(candidates, sure, profile):
         return "threshold", "its score or confidence is below the minimum", rank
     if request.group_by is not None:
-        source = found.question.sources(candidates.rows[place])[0]
-        same = found.question.sources(candidates.rows[found.chosen]) == source
+        source = watched.questions.sources(candidates.rows[place])[0]
+        same = watched.questions.sources(candidates.rows[found.chosen]) == source
         if source >= 0 and same.any():
             return "group", "another record of its source was better and stands for it", rank
     if profile.mmr_lambda is not None and rank <= request.limit:

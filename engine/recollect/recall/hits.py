@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
-from recollect.recall.score import rank_of
 from recollect.records import Hit, SourceRef
 
 if TYPE_CHECKING:
@@ -19,53 +18,78 @@ if TYPE_CHECKING:
     from recollect.settings import Profile
     from recollect.store.reading import Found
 
-__all__ = ["build_hits", "fit_budget", "signals_of"]
+__all__ = ["Line", "build_hits", "describe", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
 _SIGNALS = ("cosine", "bm25", "fused", "spread", "decay", "score")
+_SHOWN = np.array([0, 1, 2, 3, 6, 7])
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_REASONS = ("semantic", "keyword", "session", "link")
+_REASONS = ("semantic", "keyword", "session", "link", "recency", "importance")
+_SHARE_BITS = np.array([1, 2, 4, 8])
+_RECENT, _IMPORTANT = 16, 32
+_NAMES = [tuple(name for bit, name in enumerate(_REASONS) if bits >> bit & 1) for bits in range(64)]
+
+
+class Line(NamedTuple):
+    """What recall says of one hit: its record's row id, its numbers, and which signals brought it here, as bits."""
+
+    key: int
+    score: float
+    confidence: float
+    reasons: int
+    signals: dict[str, float]
+
+
+def describe(
+    candidates: Candidates,
+    offsets: NDArray[np.int64],
+    places: NDArray[np.int64],
+    confidence: NDArray[np.float64],
+    profile: Profile,
+) -> list[Line]:
+    """A line for each of the candidates at `places`, of which query i has places[offsets[i]:offsets[i + 1]]."""
+    # numpy's reduceat gives an empty run the value after it; its share goes to no hit.
+    starts = np.minimum(candidates.offsets[:-1], max(len(candidates) - 1, 0))
+    best = np.maximum.reduceat(candidates.bm25, starts) if len(candidates) else np.zeros(len(starts))
+    shown = candidates.signals[:, places]
+    return list(
+        map(
+            Line,
+            candidates.keys[places].tolist(),
+            np.minimum(np.maximum(shown[-1], 0.0), 1.0).tolist(),
+            confidence.tolist(),
+            _reasons(shown, np.repeat(best, np.diff(offsets)), profile).tolist(),
+            _by_name(shown),
+        )
+    )
 
 
 def build_hits(
-    candidates: Candidates,
-    chosen: NDArray[np.int64],
+    lines: Sequence[Line],
     found: Mapping[int, Found],
-    confidence: NDArray[np.float64],
     gaps: tuple[str, ...],
     request: Request,
+    candidates: Candidates,
+    chosen: NDArray[np.int64],
 ) -> list[Hit]:
-    """The hits at the places `chosen`, in that order; records that are gone by now are left out.
+    """The hits of one query; records that are gone by now are left out.
 
     With `request.explain` the signals also say each hit's rank in each, among the candidates and from 1.
     """
-    profile = request.profile
-    signals_by_hit = signals_of(candidates, chosen)
     if request.explain:
         for name in _RANKED:
-            ranks = rank_of(np.asarray(getattr(candidates, name), dtype=np.float64), candidates.keys)[chosen]
-            for signals, rank in zip(signals_by_hit, ranks.tolist(), strict=True):
-                signals[f"{name}_rank"] = float(rank)
-    columns = zip(
-        candidates.keys[chosen].tolist(),
-        np.clip(candidates.score[chosen], 0.0, 1.0).tolist(),
-        confidence.tolist(),
-        _named(candidates, chosen, profile).tolist(),
-        candidates.decay[chosen].tolist(),
-        signals_by_hit,
-        strict=True,
-    )
+            ranks = _rank_of(getattr(candidates, name), candidates.keys)[chosen]
+            for line, rank in zip(lines, ranks.tolist(), strict=True):
+                line.signals[f"{name}_rank"] = float(rank)
+    weighty = request.profile.importance_weight > 0
     hits = []
-    for key, score, sure, named, decay, signals in columns:
+    for key, score, sure, reasons, signals in lines:
         record = found.get(key)
         if record is None:
             continue
-        reasons = [name for name, is_named in zip(_REASONS, named, strict=True) if is_named]
-        if profile.decay != "none" and decay > 0.5:
-            reasons.append("recency")
-        if profile.importance_weight > 0 and record.importance > 0.5:
-            reasons.append("importance")
+        if weighty and record.importance > 0.5:
+            reasons |= _IMPORTANT
         hits.append(
             Hit(
                 id=record.public_id,
@@ -81,7 +105,7 @@ def build_hits(
                 event_at=optional_datetime(record.event_at),
                 metadata=record.metadata,
                 source=_source(record),
-                match_reasons=tuple(reasons),
+                match_reasons=_NAMES[reasons],
                 evidence_gaps=gaps,
                 signals=signals,
             )
@@ -91,8 +115,12 @@ def build_hits(
 
 def signals_of(candidates: Candidates, places: NDArray[np.int64]) -> list[dict[str, float]]:
     """Each signal's value at these places, and the score after each stage."""
-    columns = [getattr(candidates, name)[places].tolist() for name in _SIGNALS]
-    return [dict(zip(_SIGNALS, values, strict=True)) for values in zip(*columns, strict=True)]
+    return _by_name(candidates.signals[:, places])
+
+
+def _by_name(shown: NDArray[np.float64]) -> list[dict[str, float]]:
+    columns = shown[_SHOWN].T.tolist()
+    return [dict(zip(_SIGNALS, values, strict=True)) for values in columns]
 
 
 def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]], list[int]]) -> tuple[list[Hit], int]:
@@ -108,22 +136,29 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
     return kept, len(hits) - len(kept)
 
 
-def _named(candidates: Candidates, chosen: NDArray[np.int64], profile: Profile) -> NDArray[np.bool_]:
-    """(hits, reasons): whether each of cosine, BM25, neighbours and links brought the hit to its place."""
+def _reasons(shown: NDArray[np.float64], best_bm25: NDArray[np.float64], profile: Profile) -> NDArray[np.int64]:
+    """Bits by hit: whether each of cosine, BM25, neighbours, links and age brought it to its place."""
     whole = profile.vector_weight + profile.keyword_weight
-    best = float(candidates.bm25.max()) if len(candidates) else 0.0
-    linked = candidates.linked[chosen]
-    shares = np.stack(
-        [
-            profile.vector_weight / whole * np.maximum(candidates.cosine[chosen], 0.0),
-            profile.keyword_weight / whole * candidates.bm25[chosen] / (best or 1.0),
-            np.maximum(candidates.lift[chosen] - linked, 0.0),
-            linked,
-        ],
-        axis=1,
-    )
-    total = shares.sum(axis=1, keepdims=True)
-    return np.asarray((total > 0) & (shares >= _NAMED_SHARE * total) & (shares > 0), dtype=np.bool_)
+    cosine, bm25, _, _, lift, linked, decay, _ = shown
+    shares = np.empty((4, shown.shape[1]))
+    shares[0] = profile.vector_weight / whole * np.maximum(cosine, 0.0)
+    shares[1] = profile.keyword_weight / whole * bm25 / np.where(best_bm25 > 0, best_bm25, 1.0)
+    shares[2] = np.maximum(lift - linked, 0.0)
+    shares[3] = linked
+    named = (shares > 0) & (shares >= _NAMED_SHARE * shares.sum(axis=0))
+    bits: NDArray[np.int64] = _SHARE_BITS @ named
+    if profile.decay != "none":
+        bits += _RECENT * (decay > 0.5)
+    return bits
+
+
+def _rank_of(values: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rank of each value from 1, best first, ties by ascending key; 0 where the value is not above 0."""
+    order = np.lexsort((keys, -values))
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.arange(1, len(values) + 1)
+    ranks[values <= 0] = 0
+    return ranks
 
 
 def _source(record: Found) -> SourceRef | None:

@@ -1,13 +1,17 @@
 """Recall, from queries to hits:
 
 query -> embed -> candidates by vector and keyword -> fuse -> spread -> weigh -> threshold -> diversify -> hits
+
+Many queries go through together, a group at a time: every kernel takes a group, and groups run side by side.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,15 +19,16 @@ import numpy as np
 
 from recollect.engine import Engine
 from recollect.index.cold import ColdView
+from recollect.index.memory_index import Selection
 from recollect.index.memory_view import MemoryView
+from recollect.index.pool import run_tasks, threads
 from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
 from recollect.recall.confidence import evidence_gaps, weigh_evidence
-from recollect.recall.hits import build_hits, fit_budget
-from recollect.recall.query import Queries, check_comparable, prepare_queries, query_words
+from recollect.recall.hits import Line, build_hits, describe, fit_budget
+from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request
-from recollect.recall.score import spread, weigh
-from recollect.recall.select import available, diversify, group_by_source, order_by_score, threshold
+from recollect.recall.select import available, diversify, group_by_source, threshold
 from recollect.records import Hits
 from recollect.store import loading, reading
 from recollect.store.filters import where_condition
@@ -33,20 +38,40 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Question
+    from recollect.store.loading import TermBlock
 
 __all__ = ["Answer", "recall_queries"]
 
+# Queries that go through the kernels together: with more, their buffers leave the second-level cache.
+_GROUP = 32
+
 
 class Answer(NamedTuple):
-    """A question after all stages: its candidates, their order, and the places that are returned."""
+    """A query after all stages: its candidates, the places that are returned and what is said of them."""
 
-    question: Question
     candidates: Candidates
-    order: NDArray[np.int64]
     chosen: NDArray[np.int64]
-    words: tuple[str, ...]
-    unknown: tuple[str, ...]
+    lines: list[Line]
+    gaps: tuple[str, ...]
+
+
+class Rows:
+    """What recall reads of the store while it runs; one connection, so one thread at a time."""
+
+    def __init__(self, connection: apsw.Connection, embedder: EmbedderRow | None) -> None:
+        self._connection, self._embedder = connection, embedder
+        self._lock = threading.Lock()
+
+    def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The stored float32 vectors with these ascending row ids."""
+        assert self._embedder is not None
+        with self._lock:
+            return loading.exact_vectors(self._connection, self._embedder.dimension, vector_ids)
+
+    def terms(self, keys: NDArray[np.int64]) -> TermBlock:
+        """The words of these records."""
+        with self._lock:
+            return next(loading.terms(self._connection, keys.tolist()))
 
 
 def recall_queries(
@@ -57,15 +82,10 @@ def recall_queries(
     engine.start_kernels()
     asked = prepare_queries(engine, queries, vectors, request)
     embedded_at = perf_counter()
-    with (
-        engine.store.read() as connection,
-        open_view(engine, connection, asked, request, cold=engine.settings.index == "cold") as view,
-    ):
+    cold = engine.settings.index == "cold"
+    with engine.store.read() as connection, open_view(engine, connection, asked, request, cold=cold) as (view, rows):
         opened_at = perf_counter()
-        answers = [
-            answer(engine, connection, view, text, vector, request)
-            for text, vector in zip(asked.texts, asked.vectors, strict=True)
-        ]
+        answers = answer_all(engine, connection, view, rows, asked, request)
         answered_at = perf_counter()
         hits = show(engine, connection, asked, answers, request)
     stages = {
@@ -80,48 +100,109 @@ def recall_queries(
     return hits
 
 
-def answer(
+def answer_all(
     engine: Engine,
     connection: apsw.Connection,
     view: MemoryView | ColdView,
-    text: str,
-    vector: NDArray[np.float32] | None,
+    rows: Rows,
+    asked: Queries,
     request: Request,
-) -> Answer:
-    """One query through every stage."""
-    words = [] if request.mode == "vector" else query_words(text)
-    if isinstance(view, ColdView):
-        numbers = engine.lexicon.lookup(connection, words)
-    else:
-        numbers = engine.lexicon.recalled(connection, words, engine.index.loads)
-    known = tuple(word for word in words if word in numbers)
-    unknown = tuple(word for word in words if word not in numbers)
-    terms = np.array([numbers[word] for word in known], dtype=np.int32)
+) -> list[Answer]:
+    """Every query through every stage."""
+    words = find_words(engine, connection, view, asked, request)
     wanted = max(request.profile.candidates, 2 * request.limit)
-    while True:
-        question = view.ask(vector, terms, known, wanted)
-        candidates, more = gather(question, request.profile, wanted)
-        if not more or available(candidates, question, request) >= request.limit:
-            break
-        wanted *= 4
-    spread(candidates, question, request.profile)
-    weigh(candidates, question, request.profile, request.clock)
-    order = order_by_score(candidates)
-    kept = threshold(candidates, order, question, request, len(unknown))
-    kept = diversify(candidates, kept, request, lambda keys: next(loading.terms(connection, keys.tolist())))
-    if request.group_by is not None:
-        kept = group_by_source(candidates, kept, question)
-    return Answer(question, candidates, order, kept[: request.limit], known, unknown)
+    if isinstance(view, ColdView):
+        size = 1
+    else:
+        size = max(1, min(_GROUP, -(-len(words) // threads())))
+
+    def work(start: int) -> list[Answer]:
+        group = slice(start, start + size)
+        vectors = None if asked.vectors is None else np.stack(asked.vectors[group])
+        return answer(view, rows, asked.texts[group], vectors, words[group], request, wanted)
+
+    starts = range(0, len(words), size)
+    if isinstance(view, ColdView):  # it reads in its stages, on the one connection
+        answers = [work(start) for start in starts]
+    else:
+        answers = run_tasks([partial(work, start) for start in starts])
+    return [each for group in answers for each in group]
 
 
-def see(engine: Engine, connection: apsw.Connection, request: Request) -> Visible:
-    """The request's filter, resolved to numbers at the index's commit."""
+def find_words(
+    engine: Engine, connection: apsw.Connection, view: MemoryView | ColdView, asked: Queries, request: Request
+) -> list[Words]:
+    """The words of each query by number."""
+    texts = [[] if request.mode == "vector" else query_words(text) for text in asked.texts]
+    every = list(dict.fromkeys(word for words in texts for word in words))
+    if isinstance(view, ColdView):
+        numbers = engine.lexicon.lookup(connection, every)
+    else:
+        numbers = engine.lexicon.recalled(connection, every, engine.index.loads)
+    found = []
+    for words in texts:
+        known = tuple(word for word in words if word in numbers)
+        unknown = tuple(word for word in words if word not in numbers)
+        found.append(Words(known, np.array([numbers[word] for word in known], dtype=np.int32), unknown))
+    return found
+
+
+def answer(
+    view: MemoryView | ColdView,
+    rows: Rows,
+    texts: Sequence[str],
+    vectors: NDArray[np.float32] | None,
+    words: Sequence[Words],
+    request: Request,
+    wanted: int,
+) -> list[Answer]:
+    """A group of queries through every stage, with the best `wanted` by each signal as candidates."""
+    profile = request.profile
+    questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
+    candidates, more = gather(questions, profile, wanted, request.clock)
+    unknown = [len(each.unknown) for each in words]
+    sure = None
+    if profile.min_confidence > 0:
+        sure = weigh_evidence(questions, candidates.offsets, candidates.rows, candidates.cosine, unknown).confidence
+    parts, kept, short = [], [], []
+    for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):
+        part = candidates.of(query)
+        if more[query] and available(part, questions, request) < request.limit:
+            short.append(query)
+        chosen = threshold(part, None if sure is None else sure[start:stop], profile)
+        chosen = diversify(part, chosen, request, rows.terms)
+        if request.group_by is not None:
+            chosen = group_by_source(part, chosen, questions)
+        parts.append(part)
+        kept.append(chosen[: request.limit])
+    chosen_offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
+    places = np.concatenate(kept) + np.repeat(candidates.offsets[:-1], np.diff(chosen_offsets))
+    evidence = weigh_evidence(questions, chosen_offsets, candidates.rows[places], candidates.cosine[places], unknown)
+    lines = describe(candidates, chosen_offsets, places, evidence.confidence, profile)
+    answers = []
+    for query, part in enumerate(parts):
+        start, stop = chosen_offsets[query : query + 2].tolist()
+        known = slice(*questions.word_offsets[query : query + 2].tolist())
+        gaps = evidence_gaps(
+            texts[query], evidence.confidence[start:stop], words[query], questions.idf[known], evidence.met[known],
+            profile.gap_confidence,
+        )  # fmt: skip
+        answers.append(Answer(part, kept[query], lines[start:stop], gaps))
+    for query in short:
+        one = slice(query, query + 1)
+        again = None if vectors is None else vectors[one]
+        (answers[query],) = answer(view, rows, texts[one], again, words[one], request, 4 * wanted)
+    return answers
+
+
+def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:
+    """What the request's filter admits at the index's commit."""
     chosen = request.filter
-    listed = None
+    condition = listed = None
     if chosen.tags or chosen.where:
         condition = where_condition(chosen)
         listed = engine.index.listing(condition, partial(reading.matching_ids, connection, condition))
-    return Visible(
+    visible = Visible(
         now=request.now,
         as_of=chosen.as_of,
         scopes=None if chosen.scope is None else tuple(reading.scopes_within(connection, chosen.scope)),
@@ -130,31 +211,25 @@ def see(engine: Engine, connection: apsw.Connection, request: Request) -> Visibl
         until=chosen.until,
         listed=listed,
     )
+    return engine.index.selection(visible, condition)
 
 
 @contextmanager
 def open_view(
     engine: Engine, connection: apsw.Connection, asked: Queries, request: Request, *, cold: bool
-) -> Iterator[MemoryView | ColdView]:
+) -> Iterator[tuple[MemoryView | ColdView, Rows]]:
     """The store at this read transaction's commit, under the request's filter: from RAM, or from SQL if `cold`."""
     if cold:
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)
-        read = partial(originals, connection, embedder)
-        yield ColdView(connection, request.filter, request.now, embedder, read)
+        rows = Rows(connection, embedder)
+        yield ColdView(connection, request.filter, request.now, embedder, rows.originals), rows
         return
     with engine.index.current(connection):
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)
-        yield MemoryView(engine.index, see(engine, connection, request), partial(originals, connection, embedder))
-
-
-def originals(
-    connection: apsw.Connection, embedder: EmbedderRow | None, vector_ids: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """The stored float32 vectors with these row ids."""
-    assert embedder is not None
-    return loading.exact_vectors(connection, embedder.dimension, vector_ids)
+        rows = Rows(connection, embedder)
+        yield MemoryView(engine.index, see(engine, connection, request), rows.originals), rows
 
 
 def show(
@@ -165,15 +240,11 @@ def show(
     request: Request,
 ) -> list[Hits]:
     """Fetch the chosen records of all answers at once and build their hits."""
-    keys = [each.candidates.keys[each.chosen] for each in answers]
-    found = reading.fetch(connection, np.concatenate(keys)) if keys else {}
+    found = reading.fetch(connection, [line.key for each in answers for line in each.lines]) if answers else {}
     shown = []
     for text, each in zip(asked.texts, answers, strict=True):
-        evidence = weigh_evidence(each.question, each.candidates, each.chosen, len(each.unknown))
-        gaps = evidence_gaps(text, evidence, each.words, each.unknown, request.profile.gap_confidence)
-        if asked.gap is not None:
-            gaps = (*gaps, asked.gap)
-        hits = build_hits(each.candidates, each.chosen, found, evidence.confidence, gaps, request)
+        gaps = each.gaps if asked.gap is None else (*each.gaps, asked.gap)
+        hits = build_hits(each.lines, found, gaps, request, each.candidates, each.chosen)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)

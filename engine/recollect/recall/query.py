@@ -18,19 +18,27 @@ if TYPE_CHECKING:
     from recollect.recall.request import Request
     from recollect.store.vectors import EmbedderRow
 
-__all__ = ["Queries", "check_comparable", "prepare_queries", "query_words"]
+__all__ = ["Queries", "Words", "check_comparable", "prepare_queries", "query_words"]
 
 
 class Queries(NamedTuple):
-    """Texts with a unit vector each, or None where only keywords are searched; `gap` then says why.
+    """Texts with a unit vector each, or none where only keywords are searched; `gap` then says why.
 
     `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
     """
 
     texts: list[str]
-    vectors: Sequence[NDArray[np.float32] | None]
+    vectors: Sequence[NDArray[np.float32]] | None
     fingerprint: str | None = None
     gap: str | None = None
+
+
+class Words(NamedTuple):
+    """The words of a query that the store knows, their numbers int32, and those it never saw."""
+
+    known: tuple[str, ...]
+    terms: NDArray[np.int32]
+    unknown: tuple[str, ...]
 
 
 def prepare_queries(
@@ -40,12 +48,11 @@ def prepare_queries(
     texts = [check_query(query) for query in queries]
     if vectors is not None:
         return Queries(texts, _given(vectors, len(texts)))
-    nothing: list[NDArray[np.float32] | None] = [None] * len(texts)
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
-        return Queries(texts, nothing)
+        return Queries(texts, None)
     active = engine.active_embedder()
     if active is None:
-        return Queries(texts, nothing)
+        return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
@@ -56,12 +63,12 @@ def prepare_queries(
     except EmbedderError as failure:
         if request.mode == "vector":
             raise
-        return Queries(texts, nothing, gap=f"meaning was not searched: {failure}")
+        return Queries(texts, None, gap=f"meaning was not searched: {failure}")
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
     """Refuse query vectors that cannot be compared with those of the store, as it is in this transaction."""
-    if active is None or not queries.vectors:
+    if active is None or queries.vectors is None:
         return
     if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
         raise EmbedderMismatch(
@@ -69,7 +76,7 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
             "moved it to that embedder; open the memory with it"
         )
     for place, vector in enumerate(queries.vectors):
-        if vector is not None and len(vector) != active.dimension:
+        if len(vector) != active.dimension:
             raise InvalidVector(
                 f"vector {place} has shape ({len(vector)},): this store takes shape ({active.dimension},)"
             )
@@ -81,7 +88,7 @@ def query_words(text: str) -> list[str]:
     return [word for word in words if word not in STOP_TERMS] or words
 
 
-def _given(vectors: Sequence[object], count: int) -> list[NDArray[np.float32] | None]:
+def _given(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
     try:
         given = list(vectors)
     except TypeError:

@@ -8,46 +8,36 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.numerics import kernels
-from recollect.recall.confidence import weigh_evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Question
+    from recollect.index.protocol import Questions
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
+    from recollect.settings import Profile
     from recollect.store.loading import TermBlock
 
-__all__ = ["available", "diversify", "group_by_source", "order_by_score", "threshold"]
+__all__ = ["available", "diversify", "group_by_source", "threshold"]
 
 _MMR_POOL = 4
 
 
-def available(candidates: Candidates, question: Question, request: Request) -> int:
-    """How many hits these candidates can make at most: one each, or one a source."""
+def available(candidates: Candidates, questions: Questions, request: Request) -> int:
+    """How many hits the candidates of one query can make at most: one each, or one a source."""
     if request.group_by is None:
         return len(candidates)
-    sources = question.sources(candidates.rows)
+    sources = questions.sources(candidates.rows)
     return len(np.unique(sources[sources >= 0])) + int((sources < 0).sum())
 
 
-def order_by_score(candidates: Candidates) -> NDArray[np.int64]:
-    """Places of the candidates, best first; equal scores by ascending record."""
-    if (candidates.keys[1:] > candidates.keys[:-1]).all():  # all but after changes of text; half the time
-        return np.argsort(-candidates.score, kind="stable")
-    return np.lexsort((candidates.keys, -candidates.score))
-
-
-def threshold(
-    candidates: Candidates, order: NDArray[np.int64], question: Question, request: Request, unknown_words: int
-) -> NDArray[np.int64]:
-    """The places whose score and confidence reach the profile's minimum."""
-    profile = request.profile
+def threshold(candidates: Candidates, confidence: NDArray[np.float64] | None, profile: Profile) -> NDArray[np.int64]:
+    """The places, best first, whose score and confidence reach the profile's minimum; `confidence` is by candidate."""
+    order = candidates.order
     if profile.min_score > 0:
         order = order[candidates.score[order] >= profile.min_score]
-    if profile.min_confidence > 0:
-        evidence = weigh_evidence(question, candidates, order, unknown_words)
-        order = order[evidence.confidence >= profile.min_confidence]
+    if confidence is not None:
+        order = order[confidence[order] >= profile.min_confidence]
     return order
 
 
@@ -75,12 +65,12 @@ def diversify(
     return np.concatenate([pool[picked], order[len(pool) :]])
 
 
-def group_by_source(candidates: Candidates, order: NDArray[np.int64], question: Question) -> NDArray[np.int64]:
+def group_by_source(candidates: Candidates, order: NDArray[np.int64], questions: Questions) -> NDArray[np.int64]:
     """One place per source, in order: its best record, which has the source's score.
 
     A record without a source stands for itself. Spreading has already given the best record what the source's other
     records say; adding their mean or the BM25 of all their words again changed nothing or hurt.
     """
-    sources = question.sources(candidates.rows)[order]
+    sources = questions.sources(candidates.rows)[order]
     groups = np.where(sources >= 0, sources, -2 - order)
     return order[np.sort(np.unique(groups, return_index=True)[1])]

@@ -1,17 +1,12 @@
 """The kernels compiled by numba. Importing this compiles nothing; `_jit.Kernel.load` does."""
 
-from recollect_kernels.numba_backend.graph import spread, spread_chain
-from recollect_kernels.numba_backend.hamming import hamming_distances, hamming_select, sketch
-from recollect_kernels.numba_backend.lexical import (
-    bm25_for_rows,
-    bm25_scores,
-    bm25_top_k,
-    invert,
-    scan_forward,
-)
+from recollect_kernels.numba_backend.candidates import expand_candidates, join_candidates, order_by_score
+from recollect_kernels.numba_backend.graph import spread_activation
+from recollect_kernels.numba_backend.hamming import hamming_shortlist, sketch
+from recollect_kernels.numba_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.numba_backend.rank import rank_candidates
 from recollect_kernels.numba_backend.ranking import (
     decay,
-    group_top_mean,
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
@@ -22,31 +17,34 @@ from recollect_kernels.numba_backend.vectors import (
     cosine_top_k_many,
     quantize_int8,
     rescore,
-    rescore_int8,
+    rescore_shortlist,
+    row_cosines,
     top_k,
 )
 
 __all__ = [
+    "allowed_in_slices",
     "bm25_for_rows",
-    "bm25_scores",
     "bm25_top_k",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",
-    "group_top_mean",
-    "hamming_distances",
-    "hamming_select",
+    "expand_candidates",
+    "hamming_shortlist",
     "invert",
+    "join_candidates",
     "maximal_marginal_relevance",
     "normalise_scores",
+    "order_by_score",
     "quantize_int8",
+    "rank_candidates",
     "reciprocal_rank_fusion",
     "rescore",
-    "rescore_int8",
-    "scan_forward",
+    "rescore_shortlist",
+    "row_cosines",
     "sketch",
-    "spread",
-    "spread_chain",
+    "spread_activation",
     "top_k",
     "weighted_fusion",
+    "word_coverage",
 ]

@@ -41,16 +41,15 @@ F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
 F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
 I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
 U64_1, U64_2 = _reads(types.uint64, 1), _reads(types.uint64, 2)
-I8_2, I32_1, U8_1, U16_1 = (
-    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.uint8, 1), _reads(types.uint16, 1),
+I8_2, I32_1, U8_1, U16_2 = (
+    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.uint8, 1), _reads(types.uint16, 2),
 )  # fmt: skip
 OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
 OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
 OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
 OUT_U64, OUT_U64_2 = _writes(types.uint64, 1), _writes(types.uint64, 2)
-OUT_I8_2, OUT_I32, OUT_U8, OUT_U16 = (
-    _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1), _writes(types.uint16, 1),
-)  # fmt: skip
+OUT_I8_2, OUT_I32, OUT_U8 = _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1)
+OUT_U16_2 = _writes(types.uint16, 2)
 
 
 class Kernel:
@@ -100,6 +99,11 @@ def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Ca
         return KERNELS[-1]
 
     return declare
+
+
+def exact(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`helper` for the float64 kernels, without fastmath."""
+    return numba.njit(function, **_OPTIONS)  # type: ignore[no-any-return]
 
 
 def helper(function: Callable[..., Any]) -> Callable[..., Any]:

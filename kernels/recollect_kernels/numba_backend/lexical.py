@@ -7,61 +7,57 @@ from typing import Any
 import numpy as np
 
 from recollect_kernels import python_backend
-from recollect_kernels.contract import F32, I32, I64, U8
+from recollect_kernels.contract import F32, F64, I32, I64, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import helper, kernel
 
 GREATEST = np.float32(np.finfo(np.float32).max)
-_POSTINGS = (_jit.I32_1, _jit.U8_1, _jit.I64_1, _jit.I64_1, _jit.F32_1, _jit.F32_1)
-
-
-def bm25_scores(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, out: F32,
-) -> None:  # fmt: skip
-    starts, ends, idf = by_weight(starts, ends, idf)
-    _accumulate.call(rows, counts, starts, ends, idf, lengths, k1, k1 * (1 - b), k1 * b / average_length, out)
+POSTINGS = (_jit.I32_1, _jit.U8_1, _jit.I64_1, _jit.I64_1, _jit.F32_1, _jit.I64_1, _jit.F32_1)
 
 
 def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
     average_length: float, k1: float, b: float, mask: U8, scratch: F32, k: int,
-) -> tuple[I64, F32] | None:  # fmt: skip
-    starts, ends, idf = by_weight(starts, ends, idf)
-    found, scores = np.empty(k, np.int64), np.empty(k, np.float32)
-    size = _bm25_top_k.call(
-        rows, counts, starts, ends, idf, lengths, k1, k1 * (1 - b), k1 * b / average_length,
-        mask, scratch, scores, found,
+) -> tuple[I64, F32, I64] | None:  # fmt: skip
+    queries = len(slice_offsets) - 1
+    found, scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
+    sizes = np.empty(queries, np.int64)
+    finite = _bm25_top_k.call(
+        rows, counts, starts, ends, idf, slice_offsets, lengths, k1, k1 * (1 - b), k1 * b / average_length,
+        mask, scratch, scores, found, sizes,
     )  # fmt: skip
-    return None if size < 0 else (found[:size], scores[:size])
+    return (found, scores, sizes) if finite else None
 
 
 def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, candidates: I64,
-) -> F32:  # fmt: skip
-    starts, ends, idf = by_weight(starts, ends, idf)
-    out = np.zeros(len(candidates), np.float32)
-    _look_up.call(rows, counts, starts, ends, idf, lengths, k1, k1 * (1 - b), k1 * b / average_length, candidates, out)
-    return out
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
+    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
+) -> None:  # fmt: skip
+    _bm25_for_rows.call(
+        rows, counts, starts, ends, idf, slice_offsets, lengths, k1, k1 * (1 - b), k1 * b / average_length,
+        offsets, candidates, scores,
+    )  # fmt: skip
 
 
-def scan_forward(
-    term_ids: I32, counts: U8, offsets: I64, query_terms: I32, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float,
-) -> F32:  # fmt: skip
-    out = np.empty(len(lengths), np.float32)
-    _scan_forward.call(
-        term_ids, counts, offsets, query_terms, idf, lengths, k1, k1 * (1 - b), k1 * b / average_length, out
-    )
+def word_coverage(
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
+) -> tuple[F64, U8]:
+    carried, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    _word_coverage.call(rows, starts, ends, words, slice_offsets, idf, offsets, candidates, carried, met)
+    return carried, met
+
+
+def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
+    out = np.empty(len(starts), np.int64)
+    _allowed_in_slices.call(rows, starts, ends, mask, out)
     return out
 
 
 def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
     total = len(term_ids)
     vocabulary = int(term_ids.max()) + 1 if total else 0
-    if vocabulary > 16 * total + 1_000_000:  # ids far apart: counting them would take more memory than sorting
+    if vocabulary > 16 * total + 65_536:  # ids far apart: counting them would take longer than sorting
         return python_backend.invert(term_ids, counts, offsets, first_row)
     place = np.zeros(vocabulary + 1, np.int64)
     terms, starts = np.empty(min(vocabulary, total), np.int32), np.empty(min(vocabulary, total) + 1, np.int64)
@@ -70,109 +66,118 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     return terms[:unique].copy(), starts[: unique + 1].copy(), rows, out
 
 
-def by_weight(starts: I64, ends: I64, idf: F32) -> tuple[I64, I64, F32]:
-    """Slices by descending idf: documents that hold the same terms add them up in the same order and tie exactly."""
-    order = np.argsort(-idf, kind="stable")
-    return starts[order], ends[order], idf[order]
-
-
 @helper
 def impact(count: Any, weight: Any, length: Any, constant: Any, slope: Any) -> Any:
     frequency = np.float32(count)
     return weight * frequency / (frequency + constant + slope * length)
 
 
-@helper
-def accumulate(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, lengths: Any, k1: Any, constant: Any, slope: Any, out: Any
-) -> None:
-    for s in range(starts.shape[0]):
-        weight = idf[s] * np.float32(k1 + 1)
-        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
-            if counts[p]:
-                row = np.uintp(rows[p])
-                out[row] += impact(counts[p], weight, lengths[row], np.float32(constant), np.float32(slope))
-
-
-@kernel(*_POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.OUT_F32, fast=True)
-def _accumulate(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, lengths: Any, k1: Any, constant: Any, slope: Any, out: Any
-) -> None:
-    accumulate(rows, counts, starts, ends, idf, lengths, k1, constant, slope, out)
-
-
 @kernel(
-    *_POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32, _jit.OUT_I64,
-    returns=_jit.I64, fast=True,
+    *POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32_2, _jit.OUT_I64_2,
+    _jit.OUT_I64, returns=_jit.I64, fast=True,
 )  # fmt: skip
 def _bm25_top_k(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, lengths: Any, k1: Any, constant: Any, slope: Any,
-    mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any,
+    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, slice_offsets: Any, lengths: Any, k1: Any,
+    constant: Any, slope: Any, mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any, sizes: Any,
 ) -> Any:  # fmt: skip
-    accumulate(rows, counts, starts, ends, idf, lengths, k1, constant, slope, scratch)
-    # The second walk over the postings selects and clears at once: a document met again is already zero.
-    k = heap_scores.shape[0]
+    k = heap_scores.shape[1]
     masked = mask.size > 0
-    size = 0
     finite = True
-    threshold = np.float32(0.0)
-    for s in range(starts.shape[0]):
-        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
-            row = np.uintp(rows[p])
-            score = scratch[row]
-            scratch[row] = np.float32(0.0)
-            if not (score < threshold or score == 0):
-                if not (score <= GREATEST):
-                    finite = False
-                elif score > 0 and (not masked or mask[row] != 0):
-                    size = push(heap_scores, heap_rows, size, k, score, np.int64(row))
-                    if size == k:
-                        threshold = heap_scores[0]
-    if not finite:
-        return -1
-    sort_best_first(heap_scores, heap_rows, size)
-    return size
+    for q in range(heap_scores.shape[0]):
+        best_scores, best_rows = heap_scores[q], heap_rows[q]
+        for s in range(slice_offsets[q], slice_offsets[q + 1]):
+            weight = idf[s] * np.float32(k1 + 1)
+            for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
+                if counts[p]:
+                    row = np.uintp(rows[p])
+                    scratch[row] += impact(counts[p], weight, lengths[row], np.float32(constant), np.float32(slope))
+        # The second walk over the postings selects and clears at once: a document met again is already zero.
+        size = 0
+        threshold = np.float32(0.0)
+        for s in range(slice_offsets[q], slice_offsets[q + 1]):
+            for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
+                row = np.uintp(rows[p])
+                score = scratch[row]
+                scratch[row] = np.float32(0.0)
+                if not (score < threshold or score == 0):
+                    if not (score <= GREATEST):
+                        finite = False
+                    elif score > 0 and (not masked or mask[row] != 0):
+                        size = push(best_scores, best_rows, size, k, score, np.int64(row))
+                        if size == k:
+                            threshold = best_scores[0]
+        sort_best_first(best_scores, best_rows, size)
+        sizes[q] = size
+    return 1 if finite else 0
 
 
-@kernel(*_POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.OUT_F32, fast=True)
-def _look_up(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, lengths: Any, k1: Any, constant: Any, slope: Any,
-    candidates: Any, out: Any,
+@helper
+def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
+    """The place of `row` in rows[start:end], which ascend, or `end`."""
+    low, high = start, end
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[np.uintp(middle)] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and rows[np.uintp(low)] == row else end
+
+
+@helper
+def fill_bm25(
+    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, first_slice: Any, last_slice: Any, lengths: Any,
+    k1: Any, constant: Any, slope: Any, start: Any, stop: Any, candidates: Any, scores: Any,
 ) -> None:  # fmt: skip
-    for s in range(starts.shape[0]):
-        weight = idf[s] * np.float32(k1 + 1)
-        for c in range(candidates.shape[0]):
-            row = candidates[c]
-            low, high = starts[s], ends[s]
-            while low < high:
-                middle = (low + high) >> 1
-                if rows[np.uintp(middle)] < row:
-                    low = middle + 1
-                else:
-                    high = middle
-            at = np.uintp(low)
-            if low < ends[s] and rows[at] == row and counts[at]:
-                length = lengths[np.uintp(row)]
-                out[c] += impact(counts[at], weight, length, np.float32(constant), np.float32(slope))
+    for c in range(np.uintp(start), np.uintp(stop)):
+        if scores[c] == scores[c]:  # known
+            continue
+        row = candidates[c]
+        total = np.float32(0.0)
+        for s in range(first_slice, last_slice):
+            place = find_row(rows, starts[s], ends[s], row)
+            if place < ends[s] and counts[np.uintp(place)]:
+                weight = idf[s] * np.float32(k1 + 1)
+                count, length = counts[np.uintp(place)], lengths[np.uintp(row)]
+                total += impact(count, weight, length, np.float32(constant), np.float32(slope))
+        scores[c] = total
+
+
+@kernel(*POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, fast=True)
+def _bm25_for_rows(
+    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, slice_offsets: Any, lengths: Any, k1: Any,
+    constant: Any, slope: Any, offsets: Any, candidates: Any, scores: Any,
+) -> None:  # fmt: skip
+    for q in range(offsets.shape[0] - 1):
+        fill_bm25(
+            rows, counts, starts, ends, idf, slice_offsets[q], slice_offsets[q + 1], lengths, k1, constant, slope,
+            offsets[q], offsets[q + 1], candidates, scores,
+        )  # fmt: skip
 
 
 @kernel(
-    _jit.I32_1, _jit.U8_1, _jit.I64_1, _jit.I32_1, _jit.F32_1, _jit.F32_1, _jit.F64, _jit.F64, _jit.F64,
-    _jit.OUT_F32, fast=True,
+    _jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.F32_1, _jit.I64_1, _jit.I64_1,
+    _jit.OUT_F64, _jit.OUT_U8,
 )  # fmt: skip
-def _scan_forward(
-    term_ids: Any, counts: Any, offsets: Any, query_terms: Any, idf: Any, lengths: Any,
-    k1: Any, constant: Any, slope: Any, out: Any,
+def _word_coverage(
+    rows: Any, starts: Any, ends: Any, words: Any, slice_offsets: Any, idf: Any, offsets: Any, candidates: Any,
+    carried: Any, met: Any,
 ) -> None:  # fmt: skip
-    for i in range(lengths.shape[0]):
-        total = np.float32(0.0)
-        for p in range(np.uintp(offsets[i]), np.uintp(offsets[i + 1])):
-            if counts[p]:
-                for q in range(query_terms.shape[0]):
-                    if query_terms[q] == term_ids[p]:
-                        weight = idf[q] * np.float32(k1 + 1)
-                        total += impact(counts[p], weight, lengths[i], np.float32(constant), np.float32(slope))
-        out[i] = total
+    for q in range(offsets.shape[0] - 1):
+        for c in range(np.uintp(offsets[q]), np.uintp(offsets[q + 1])):
+            for s in range(slice_offsets[q], slice_offsets[q + 1]):
+                if find_row(rows, starts[s], ends[s], candidates[c]) < ends[s]:
+                    carried[c] += np.float64(idf[np.uintp(words[s])])
+                    met[np.uintp(words[s])] = 1
+
+
+@kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64)
+def _allowed_in_slices(rows: Any, starts: Any, ends: Any, mask: Any, out: Any) -> None:
+    for s in range(starts.shape[0]):
+        allowed = 0
+        for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
+            allowed += mask[np.uintp(rows[p])] != 0
+        out[s] = allowed
 
 
 @kernel(

@@ -8,12 +8,12 @@ import numpy as np
 
 from recollect_kernels.contract import F64, I32, I64, U8
 from recollect_kernels.numba_backend import _jit
-from recollect_kernels.numba_backend._jit import kernel
+from recollect_kernels.numba_backend._jit import exact, kernel
 
 
-def weighted_fusion(signals: F64, weights: F64, normalise: U8) -> F64:
+def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64) -> F64:
     out = np.zeros(signals.shape[1])
-    _weighted_fusion.call(signals, weights, normalise, out)
+    _weighted_fusion.call(signals, weights, normalise, offsets, out)
     return out
 
 
@@ -47,35 +47,27 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     return chosen
 
 
-def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool) -> F64:
-    m = len(scores)
-    out = np.empty(m)
-    table = np.full(1 << (2 * m).bit_length(), -1, np.int64)
-    kept = min(top, m)
-    _group_top_mean.call(
-        scores, groups, top, int(by_top), table, np.empty(m, np.int64), np.empty((m, kept)), np.zeros(m, np.int64), out
-    )
-    return out
+@exact
+def add_signal(signal: Any, start: Any, stop: Any, weight: Any, normalise: Any, out: Any) -> None:
+    """Add weight * signal, divided by its maximum first with `normalise`; a maximum of 0 adds nothing."""
+    greatest = 1.0
+    if normalise:
+        greatest = 0.0
+        for i in range(start, stop):
+            greatest = max(greatest, np.float64(signal[i]))
+    if greatest > 0:
+        for i in range(start, stop):
+            out[i] += weight * (np.float64(signal[i]) / greatest)
 
 
-@kernel(_jit.F64_2, _jit.F64_1, _jit.U8_1, _jit.OUT_F64)
-def _weighted_fusion(signals: Any, weights: Any, normalise: Any, out: Any) -> None:
-    count, m = signals.shape
+@kernel(_jit.F64_2, _jit.F64_1, _jit.U8_1, _jit.I64_1, _jit.OUT_F64)
+def _weighted_fusion(signals: Any, weights: Any, normalise: Any, offsets: Any, out: Any) -> None:
     total = 0.0
-    for s in range(count):
+    for s in range(signals.shape[0]):
         total += weights[s]
-    for s in range(count):
-        weight = weights[s] / total
-        if normalise[s]:
-            greatest = 0.0
-            for i in range(m):
-                greatest = max(greatest, signals[s, i])
-            if greatest > 0:
-                for i in range(m):
-                    out[i] += weight * (signals[s, i] / greatest)
-        else:
-            for i in range(m):
-                out[i] += weight * signals[s, i]
+    for q in range(offsets.shape[0] - 1):
+        for s in range(signals.shape[0]):
+            add_signal(signals[s], offsets[q], offsets[q + 1], weights[s] / total, normalise[s], out)
 
 
 @kernel(_jit.I64_2, _jit.F64_1, _jit.F64, _jit.OUT_F64)
@@ -86,25 +78,35 @@ def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
                 out[i] += weights[s] / (k + ranks[s, i])
 
 
-@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.OUT_F64)
-def _normalise_scores(scores: Any, low: Any, high: Any, out: Any) -> None:
-    m = scores.shape[0]
-    if m == 0:
+@exact
+def rescale(scores: Any, start: Any, stop: Any, low: Any, high: Any, out: Any) -> None:
+    """Linear min-max; `out` may be `scores`."""
+    if start == stop:
         return
-    least = scores[0]
-    greatest = scores[0]
-    for i in range(m):
+    least = scores[start]
+    greatest = scores[start]
+    for i in range(start, stop):
         least = min(least, scores[i])
         greatest = max(greatest, scores[i])
-    for i in range(m):
+    for i in range(start, stop):
         out[i] = high if greatest == least else low + (high - low) * ((scores[i] - least) / (greatest - least))
+
+
+@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.OUT_F64)
+def _normalise_scores(scores: Any, low: Any, high: Any, out: Any) -> None:
+    rescale(scores, 0, scores.shape[0], low, high, out)
+
+
+@exact
+def decayed(age_days: Any, half_life_days: Any, floor: Any, exponential: Any) -> Any:
+    lives = max(age_days, 0.0) / half_life_days
+    return max(floor, np.exp(-lives) if exponential else np.exp2(-lives))
 
 
 @kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, _jit.OUT_F64)
 def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any, out: Any) -> None:
     for i in range(ages_days.shape[0]):
-        lives = max(ages_days[i], 0.0) / half_life_days
-        out[i] = max(floor, np.exp(-lives) if exponential else np.exp2(-lives))
+        out[i] = decayed(ages_days[i], half_life_days, floor, exponential)
 
 
 @kernel(
@@ -152,45 +154,3 @@ def _mmr(
                 nearest[i] = max(nearest[i], common / union)
         for p in range(np.uintp(begin), np.uintp(end)):
             marks[np.uintp(slots[p])] = 0
-
-
-@kernel(
-    _jit.F64_1, _jit.I64_1, _jit.I64, _jit.I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_F64
-)
-def _group_top_mean(
-    scores: Any, groups: Any, top: Any, by_top: Any, table: Any, slots: Any, best: Any, sizes: Any, out: Any
-) -> None:
-    """An open-addressing table from group to the item that came first; its best scores stand sorted in `best`."""
-    m, kept = best.shape
-    last = table.shape[0] - 1
-    for i in range(m):
-        if groups[i] == -1:
-            continue
-        at = (groups[i] * 0x9E3779B97F4A7C1) >> 20 & last
-        while table[at] >= 0 and groups[table[at]] != groups[i]:
-            at = (at + 1) & last
-        if table[at] < 0:
-            table[at] = i
-        first = table[at]
-        slots[i] = first
-        place = min(sizes[first], kept)
-        sizes[first] += 1
-        # Insertion into a list of `top`, descending; the last falls out.
-        if place == kept:
-            if scores[i] <= best[first, kept - 1]:
-                continue
-            place = kept - 1
-        while place > 0 and best[first, place - 1] < scores[i]:
-            best[first, place] = best[first, place - 1]
-            place -= 1
-        best[first, place] = scores[i]
-    for i in range(m):
-        if groups[i] == -1:
-            out[i] = 0.0
-            continue
-        first = slots[i]
-        held = min(sizes[first], kept)
-        total = 0.0
-        for place in range(held):
-            total += best[first, place]
-        out[i] = total / (top if by_top else held)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.contract import F32, I8, I64, NO_MASK, U8
+from recollect_kernels.contract import F32, I8, I32, I64, NO_MASK, U8, U16
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import helper, kernel
@@ -27,10 +27,19 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     return codes, scales
 
 
-def rescore_int8(query: F32, codes: I8, scales: F32, rows: I64) -> F32:
-    out = np.empty(len(rows), np.float32)
-    _rescore_int8.call(query, codes, scales, rows, out)
-    return out
+def rescore_shortlist(
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+) -> tuple[I64, F32]:
+    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    histogram = np.empty(int(distances.max(initial=0)) + 1 if rows.shape[1] > size else 0, np.int64)
+    _rescore_shortlist.call(queries, codes, scales, rows, distances, size, histogram, cosines, found)
+    return found, cosines
+
+
+def row_cosines(
+    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
+) -> None:
+    _row_cosines.call(queries, offsets, rows, first_place, parts, codes, scales, cosines)
 
 
 def rescore(query: F32, vectors: F32, rows: I64) -> F32:
@@ -97,15 +106,73 @@ def _quantize(vectors: Any, codes: Any, scales: Any) -> None:
             codes[i, j] = np.int8(min(127.0, max(-127.0, code))) if finite else np.int8(0)
 
 
-@kernel(_jit.F32_1, _jit.I8_2, _jit.F32_1, _jit.I64_1, _jit.OUT_F32, fast=True)
-def _rescore_int8(query: Any, codes: Any, scales: Any, rows: Any, out: Any) -> None:
-    d = query.shape[0]
-    for i in range(rows.shape[0]):
-        row = np.uintp(rows[i])
-        dot = np.float32(0.0)
-        for j in range(d):
-            dot += query[j] * np.float32(codes[row, j])
-        out[i] = dot * scales[row]
+@helper
+def dot_int8(query: Any, codes: Any, row: Any) -> Any:
+    dot = np.float32(0.0)
+    for j in range(query.shape[0]):
+        dot += query[j] * np.float32(codes[row, j])
+    return dot
+
+
+@kernel(
+    _jit.F32_2, _jit.I8_2, _jit.F32_1, _jit.I64_2, _jit.U16_2, _jit.I64, _jit.OUT_I64, _jit.OUT_F32_2,
+    _jit.OUT_I64_2, fast=True,
+)  # fmt: skip
+def _rescore_shortlist(
+    queries: Any, codes: Any, scales: Any, rows: Any, distances: Any, size: Any, histogram: Any,
+    heap_scores: Any, heap_rows: Any,
+) -> None:  # fmt: skip
+    k = heap_rows.shape[1]
+    for q in range(queries.shape[0]):
+        # Taken once: a row view made in the loop costs 0.15 microseconds each time.
+        query, best_scores, best_rows = queries[q], heap_scores[q], heap_rows[q]
+        # Blocks of a scan stand side by side, each with its own nearest: the limit is that of all together.
+        limit, ties = np.int64(65535), size
+        if rows.shape[1] > size:
+            histogram[:] = 0
+            for at in range(rows.shape[1]):
+                histogram[np.uintp(distances[q, at])] += 1
+            below = 0
+            for value in range(histogram.shape[0]):
+                limit, ties = np.int64(value), size - below
+                below += histogram[value]
+                if below >= size:
+                    break
+        held = 0
+        for at in range(rows.shape[1]):
+            row = rows[q, at]
+            distance = np.int64(distances[q, at])
+            if distance > limit or (distance == limit and ties <= 0):
+                continue
+            ties -= distance == limit
+            score = dot_int8(query, codes, np.uintp(row)) * scales[np.uintp(row)]
+            score = min(np.float32(1.0), max(np.float32(-1.0), score))
+            held = push(best_scores, best_rows, held, k, score, row)
+        sort_best_first(best_scores, best_rows, held)
+
+
+@helper
+def fill_cosines(
+    query: Any, start: Any, stop: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, ceiling: Any,
+    cosines: Any,
+) -> None:  # fmt: skip
+    for at in range(np.uintp(start), np.uintp(stop)):
+        if cosines[at] == cosines[at]:  # known
+            continue
+        row = np.uintp(rows[at])
+        best = np.float32(-1.0) if parts[row] else np.float32(0.0)
+        for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
+            score = dot_int8(query, codes, place) * scales[place]
+            best = max(best, min(np.float32(1.0), score))
+        cosines[at] = min(best, ceiling)
+
+
+@kernel(_jit.F32_2, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.I32_1, _jit.I8_2, _jit.F32_1, _jit.OUT_F32, fast=True)
+def _row_cosines(
+    queries: Any, offsets: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, cosines: Any
+) -> None:
+    for q in range(queries.shape[0]):
+        fill_cosines(queries[q], offsets[q], offsets[q + 1], rows, first_place, parts, codes, scales, GREATEST, cosines)
 
 
 @helper

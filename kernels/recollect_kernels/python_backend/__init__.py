@@ -1,16 +1,11 @@
 """The kernels in Python and NumPy, without a compiler: the typed truth, and the answer until the JIT is ready."""
 
-from recollect_kernels.python_backend.graph import spread, spread_chain
-from recollect_kernels.python_backend.lexical import (
-    bm25_for_rows,
-    bm25_scores,
-    bm25_top_k,
-    invert,
-    scan_forward,
-)
+from recollect_kernels.python_backend.candidates import expand_candidates, join_candidates, order_by_score
+from recollect_kernels.python_backend.graph import spread_activation
+from recollect_kernels.python_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.python_backend.rank import rank_candidates
 from recollect_kernels.python_backend.ranking import (
     decay,
-    group_top_mean,
     maximal_marginal_relevance,
     normalise_scores,
     reciprocal_rank_fusion,
@@ -19,36 +14,38 @@ from recollect_kernels.python_backend.ranking import (
 from recollect_kernels.python_backend.vectors import (
     cosine_top_k,
     cosine_top_k_many,
-    hamming_distances,
-    hamming_select,
+    hamming_shortlist,
     quantize_int8,
     rescore,
-    rescore_int8,
+    rescore_shortlist,
+    row_cosines,
     sketch,
     top_k,
 )
 
 __all__ = [
+    "allowed_in_slices",
     "bm25_for_rows",
-    "bm25_scores",
     "bm25_top_k",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",
-    "group_top_mean",
-    "hamming_distances",
-    "hamming_select",
+    "expand_candidates",
+    "hamming_shortlist",
     "invert",
+    "join_candidates",
     "maximal_marginal_relevance",
     "normalise_scores",
+    "order_by_score",
     "quantize_int8",
+    "rank_candidates",
     "reciprocal_rank_fusion",
     "rescore",
-    "rescore_int8",
-    "scan_forward",
+    "rescore_shortlist",
+    "row_cosines",
     "sketch",
-    "spread",
-    "spread_chain",
+    "spread_activation",
     "top_k",
     "weighted_fusion",
+    "word_coverage",
 ]

@@ -1,31 +1,63 @@
-"""Graph kernels in NumPy float64."""
+"""The graph kernel in NumPy float64."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from recollect_kernels.contract import F64, I32, I64, U8
+from recollect_kernels.contract import F32, F64, I32, I64, U8
 
 
-def spread(scores: F64, offsets: I64, targets: I64, strengths: F64) -> F64:
-    out = np.zeros(len(scores))
-    np.maximum.at(out, np.repeat(np.arange(len(scores)), np.diff(offsets)), strengths * scores[targets])
+def spread_activation(
+    offsets: I64, rows: I64, scores: F64, previous: I32, following: I32, sources: I64, heads: I32, nexts: I32,
+    targets: I32, strengths: F32, mask: U8, near: float, far: float,
+) -> tuple[F64, F64, F64, I64] | None:  # fmt: skip
+    m = len(rows)
+    by_chain, by_link, best_three = np.zeros(m), np.full(m, -1.0), np.zeros(m)
+    company = np.ones(m, np.int64)
+    for start, stop in itertools.pairwise(offsets):
+        own, score = rows[start:stop], scores[start:stop]
+        out, linked, near_by = by_chain[start:stop], by_link[start:stop], company[start:stop]
+        for chain in (previous, following):
+            at = own
+            for weight in (near, far):
+                at = np.where(at >= 0, chain[at], -1).astype(np.int64)
+                if at.size and int(at.max()) >= len(previous):
+                    return None
+                near_by += (at >= 0) & (mask[at] > 0) if mask.size else at >= 0
+                among, place = _among(own, at, mask)
+                out[among] = np.maximum(out[among], weight * score[place[among]])
+        edges = heads[own]
+        while (edges >= 0).any():
+            at = np.where(edges >= 0, targets[edges], -1).astype(np.int64)
+            among, place = _among(own, at, mask)
+            strength = strengths[edges[among]].astype(np.float64)
+            linked[among] = np.maximum(linked[among], strength * score[place[among]])
+            edges = np.where(edges >= 0, nexts[edges], -1)
+        best_three[start:stop] = _best_three(score, sources[own])
+    return by_chain, by_link, best_three, np.minimum(company, 3)
+
+
+def _among(own: I64, at: I64, mask: U8) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], I64]:
+    """Which of the rows `at` are allowed candidates, and where."""
+    place = np.minimum(np.searchsorted(own, at), max(len(own) - 1, 0))
+    among = (at >= 0) & (own[place] == at) if len(own) else at >= 0
+    if mask.size:
+        among &= mask[at] > 0
+    return among, place
+
+
+def _best_three(scores: F64, sources: I64) -> F64:
+    """The sum of the best three scores of each one's source, added from the best down; 0 without a source."""
+    order = np.lexsort((-scores, sources))
+    groups, first, inverse = np.unique(sources[order], return_index=True, return_inverse=True)
+    ranked = np.append(scores[order], [0.0, 0.0])
+    ends = np.append(first[1:], len(order))
+    totals = ranked[first]
+    for step in (1, 2):
+        totals = totals + np.where(first + step < ends, ranked[first + step], 0.0)
+    totals[groups < 0] = 0
+    out = np.empty(len(scores))
+    out[order] = totals[inverse]
     return out
-
-
-def spread_chain(
-    scores: F64, rows: I64, previous: I32, following: I32, mask: U8, near: float, far: float
-) -> tuple[F64, I64] | None:
-    out, company = np.zeros(len(rows)), np.ones(len(rows), np.int64)
-    for links in (previous, following):
-        at = rows
-        for weight in (near, far):
-            at = np.where(at >= 0, links[at], -1).astype(np.int64)
-            if at.size and int(at.max()) >= len(previous):
-                return None
-            allowed = (at >= 0) & (mask[at] > 0) if mask.size else at >= 0
-            company += allowed
-            place = np.minimum(np.searchsorted(rows, at), max(len(rows) - 1, 0))
-            among = allowed & (rows[place] == at)
-            out[among] = np.maximum(out[among], weight * scores[place[among]])
-    return out, np.minimum(company, 3)

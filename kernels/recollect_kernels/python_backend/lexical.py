@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.contract import F32, I32, I64, U8
+from recollect_kernels.contract import F32, F64, I32, I64, U8
 from recollect_kernels.python_backend.vectors import best
 
 
@@ -24,71 +24,79 @@ def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1
     return frequency
 
 
-def bm25_scores(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, out: F32,
-) -> None:  # fmt: skip
-    for slice_ in np.argsort(-idf, kind="stable"):
-        part = slice(starts[slice_], ends[slice_])
-        documents = rows[part]
-        out[documents] += impacts(counts[part], idf[slice_], lengths[documents], average_length, k1, b)
-
-
 def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
     average_length: float, k1: float, b: float, mask: U8, scratch: F32, k: int,
-) -> tuple[I64, F32] | None:  # fmt: skip
-    bm25_scores(rows, counts, starts, ends, idf, lengths, average_length, k1, b, scratch)
-    touched: NDArray[np.int32] = np.concatenate(
-        [rows[start:end] for start, end in zip(starts, ends, strict=True)] or [rows[:0]]
-    )
-    scores = scratch[touched]
-    scratch[touched] = 0
-    if not np.isfinite(scores).all():
-        return None
-    keep = scores > 0
-    if mask.size:
-        keep &= mask[touched] != 0
-    touched, scores = touched[keep], scores[keep]
-    # A document stands in `touched` once per slice that holds it: the best k x slices hold k different ones.
-    enough = k * len(starts)
-    if enough < len(scores):
-        near = scores >= np.partition(scores, len(scores) - enough)[len(scores) - enough]
-        touched, scores = touched[near], scores[near]
-    found, first = np.unique(touched, return_index=True)
-    order = best(scores[first], k)
-    return found[order].astype(np.int64), scores[first][order]
+) -> tuple[I64, F32, I64] | None:  # fmt: skip
+    queries = len(slice_offsets) - 1
+    found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
+    sizes = np.zeros(queries, np.int64)
+    for query in range(queries):
+        slices = range(slice_offsets[query], slice_offsets[query + 1])
+        for slice_ in slices:
+            part = slice(starts[slice_], ends[slice_])
+            documents = rows[part]
+            scratch[documents] += impacts(counts[part], idf[slice_], lengths[documents], average_length, k1, b)
+        touched: NDArray[np.int32] = np.concatenate([rows[starts[each] : ends[each]] for each in slices] or [rows[:0]])
+        scores = scratch[touched]
+        scratch[touched] = 0
+        if not np.isfinite(scores).all():
+            return None
+        keep = scores > 0
+        if mask.size:
+            keep &= mask[touched] != 0
+        touched, scores = touched[keep], scores[keep]
+        # A document stands in `touched` once per slice that holds it: the best k x slices hold k different ones.
+        enough = k * len(slices)
+        if enough < len(scores):
+            near = scores >= np.partition(scores, len(scores) - enough)[len(scores) - enough]
+            touched, scores = touched[near], scores[near]
+        documents, first = np.unique(touched, return_index=True)
+        order = best(scores[first], k)
+        sizes[query] = len(order)
+        found[query, : len(order)], best_scores[query, : len(order)] = documents[order], scores[first][order]
+    return found, best_scores, sizes
 
 
 def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float, candidates: I64,
-) -> F32:  # fmt: skip
-    out = np.zeros(len(candidates), np.float32)
-    lengths = lengths[candidates]
-    wanted = candidates.astype(np.int32)
-    for slice_ in np.argsort(-idf, kind="stable"):
-        part = rows[starts[slice_] : ends[slice_]]
-        if not len(part):
-            continue
-        at = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
-        frequency = np.where(part[at] == wanted, counts[starts[slice_] + at], 0).astype(np.uint8)
-        out += impacts(frequency, idf[slice_], lengths, average_length, k1, b)
-    return out
+    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
+    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
+) -> None:  # fmt: skip
+    for query in range(len(offsets) - 1):
+        at = offsets[query] + np.flatnonzero(np.isnan(scores[offsets[query] : offsets[query + 1]]))
+        wanted, length = candidates[at].astype(np.int32), lengths[candidates[at]]
+        totals = np.zeros(len(at), np.float32)
+        for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
+            places, held = _look_up(rows[starts[slice_] : ends[slice_]], wanted)
+            frequency = np.where(held, counts[starts[slice_] + places], 0).astype(np.uint8)
+            totals += impacts(frequency, idf[slice_], length, average_length, k1, b)
+        scores[at] = totals
 
 
-def scan_forward(
-    term_ids: I32, counts: U8, offsets: I64, query_terms: I32, idf: F32, lengths: F32,
-    average_length: float, k1: float, b: float,
-) -> F32:  # fmt: skip
-    documents = np.repeat(np.arange(len(lengths)), np.diff(offsets))
-    out = np.zeros(len(lengths))
-    for term, weight in zip(query_terms, idf, strict=True):
-        hits = np.flatnonzero(term_ids == term)
-        found = documents[hits]
-        added = impacts(counts[hits], weight, lengths[found], average_length, k1, b)
-        out += np.bincount(found, weights=added, minlength=len(out))
-    return out.astype(np.float32)
+def word_coverage(
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
+) -> tuple[F64, U8]:
+    carried, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    for query in range(len(offsets) - 1):
+        asked = slice(offsets[query], offsets[query + 1])
+        for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
+            _, held = _look_up(rows[starts[slice_] : ends[slice_]], candidates[asked].astype(np.int32))
+            carried[asked] += held * np.float64(idf[words[slice_]])
+            met[words[slice_]] |= held.any()
+    return carried, met
+
+
+def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
+    counts = [np.count_nonzero(mask[rows[start:end]]) for start, end in zip(starts, ends, strict=True)]
+    return np.array(counts, np.int64)
+
+
+def _look_up(part: I32, wanted: I32) -> tuple[I64, NDArray[np.bool_]]:
+    """Where each wanted row would stand in a slice, and whether it does."""
+    if not len(part):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
+    return places, part[places] == wanted
 
 
 def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:

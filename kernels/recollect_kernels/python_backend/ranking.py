@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from recollect_kernels.contract import F64, I32, I64, U8
 
 
-def weighted_fusion(signals: F64, weights: F64, normalise: U8) -> F64:
+def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64) -> F64:
     out = np.zeros(signals.shape[1])
     total = _total(weights)
-    for signal, weight, scaled in zip(signals, weights, normalise, strict=True):
-        if scaled and signal.size:
-            greatest = signal.max()
-            signal = signal / greatest if greatest > 0 else np.zeros_like(signal)
-        out += (weight / total) * signal
+    for start, stop in itertools.pairwise(offsets):
+        for signal, weight, scaled in zip(signals[:, start:stop], weights, normalise, strict=True):
+            greatest = signal.max(initial=0.0) if scaled else 1.0
+            if greatest > 0:
+                out[start:stop] += (weight / total) * (signal / greatest)
     return out
 
 
@@ -63,25 +65,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
         union = sizes + sizes[best] - common
         np.maximum(nearest, np.divide(common, union, out=np.zeros(len(common)), where=union > 0), out=nearest)
     return chosen
-
-
-def group_top_mean(scores: F64, groups: I64, top: int, by_top: bool) -> F64:
-    m = len(scores)
-    if m == 0:
-        return scores.copy()
-    order = np.lexsort((-scores, groups))
-    ordered, ranked = groups[order], scores[order]
-    heads = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    sizes = np.diff(np.append(heads, m))
-    sums = np.zeros(len(heads))
-    for place in range(min(top, int(sizes.max()))):
-        held = sizes > place
-        sums[held] += ranked[heads[held] + place]
-    means = sums / (float(top) if by_top else np.minimum(sizes, top))
-    out = np.empty(m)
-    out[order] = np.repeat(means, sizes)
-    out[groups == -1] = 0.0
-    return out
 
 
 def _total(weights: F64) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.contract import F32, I8, I64, NO_MASK, U8, U16, U64
+from recollect_kernels.contract import F32, I8, I32, I64, NO_MASK, U8, U16, U64
 
 BLOCK_ROWS = 8192
 # Outside these a float32 sum of squares may have lost digits to under- or overflow.
@@ -38,40 +38,59 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     return codes, scales
 
 
-def hamming_distances(query: U64, sketches: U64, mask: U8, out: U16, histogram: I64) -> None:
-    n, words = sketches.shape
-    outside = 64 * words + 1
-    if mask.size:
-        rows = np.flatnonzero(mask)
-        if 8 * len(rows) < n:  # few are allowed: only those are computed
-            few = np.empty(len(rows), np.uint16)
-            hamming_distances(query, sketches[rows], NO_MASK, few, histogram)
-            out[:] = 65535
-            out[rows] = few
-            return
-    for start in range(0, n, BLOCK_ROWS):
-        block = sketches[start : start + BLOCK_ROWS] ^ query
-        bits = _bit_count(block)
-        distances = out[start : start + len(block)]
-        distances[:] = 0
-        for word in range(words):
-            distances += bits[:, word]
-        if mask.size:
-            distances[mask[start : start + len(block)] == 0] = 65535
-    counts = np.bincount(np.minimum(out, outside), minlength=outside + 1)
-    histogram[:outside] += counts[:outside]
+def hamming_shortlist(
+    queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
+) -> tuple[I64, U16]:
+    size = min(size, stop - start)
+    rows, nearest = np.empty((len(queries), size), np.int64), np.empty((len(queries), size), np.uint16)
+    distances = np.empty(stop - start, np.uint16)
+    for place, query in enumerate(queries):
+        for first in range(start, stop, BLOCK_ROWS):
+            last = min(first + BLOCK_ROWS, stop)
+            block = sketches[allowed[first:last]] if listed else sketches[first:last]
+            distances[first - start : last - start] = _bit_count(block ^ query).sum(axis=1, dtype=np.uint16)
+        # Sorted by distance and place in one key; only the nearest are sorted.
+        key = distances.astype(np.int64) << 32 | np.arange(stop - start)
+        chosen = np.sort(np.partition(key, size - 1)[:size] if 0 < size < len(key) else key)
+        at = chosen & 0xFFFFFFFF
+        rows[place] = allowed[at + start] if listed else at + start
+        nearest[place] = distances[at]
+    return rows, nearest
 
 
-def hamming_select(distances: U16, histogram: I64, m: int) -> I64:
-    if m <= 0:
-        return np.empty(0, np.int64)
-    limit = int(np.searchsorted(np.cumsum(histogram), m))
-    near = np.flatnonzero(distances <= limit)
-    return near[np.argsort(distances[near], kind="stable")[:m]].astype(np.int64, copy=False)
+def rescore_shortlist(
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+) -> tuple[I64, F32]:
+    found, cosines = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    for place, query in enumerate(queries):
+        chosen = rows[place]
+        if len(chosen) > size:
+            chosen = chosen[np.argsort(distances[place], kind="stable")[:size]]
+        chosen = np.sort(chosen)
+        scores = np.clip(_dots_int8(query, codes, scales, chosen), -1, 1)
+        order = best(scores, k)
+        found[place], cosines[place] = chosen[order], scores[order]
+    return found, cosines
 
 
-def rescore_int8(query: F32, codes: I8, scales: F32, rows: I64) -> F32:
-    return (codes[rows].astype(np.float32) @ query) * scales[rows]
+def row_cosines(
+    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
+) -> None:
+    for query, start, stop in zip(queries, offsets, offsets[1:], strict=False):
+        at = start + np.flatnonzero(np.isnan(cosines[start:stop]))
+        counts = parts[rows[at]].astype(np.int64)
+        cosines[at] = 0
+        at, counts = at[counts > 0], counts[counts > 0]
+        starts = np.cumsum(counts) - counts
+        places = np.repeat(first_place[rows[at]] - starts, counts) + np.arange(counts.sum())
+        if len(at):
+            scores = np.clip(_dots_int8(query, codes, scales, places), -1, 1)
+            cosines[at] = np.maximum.reduceat(scores, starts)
+
+
+def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
+    dots: F32 = (codes[places].astype(np.float32) @ query) * scales[places]
+    return dots
 
 
 def rescore(query: F32, vectors: F32, rows: I64) -> F32:

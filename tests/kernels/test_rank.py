@@ -1,0 +1,217 @@
+"""The kernel of a recall is the other kernels, one after the other; those are held to the definitions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import recollect_kernels as kernels
+from tests.kernels.cases import holds, mask, postings, rng, seeds, vectors
+
+pytestmark = pytest.mark.usefixtures("backend")
+DAY_US = 86_400_000_000
+
+
+def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20):
+    """Lists, codes, postings, graph and records of a small store."""
+    generator = rng(seed)
+    d = 16
+
+    def best(k):
+        rows = np.stack([generator.permutation(n)[:k] for _ in range(queries)]) if queries else np.empty((0, k), int)
+        values = np.sort(generator.random((queries, k), np.float32))[:, ::-1]
+        return rows.astype(np.int64), np.ascontiguousarray(values), generator.integers(0, k + 1, queries)
+
+    lists = kernels.Lists(*best(min(9, n)), *best(min(7, n)))
+    parts = generator.integers(0, 3, n).astype(np.int32)
+    first_place = (np.cumsum(parts) - parts).astype(np.int64)
+    codes, scales = kernels.quantize_int8(vectors(generator, int(parts.sum()), d))
+    asked = vectors(generator, queries, d, zeros=False)
+    asked /= np.linalg.norm(asked, axis=1, keepdims=True)
+    ceilings = generator.random(queries).astype(np.float32)
+    lexical = [postings(generator, n, 3) for _ in range(queries)]
+    offsets = np.cumsum([0, *(len(each["rows"]) for each in lexical)])
+    joined = (
+        {name: np.concatenate([each[name] for each in lexical]) for name in ("rows", "counts", "idf")}
+        if queries
+        else {"rows": np.empty(0, np.int32), "counts": np.empty(0, np.uint8), "idf": np.empty(0, np.float32)}
+    )
+    shifted = {
+        name: np.concatenate([each[name] + at for each, at in zip(lexical, offsets, strict=False)] or [offsets[:0]])
+        for name in ("starts", "ends")
+    }
+    slices = np.cumsum([0, *(len(each["starts"]) for each in lexical)])
+    lengths = generator.integers(1, 40, n).astype(np.float32)
+    words = kernels.Postings(
+        joined["rows"], joined["counts"], shifted["starts"], shifted["ends"], joined["idf"], slices, lengths, 20.0, 0.9,
+        0.4,
+    )  # fmt: skip
+    sources = generator.integers(-1, 5, n)
+    previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    for source in range(5):
+        members = np.flatnonzero(sources == source)
+        following[members[:-1]], previous[members[1:]] = members[1:], members[:-1]
+    heads, nexts = np.full(n, -1, np.int32), np.empty(links, np.int32)
+    for link, row in enumerate(generator.integers(0, n, links)):
+        nexts[link], heads[row] = heads[row], link
+    targets = generator.integers(-1, n, links).astype(np.int32)
+    allowed = mask(generator, n, kind)
+    graph = kernels.Graph(
+        previous, following, sources, heads, nexts, targets, generator.random(links).astype(np.float32),
+        np.empty(0, np.uint8) if allowed is None else allowed,
+    )  # fmt: skip
+    records = kernels.Records(
+        generator.permutation(n).astype(np.int64), generator.integers(0, 400 * DAY_US, n),
+        generator.random(n).astype(np.float32),
+    )  # fmt: skip
+    measured = kernels.Codes(asked, ceilings, first_place, parts, codes, scales) if with_codes else None
+    return lists, measured, words, graph, records
+
+
+def choices(**changed):
+    return kernels.Choices(
+        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expanded=4, neighbor_weight=0.4, source_weight=0.5, near=1.0,
+        far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=90.0, decay_floor=0.5, exponential=0,
+        importance_weight=0.2,
+    )._replace(**changed)  # fmt: skip
+
+
+def composed(lists, codes, words, graph, records, chosen):
+    """What `rank_candidates` says it is."""
+
+    def measure(joined):
+        offsets, rows, cosine, bm25 = joined
+        unknown = np.isnan(cosine)
+        if codes is None:
+            cosine[unknown] = 0
+        else:
+            kernels.row_cosines(codes.queries, offsets, rows, *codes[2:], cosine)
+            ceilings = np.repeat(codes.ceilings, np.diff(offsets))
+            cosine[unknown] = np.minimum(cosine, ceilings)[unknown]
+        kernels.bm25_for_rows(*words, offsets, rows, bm25)
+
+    def fuse(joined):
+        offsets, rows, cosine, bm25 = joined
+        weights = np.array([chosen.vector_weight, chosen.keyword_weight])
+        if chosen.rrf_k < 0:
+            signals = np.stack([cosine, bm25]).astype(np.float64)
+            return kernels.weighted_fusion(signals, weights, np.array([0, 1], np.uint8), offsets)
+        scores = []
+        for start, stop in itertools.pairwise(offsets):
+            ranks = np.zeros((2, stop - start), np.int64)
+            for signal, rank in zip((cosine[start:stop], bm25[start:stop]), ranks, strict=True):
+                keys = records.keys[rows[start:stop]]
+                order = sorted(np.flatnonzero(signal > 0), key=lambda i: (-signal[i], keys[i]))
+                rank[order] = np.arange(1, len(order) + 1)
+            fused = kernels.reciprocal_rank_fusion(ranks, weights / weights.sum(), chosen.rrf_k)
+            scores.append(kernels.normalise_scores(fused))
+        return np.concatenate([np.empty(0), *scores])
+
+    joined = kernels.join_candidates(*lists)
+    measure(joined)
+    allowed = graph.mask if graph.mask.size else None
+    spreading = chosen.neighbor_weight + chosen.source_weight > 0
+    if spreading and chosen.expanded:
+        chains = graph.previous, graph.following, graph.heads, graph.nexts, graph.targets
+        joined = kernels.expand_candidates(*joined, fuse(joined), chosen.expanded, *chains, allowed)
+        measure(joined)
+    offsets, rows, cosine, bm25 = joined
+    fused = fuse(joined)
+    spread, lift, linked = fused, np.zeros(len(rows)), np.zeros(len(rows))
+    if spreading:
+        own = np.maximum(fused, 0)
+        by_chain, by_link, best_three, company = kernels.spread_activation(
+            offsets, rows, own, *graph[:7], allowed, chosen.near, chosen.far
+        )
+        link, lonely = np.maximum(by_link, 0), company == 1
+        near, source = chosen.neighbor_weight, chosen.source_weight
+        lift = near * np.maximum(by_chain, link) + source * np.where(lonely, 0, best_three / company)
+        stand_in = np.where(lonely, chosen.lone_share * own, 0)
+        stand_in = source * stand_in + near * np.where(by_link < 0, stand_in, 0)
+        spread = (fused + lift + stand_in) / (1 + near + source)
+        linked = np.where(link > by_chain, near * link, 0)
+    form = "exp" if chosen.exponential else "half_life"
+    ages = (chosen.clock - records.created_at[rows]) / DAY_US
+    weight = np.ones(len(rows))
+    if np.isfinite(chosen.half_life_days):
+        weight = kernels.decay(ages, chosen.half_life_days, chosen.decay_floor, form)
+    importance = records.importance[rows].astype(np.float64)
+    score = spread * weight * (1 + chosen.importance_weight * (2 * importance - 1))
+    signals = np.stack([cosine, bm25, fused, spread, lift, linked, weight, score])
+    return offsets, rows, signals, kernels.order_by_score(offsets, score, records.keys[rows])
+
+
+profiles = st.sampled_from(
+    [
+        {},
+        {"neighbor_weight": 0.0, "source_weight": 0.0},
+        {"expanded": 0},
+        {"rrf_k": 60.0},
+        {"vector_weight": 0.0},
+        {"half_life_days": float("inf"), "decay_floor": 0.0, "importance_weight": 0.0},
+        {"exponential": 1, "half_life_days": 10.0, "decay_floor": 0.0},
+    ]
+)
+
+
+@holds(
+    seed=seeds,
+    queries=st.sampled_from([0, 1, 3]),
+    kind=st.sampled_from(["none", "half", "few"]),
+    with_codes=st.booleans(),
+    links=st.sampled_from([0, 5, 400]),
+    changed=profiles,
+)
+def test_it_is_the_other_kernels_in_turn(seed, queries, kind, with_codes, links, changed):
+    arguments = *case(seed, queries, kind=kind, with_codes=with_codes, links=links), choices(**changed)
+    offsets, rows, signals, order = kernels.rank_candidates(*arguments)
+    wanted = composed(*arguments)
+    assert offsets.tolist() == wanted[0].tolist()
+    assert rows.tolist() == wanted[1].tolist()
+    np.testing.assert_allclose(signals, wanted[2], rtol=1e-12, atol=1e-12)
+    assert order.tolist() == wanted[3].tolist()
+
+
+@holds(seed=seeds)
+def test_a_query_alone_scores_as_among_others(seed):
+    lists, codes, words, graph, records = case(seed, 3)
+    offsets, rows, signals, order = kernels.rank_candidates(lists, codes, words, graph, records, choices())
+    for query in range(3):
+        one = slice(query, query + 1)
+        slices = words.slice_offsets[query : query + 2]
+        some = slice(*slices)
+        alone = kernels.rank_candidates(
+            kernels.Lists(*(column[one] for column in lists)),
+            codes._replace(queries=codes.queries[one], ceilings=codes.ceilings[one]),
+            words._replace(
+                starts=words.starts[some], ends=words.ends[some], idf=words.idf[some], slice_offsets=slices - slices[0]
+            ),
+            graph, records, choices(),
+        )  # fmt: skip
+        own = slice(offsets[query], offsets[query + 1])
+        assert alone[1].tolist() == rows[own].tolist()
+        assert alone[2].tobytes() == np.ascontiguousarray(signals[:, own]).tobytes()
+        assert alone[3].tolist() == order[own].tolist()
+
+
+def test_rows_and_places_that_are_not_there_are_refused():
+    lists, codes, words, graph, records = case(1, 1)
+    lists.vector_counts[:] = 3
+    lists.vector_rows[0, 0] = 60
+    with pytest.raises(kernels.KernelError, match="row of 60 or more"):
+        kernels.rank_candidates(lists, codes, words, graph, records, choices())
+    lists.vector_rows[0, 0] = 5
+    codes.first_place[:] = 10_000
+    with pytest.raises(kernels.KernelError, match="a place that is not there"):
+        kernels.rank_candidates(lists, codes, words, graph, records, choices())
+
+
+def test_groups_of_other_sizes_are_refused():
+    lists, codes, words, graph, records = case(1, 2)
+    with pytest.raises(kernels.KernelError, match="wanted 2 queries and 60 records"):
+        kernels.rank_candidates(lists, codes, case(1, 1)[2], graph, records, choices())
+    with pytest.raises(kernels.KernelError, match="keys"):
+        kernels.rank_candidates(lists, codes, words, graph, records._replace(keys=records.keys[:3]), choices())
