@@ -25,9 +25,9 @@ from recollect.cpus import saturates_int8
 from recollect.embedding import load
 
 RESULTS = Path(__file__).parent / "results" / "embedding.json"
-_LINES, _QUERIES, _TURNS, _PASSAGES = 20_000, 300, 512, 64
+_LINES, _QUERIES, _TURNS, _PASSAGES = 20_000, 300, 256, 32
 _TURN_TOKENS = range(25, 42)  # 33 in the middle; special tokens included
-_ROUNDS = 7
+_ROUNDS = 5
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     table = Table("case", *_columns(run))
     for row in _rows(run):
         table.add_row(*row)
-    Console().print(table)
+    Console(width=max(Console().width, 140)).print(table)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     embedder.embed(texts["chat turns"])
     cases = {
         "one query": _timed([lambda text=text: embedder.embed([text]) for text in texts["one query"]], 1),
-        "chat turns": _timed([lambda: embedder.embed(texts["chat turns"])] * _ROUNDS, _TURNS),
-        "full windows": _timed([lambda: embedder.embed(texts["full windows"])] * _ROUNDS, _PASSAGES),
+        "chat turns": _timed([lambda: embedder.embed(texts["chat turns"])] * _ROUNDS, len(texts["chat turns"])),
+        "full windows": _timed([lambda: embedder.embed(texts["full windows"])] * _ROUNDS, len(texts["full windows"])),
     }
     reference: Any = None if options.float32 is None else load(options.float32)
     for name, figures in cases.items():

@@ -35,7 +35,7 @@ class Runtime:
     Bulk work runs several batches at once on a session of one intra-op thread. A query by itself has a session of two,
     which spin while it runs and not a moment longer: 17 tokens took 1.35 ms against 1.9 with one thread and 1.8 with
     two that do not spin. Where somebody else wants the cores, one thread waits for another that has none: with five
-    busy processes on two cores 17.5 ms against 8.6 with one thread. The system says when that happens (`preemptions`:
+    busy processes on two AVX2 cores 17.5 ms against 8.6 alone. The system says when that happens (`preemptions`:
     4.0 ms in the median of runs without, 17.6 with), and queries then stay on one thread for a while.
     """
 
