@@ -6,7 +6,12 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["saturates_int8", "usable_cpus"]
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+__all__ = ["preemptions", "saturates_int8", "usable_cpus"]
 
 _MAX_THREADS = 16
 
@@ -35,6 +40,11 @@ def _cgroup_quota() -> float | None:
         return float(limit) / float(period) if float(limit) > 0 else None
     except (ValueError, ZeroDivisionError):
         return None
+
+
+def preemptions() -> int:
+    """How often threads of this process have lost a core that they still wanted; 0 where the system does not say."""
+    return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def saturates_int8() -> bool:
