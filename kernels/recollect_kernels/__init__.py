@@ -7,6 +7,7 @@ from recollect_kernels.dispatch import KernelStatus, cached, start_background, s
 from recollect_kernels.errors import KernelError
 from recollect_kernels.graph import spread, spread_chain
 from recollect_kernels.lexical import bm25_for_rows, bm25_scores, bm25_top_k, invert, scan_forward
+from recollect_kernels.pooling import pool_tokens
 from recollect_kernels.ranking import (
     decay,
     group_top_mean,
@@ -45,6 +46,7 @@ __all__ = [
     "invert",
     "maximal_marginal_relevance",
     "normalise_scores",
+    "pool_tokens",
     "quantize_int8",
     "reciprocal_rank_fusion",
     "rescore",

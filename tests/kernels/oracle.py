@@ -34,6 +34,16 @@ def cosine(a, b):
     return dot(a, b) / norms if norms > 0 else 0.0
 
 
+def pool_tokens(codes, scales, token_ids, offsets):
+    vectors = []
+    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+        tokens = [int(token) for token in token_ids[start:stop]]
+        summed = [math.fsum(float(scales[v]) * int(codes[v][j]) for v in tokens) for j in range(len(codes[0]))]
+        length = math.sqrt(dot(summed, summed))
+        vectors.append([value / length if length > 0 else 0.0 for value in summed])
+    return vectors
+
+
 def ranked(scores, mask, k):
     allowed = [row for row in range(len(scores)) if mask is None or mask[row]]
     return sorted(allowed, key=lambda row: (-scores[row], row))[:k]

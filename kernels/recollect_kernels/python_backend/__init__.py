@@ -8,6 +8,7 @@ from recollect_kernels.python_backend.lexical import (
     invert,
     scan_forward,
 )
+from recollect_kernels.python_backend.pooling import pool_tokens
 from recollect_kernels.python_backend.ranking import (
     decay,
     group_top_mean,
@@ -41,6 +42,7 @@ __all__ = [
     "invert",
     "maximal_marginal_relevance",
     "normalise_scores",
+    "pool_tokens",
     "quantize_int8",
     "reciprocal_rank_fusion",
     "rescore",
