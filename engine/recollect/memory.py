@@ -52,8 +52,8 @@ class Memory:
     """Long-term memory in one SQLite file.
 
     `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
-    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. A Memory may be used from many threads; after fork()
-    the child opens its own.
+    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. A Memory may be
+    used from many threads; after fork() the child opens its own.
     """
 
     def __init__(

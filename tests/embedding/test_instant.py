@@ -19,16 +19,18 @@ from recollect.embedding import DocumentEmbedder, load
 from recollect.embedding.instant import InstantEmbedder
 from recollect.embedding.tokens import TokenIds
 from recollect.embedding.words import WordIds
-from recollect.errors import EmbedderError, EmbedderMissing, EmbedderMismatch, InvalidInput, ModelInvalid
+from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, ModelInvalid
 
 tokenizers = pytest.importorskip("tokenizers")
 FOLDER = recollect_models.path(recollect_models.INSTANT)
 TOKENIZER = recollect_models.path() / "tokenizer.json"
-WORDS = [word for word in Path(__file__).read_text("utf-8").split() if "[SEP]" not in word and "[CLS]" not in word]
+SOURCE = Path(__file__).read_text("utf-8")
+WORDS = [word for word in SOURCE.split() if "[SEP]" not in word and "[CLS]" not in word]
 GOLDEN = json.loads(Path(__file__).with_name("golden_instant.json").read_text("utf-8"))
 ODD = [
     "", " ", "\u200b", "🫠", "あ" * 2000, "x" * 5000, "مرحبا", "don't e-mail foo_bar", "İstanbul ΣΑΣ", "a\x1cb c\x85d",
-    "cafe\u0301 nai\u0308ve", "我们上周迁移了数据库", "naïve CAFÉ — “quoted”…", "हिन्दी", "\ufffdtab\tnew\r\nline", "x" * 101 + " y",
+    "cafe\u0301 nai\u0308ve", "我们上周迁移了数据库", "naïve CAFÉ — “quoted”…", "हिन्दी",
+    "\ufffdtab\tnew\r\nline", "x" * 101 + " y",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 
 def sketch(vectors):
@@ -36,7 +37,7 @@ def cosine(a, b):
 
 def pool_tokens(codes, scales, token_ids, offsets):
     vectors = []
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets):
         tokens = [int(token) for token in token_ids[start:stop]]
         summed = [math.fsum(float(scales[v]) * int(codes[v][j]) for v in tokens) for j in range(len(codes[0]))]
         length = math.sqrt(dot(summed, summed))

@@ -183,4 +183,4 @@ def _words(path: Path) -> tuple[WordIds, int]:
             'or use Settings(embedder="none") for keyword search alone'
         ) from reason
     tokenizer = Tokenizer.from_file(str(path))
-    return WordIds(tokenizer), tokenizer.token_to_id("[UNK]")
+    return WordIds(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)
