@@ -45,7 +45,7 @@ class AsyncMemory:
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         settings: Settings | None = None,
     ) -> None:
         self._open: Callable[[], Memory] = partial(Memory, path, embedder=embedder, settings=settings)

@@ -38,7 +38,7 @@ _LARGE = 30_000
 class Engine:
     """A store, its words, its index and its embedder."""
 
-    def __init__(self, path: str | os.PathLike[str], embedder: Embedder | None, settings: Settings) -> None:
+    def __init__(self, path: str | os.PathLike[str], embedder: Embedder | str | None, settings: Settings) -> None:
         self.settings = settings
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()

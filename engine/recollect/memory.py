@@ -52,15 +52,15 @@ class Memory:
     """Long-term memory in one SQLite file.
 
     `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
-    with the `Embedder` protocol; by default the bundled model. A Memory may be used from many threads; after fork()
-    the child opens its own.
+    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. A Memory may be
+    used from many threads; after fork() the child opens its own.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         settings: Settings | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, Settings):

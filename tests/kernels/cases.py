@@ -101,6 +101,14 @@ def forward(generator, documents, vocabulary, longest):
     return term_ids, generator.integers(1, 9, len(term_ids)).astype(np.uint8), offsets
 
 
+def tokens(generator, texts, vocabulary, d, longest):
+    """Codes, scales, token ids and offsets; some texts have no token, some tokens come twice."""
+    codes = generator.integers(-127, 128, (vocabulary, d)).astype(np.int8)
+    scales = (generator.random(vocabulary) + 0.01).astype(np.float32)
+    offsets = np.concatenate([[0], np.cumsum(generator.integers(0, longest + 1, texts))]).astype(np.int64)
+    return codes, scales, generator.integers(0, vocabulary, offsets[-1]), offsets
+
+
 def hamming_by_blocks(query, sketches, allowed, m, blocks):
     """What a pool of threads does, one block after the other."""
     n, words = sketches.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 
 def sketch(vectors):
@@ -32,6 +33,16 @@ def dot(a, b):
 def cosine(a, b):
     norms = math.sqrt(dot(a, a)) * math.sqrt(dot(b, b))
     return dot(a, b) / norms if norms > 0 else 0.0
+
+
+def pool_tokens(codes, scales, token_ids, offsets):
+    vectors = []
+    for start, stop in pairwise(offsets):
+        tokens = [int(token) for token in token_ids[start:stop]]
+        summed = [math.fsum(float(scales[v]) * int(codes[v][j]) for v in tokens) for j in range(len(codes[0]))]
+        length = math.sqrt(dot(summed, summed))
+        vectors.append([value / length if length > 0 else 0.0 for value in summed])
+    return vectors
 
 
 def ranked(scores, mask, k):

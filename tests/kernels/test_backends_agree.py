@@ -9,7 +9,7 @@ import numpy as np
 import recollect_kernels as kernels
 from recollect_kernels import dispatch, python_backend
 from recollect_kernels.protocol import Backend
-from tests.kernels.cases import TOLERANCE, forward, holds, mask, postings, rng, seeds
+from tests.kernels.cases import TOLERANCE, forward, holds, mask, postings, rng, seeds, tokens
 
 
 def both(jit, call):
@@ -64,6 +64,7 @@ def test_a_recall_of_a_thousand_records(jit, seed):
     lists = forward(generator, 200, 300, 20)
     for one_part, other_part in zip(*both(jit, lambda: kernels.invert(*lists, 5)), strict=True):
         assert one_part.tolist() == other_part.tolist()
+    np.testing.assert_allclose(*both(jit, lambda: kernels.pool_tokens(*tokens(rng(seed), 50, 300, 96, 40))), atol=1e-6)
 
 
 @holds(seed=seeds)

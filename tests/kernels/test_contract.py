@@ -129,6 +129,13 @@ REFUSED = [
         lambda: kernels.maximal_marginal_relevance(real, none.astype(np.int32), np.zeros(4, np.int64), 1.1, 1),
     ),
     ("targets: holds 3", lambda: kernels.spread(real, np.array([0, 1, 1, 1]), np.array([3]), np.ones(1))),
+    ("token_ids: holds 3; wanted 0 to 2", lambda: kernels.pool_tokens(codes, scales, np.array([3]), np.array([0, 1]))),
+    ("offsets: not CSR offsets", lambda: kernels.pool_tokens(codes, scales, np.array([0]), np.array([0, 2]))),
+    ("scales: shape (2,); wanted (3)", lambda: kernels.pool_tokens(codes, scales[:2], none, np.zeros(1, np.int64))),
+    (
+        "scales: holds NaN or infinity",
+        lambda: kernels.pool_tokens(codes, scales * np.float32("nan"), np.array([0]), np.array([0, 1])),
+    ),
     ("top: 0", lambda: kernels.group_top_mean(real, np.zeros(3, np.int64), 0)),
 ]
 

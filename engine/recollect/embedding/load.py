@@ -12,19 +12,27 @@ from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
 
 __all__ = ["load"]
 
+_INSTANT = "instant"
+
 
 def load(spec: object = None) -> Embedder:
     """The embedder that `spec` means.
 
-    None or "default" is the bundled model; a bundled model's name; a folder with an ONNX sentence-embedding
-    model; or an object with the `Embedder` protocol, which is checked and returned.
+    None or "default" is the bundled model; a bundled model's name, "instant" being the one without a network; a
+    folder with an ONNX sentence-embedding model; or an object with the `Embedder` protocol, which is checked and
+    returned.
     Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """
     if spec is None or isinstance(spec, (str, os.PathLike)):
+        folder = _folder(spec)
+        if isinstance(spec, str) and spec.lower() == _INSTANT:
+            from recollect.embedding.instant import InstantEmbedder
+
+            return InstantEmbedder(folder, _folder(None) / "tokenizer.json")
         from recollect.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(_folder(spec))
+        return OnnxEmbedder(folder)
     return _checked(spec)
 
 
@@ -32,7 +40,7 @@ def _folder(spec: str | os.PathLike[str] | None) -> Path:
     try:
         import recollect_models
     except ImportError:
-        if spec is None or spec == "default":
+        if spec is None or spec in ("default", _INSTANT):
             raise EmbedderMissing(
                 "the bundled models are not installed: reinstall recollect, or give a folder with model.onnx"
             ) from None

@@ -1,0 +1,186 @@
+"""The embedder without a network: a text is the sum of its tokens' vectors."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect.embedding.documents import OVERLAP_TOKENS, header, starts
+from recollect.embedding.folder import verify
+from recollect.embedding.protocol import Embedded, Progress
+from recollect.embedding.words import WordIds
+from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["InstantEmbedder"]
+
+# Texts that are tokenised and pooled together: what their tokens take is bounded, and progress is told in between.
+_BATCH = 512
+_REINSTALL = "restore the file, or reinstall recollect"
+
+
+class _Table(NamedTuple):
+    """What a model folder holds: a vector a token, and the tokenizer behind a memory of words."""
+
+    name: str
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    words: WordIds
+    unknown: int
+    fingerprint: str
+
+
+class InstantEmbedder:
+    """Embeds by adding up token vectors, distilled from the default model; no ONNX Runtime, no transformer.
+
+    `max_tokens` is the length of the parts of long documents: a sum has no window, but says less the more it holds.
+    A query is one sum, however long. Thread-safe; engines of one process share one table. Raises ModelInvalid for
+    a folder that cannot be used and EmbedderMissing where tokenizers is not installed.
+    """
+
+    # Vector nDCG@10 on SciFact, abstracts of 300 tokens: 0.498 whole, 0.499 at 512, 0.516 at 256, 0.539 at 128,
+    # 0.549 at 64; with BM25 0.704, 0.705, 0.710, 0.711, 0.707. Chat turns are shorter than any of these.
+    max_tokens = 128
+
+    def __init__(self, folder: str | os.PathLike[str], tokenizer: str | os.PathLike[str]) -> None:
+        self._table = table = _table(Path(folder), Path(tokenizer))
+        self.name = table.name
+        self.dimension = int(table.codes.shape[1])
+        self.fingerprint = f"{table.fingerprint}:t{self.max_tokens}"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors float32 (n, dimension); a text without a token has the vector of an unknown one."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        ids = self._table.words.ids
+        for begin in range(0, len(texts), _BATCH):
+            rows = [ids(text) for text in texts[begin : begin + _BATCH]]
+            vectors[begin : begin + len(rows)] = self._pool(rows)
+        return vectors
+
+    def embed_documents(
+        self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
+    ) -> Embedded:
+        """Embed texts with their contexts, long ones in parts that share at least 32 tokens.
+
+        Every part begins with the context, which is cut to a quarter of a part. Progress counts texts.
+        """
+        import numpy as np
+
+        if len(texts) != len(contexts):
+            raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+        ids = self._table.words.ids
+        vectors: list[NDArray[np.float32]] = [np.empty((0, self.dimension), np.float32)]
+        owners: list[int] = []
+        for first in range(0, len(texts), _BATCH):
+            rows: list[list[int]] = []
+            for owner in range(first, min(first + _BATCH, len(texts))):
+                head = ids(header(contexts[owner]))[: self.max_tokens // 4]
+                whole, body = ids(texts[owner]), self.max_tokens - len(head)
+                for begin in starts(len(whole), body, min(OVERLAP_TOKENS, body // 4)):
+                    rows.append(head + whole[begin : begin + body])
+                    owners.append(owner)
+            vectors.append(self._pool(rows))
+            if on_progress is not None:
+                on_progress(min(first + _BATCH, len(texts)), len(texts))
+        return Embedded(np.concatenate(vectors), np.array(owners, np.int64))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        return [len(self._table.words.ids(text)) for text in texts]
+
+    def _pool(self, rows: list[list[int]]) -> NDArray[np.float32]:
+        import numpy as np
+
+        from recollect.numerics import kernel_errors, kernels
+
+        table = self._table
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        tokens = np.array(rows[0] if len(rows) == 1 else list(chain.from_iterable(rows)), np.int64)
+        with kernel_errors():
+            vectors = kernels.pool_tokens(table.codes, table.scales, tokens, offsets)
+            empty = ~vectors.any(axis=1)
+            if empty.any():
+                vectors[empty] = kernels.pool_tokens(
+                    table.codes, table.scales, np.array([table.unknown]), np.array([0, 1])
+                )
+        return vectors
+
+
+_tables: dict[tuple[Path, Path, int], _Table] = {}
+_lock = threading.Lock()
+
+
+def _table(folder: Path, tokenizer: Path) -> _Table:
+    """The process's one table of this folder, read and verified at the first call."""
+    try:
+        key = (folder.resolve(), tokenizer.resolve(), (folder / "manifest.json").stat().st_mtime_ns)
+    except OSError as reason:
+        raise ModelInvalid(f"{folder} has no manifest.json that can be read ({reason}): {_REINSTALL}") from reason
+    with _lock:
+        if key not in _tables:
+            _tables[key] = _read(folder, tokenizer)
+        return _tables[key]
+
+
+def _read(folder: Path, tokenizer: Path) -> _Table:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+        codes, scales = (_array(folder / name, manifest["files"][name]) for name in ("codes.npy", "scales.npy"))
+        fingerprint = ":".join(
+            [
+                "sum",
+                *(manifest["files"][name]["sha256"][:16] for name in ("codes.npy", "scales.npy")),
+                manifest["tokenizer"]["sha256"][:16],
+                f"d{manifest['dimension']}",
+            ]
+        )
+        verify(tokenizer, manifest["tokenizer"]["sha256"])
+        if codes.shape != (len(scales), manifest["dimension"]):
+            raise ValueError(f"codes of shape {codes.shape} for {len(scales)} scales")
+        name = str(manifest["name"])
+    except ModelInvalid:
+        raise
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise ModelInvalid(
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {_REINSTALL}"
+        ) from reason
+    words, unknown = _words(tokenizer)
+    return _Table(name, codes, scales, words, unknown, fingerprint)
+
+
+def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
+    """The array in a file whose content is what the manifest says."""
+    import numpy as np
+
+    if not path.is_file():
+        raise ModelInvalid(f"{path} is absent: {_REINSTALL}")
+    if path.stat().st_size != stated["size"]:
+        raise ModelInvalid(
+            f"{path} has {path.stat().st_size:,} bytes, its manifest says {stated['size']:,}: {_REINSTALL}"
+        )
+    verify(path, stated["sha256"])
+    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
+
+
+def _words(path: Path) -> tuple[WordIds, int]:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as reason:
+        raise EmbedderMissing(
+            f"cannot embed without {reason.name}: pip install tokenizers, "
+            'or use Settings(embedder="none") for keyword search alone'
+        ) from reason
+    tokenizer = Tokenizer.from_file(str(path))
+    return WordIds(tokenizer), int(tokenizer.token_to_id("[UNK]") or 0)
