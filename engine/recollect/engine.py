@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from recollect.checks import now_us
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.errors import EmbedderMismatch, RecollectError, StoreError
+from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.settings import Settings
@@ -43,7 +44,8 @@ class Engine:
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
-        self.index = MemoryIndex()
+        self._keeper = Keeper(self.store, enabled=settings.sidecar, low_memory=settings.low_memory)
+        self.index = MemoryIndex(self._keeper)
         # Whether records may wait for vectors; unknown at open, so the first write looks.
         self.may_have_pending = True
         self._kernels_started = False
@@ -126,6 +128,7 @@ class Engine:
                 # Counts are not worth waiting for: where another process writes, they are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as connection:
                     changing.touch(connection, counts, accessed_at)
+            self._keeper.close(self.index)
         self.store.close()
 
 

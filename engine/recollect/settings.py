@@ -119,6 +119,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     - busy_timeout_ms: how long a write waits for another process's lock.
     - max_text_chars: longer texts are refused.
     - index: "memory" answers from RAM; "cold" answers from SQL (one-shot use of a large file); "auto" is memory.
+    - sidecar: keep the index of a large store in a file beside it, `<database>-index`, from which it is ready several
+      times sooner. The file is derived: it can be deleted at any time, and `forget` deletes it.
+    - low_memory: rescoring vectors stay on disk, and with the sidecar all that is not written to; some recalls wait
+      for the disk.
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
     - query_cache_size: query embeddings kept in memory.
@@ -130,6 +134,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     busy_timeout_ms: int = 10_000
     max_text_chars: int = 1_000_000
     index: Literal["auto", "memory", "cold"] = "auto"
+    sidecar: bool = True
+    low_memory: bool = False
     compile_kernels: bool = True
     query_cache_size: int = 512
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.index.growable import Growable
+from recollect.index.growable import Growable, growables, restore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -63,14 +63,32 @@ class RecordGraph:
         table = self._table
         self._previous.extend(np.full(len(table), -1, dtype=np.int32))
         self._next.extend(np.full(len(table), -1, dtype=np.int32))
-        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
-        order = members[np.lexsort((table.ids[members], table.positions[members], table.sources[members]))]
-        self._loaded_rows, self._loaded_sources = order, table.sources[order]
+        self._loaded_rows, self._loaded_sources = self._members_of_all()
+        order = self._loaded_rows
         adjacent = self._loaded_sources[:-1] == self._loaded_sources[1:]
         if places is not None:
             adjacent &= np.diff(places[order]) == 1
         self._next.array[order[:-1][adjacent]] = order[1:][adjacent]
         self._previous.array[order[1:][adjacent]] = order[:-1][adjacent]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        loaded = self._loaded_rows, self._loaded_sources
+        rows, sources = self._members_of_all() if self._changed or self._loose else loaded
+        ends = [(row, other, strength) for row, others in self._links.items() for other, strength in others.items()]
+        return {
+            **{name: each.array for name, each in growables(self).items()},
+            "loaded_rows": rows,
+            "loaded_sources": sources,
+            "links": np.array(ends, dtype=np.float64).reshape(-1, 3),
+        }
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        restore(self, saved)
+        self._loaded_rows, self._loaded_sources = saved["loaded_rows"].array, saved["loaded_sources"].array
+        for row, other, strength in saved["links"].array.tolist():
+            self.add_link(int(row), int(other), strength)
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""
@@ -123,6 +141,14 @@ class RecordGraph:
         """The rows linked with this one, with strengths."""
         return self._links.get(row, {})
 
+    def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of all members, source by source, in order; and the source of each."""
+        table = self._table
+        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
+        keys = table.sources[members], table.positions[members], table.ids[members]
+        order = members if _ascends(*keys) else members[np.lexsort(keys[::-1])]
+        return order, table.sources[order]
+
     def _members(self, source: int, excluded: int) -> list[tuple[int, int, int]]:
         members = self._changed.get(source)
         if members is None:
@@ -146,3 +172,11 @@ class RecordGraph:
             self._next.array[before] = after
         if after >= 0:
             self._previous.array[after] = before
+
+
+def _ascends(sources: NDArray[np.int64], positions: NDArray[np.int64], ids: NDArray[np.int64]) -> bool:
+    """Whether members are in order as they are, as those of a file written source by source: sorting takes longer."""
+    same = sources[1:] == sources[:-1]
+    level = positions[1:] == positions[:-1]
+    following = (positions[1:] > positions[:-1]) | (level & (ids[1:] > ids[:-1]))
+    return bool(((sources[1:] > sources[:-1]) | (same & following)).all())

@@ -108,7 +108,7 @@ def answer(
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
     kept = threshold(candidates, order, question, request, len(unknown))
-    kept = diversify(candidates, kept, request, lambda keys: next(loading.terms(connection, keys.tolist())))
+    kept = diversify(candidates, kept, request, lambda keys: loading.terms(connection, keys.tolist()))
     if request.group_by is not None:
         kept = group_by_source(candidates, kept, question)
     return Answer(question, candidates, order, kept[: request.limit], known, unknown)
