@@ -81,7 +81,8 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
 
 
 def _load_records(connection: apsw.Connection, table: RecordTable, words: LexicalIndex, graph: RecordGraph) -> None:
-    table.append(loading.columns(connection))
+    for bounds in loading.ranges(connection, "record_packed"):
+        table.append(loading.column_range(connection, bounds))
     words.load(_words(connection, table.ids), table.open)
     graph.load()
 

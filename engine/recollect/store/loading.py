@@ -23,6 +23,7 @@ __all__ = [
     "Columns",
     "Links",
     "TermBlock",
+    "column_range",
     "columns",
     "exact_vectors",
     "links",
@@ -92,17 +93,26 @@ class Links(NamedTuple):
     strengths: NDArray[np.float64]
 
 
-def columns(connection: apsw.Connection, ids: Sequence[int] | None = None) -> Columns:
-    """The columns of all records, or of those with row ids `ids`."""
-    if ids is None:
-        blob: Any = connection.execute("SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed").get
-    else:
-        rows: Any = connection.execute(
-            "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
-            (id_array(ids),),
-        )
-        blob = b"".join(row[0] for row in rows)
-    packed = np.frombuffer(blob or b"", dtype=_PACKED)
+def columns(connection: apsw.Connection, ids: Sequence[int]) -> Columns:
+    """The columns of the records with row ids `ids`."""
+    rows: Any = connection.execute(
+        "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
+        (id_array(ids),),
+    )
+    return _columns(connection, b"".join(row[0] for row in rows))
+
+
+def column_range(connection: apsw.Connection, bounds: tuple[int, int]) -> Columns:
+    """The columns of the records with row ids in a range."""
+    blob: Any = connection.execute(
+        "SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed WHERE record_id > ? AND record_id <= ?",
+        bounds,
+    ).get
+    return _columns(connection, blob or b"")
+
+
+def _columns(connection: apsw.Connection, blob: bytes) -> Columns:
+    packed = np.frombuffer(blob, dtype=_PACKED)
     fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
     fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
     return Columns(**fields, kind_numbers=dict(connection.execute("SELECT name, id FROM kind")))
@@ -120,9 +130,9 @@ def vectors(
     return unpack(b"".join(row[0] for row in rows), dimension)
 
 
-def ranges(connection: apsw.Connection, table: Literal["vector_packed", "record_terms"]) -> list[tuple[int, int]]:
+def ranges(connection: apsw.Connection, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
     """Ranges (after, up to) of keys that cover a table, each small enough to be read at once."""
-    key = "record_id" if table == "record_terms" else "id"
+    key = "id" if table == "vector_packed" else "record_id"
     last: int = connection.execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
     return [(start, start + _CHUNK) for start in range(0, last, _CHUNK)]
 
