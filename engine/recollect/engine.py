@@ -88,13 +88,22 @@ class Engine:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
         the compiler. Before a large index is loaded compiled kernels are waited for: they make up for it many times.
         """
-        if self._kernels_started:
+        # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
+        if self._kernels_started or self.settings.index == "once":
             return
         self._kernels_started = True
         compiled = kernels.cached()
         loading = kernels.start_background(compile=self.settings.compile_kernels)
-        if loading is not None and compiled and self.index.sequence < 0 and self.store.size() > _LARGE:
+        if loading is None or not compiled or self.index.sequence >= 0:
+            return
+        if self.store.size() > _LARGE and not self._keeper.has_sidecar():
             loading.join()
+
+    def answers_from_sql(self) -> bool:
+        """Whether recall takes the cold path: by setting, or once where loading the index would take longer."""
+        if self.settings.index != "once":
+            return self.settings.index == "cold"
+        return self.index.sequence < 0 and self.store.size() > _LARGE and not self._keeper.has_sidecar()
 
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""

@@ -65,6 +65,13 @@ class Keeper:
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
         return found if made_of == expected[:3] else None
 
+    def has_sidecar(self) -> bool:
+        """Whether there seems to be one; only reading it tells whether it is whole."""
+        if not self._enabled:
+            return False
+        with self._store.read() as connection:
+            return bool(identity(connection).token) and os.path.exists(path_of(connection.filename))
+
     def loaded(self, index: MemoryIndex) -> None:
         """Write a sidecar in the background, where it pays."""
         if self._enabled and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):

@@ -59,7 +59,7 @@ def recall_queries(
     embedded_at = perf_counter()
     with (
         engine.store.read() as connection,
-        open_view(engine, connection, asked, request, cold=engine.settings.index == "cold") as view,
+        open_view(engine, connection, asked, request, cold=engine.answers_from_sql()) as view,
     ):
         opened_at = perf_counter()
         answers = [

@@ -271,19 +271,6 @@ def rebuild_sketches(connection: apsw.Connection) -> None:
     insert_sketches(connection, active, 0)
 
 
-def sketches_usable(connection: apsw.Connection) -> bool:
-    """True when the cold path may trust `vector_sketch`: it exists, is not stale, and sqlite-vec is loaded."""
-    if not sketch_table_exists(connection):
-        return False
-    if connection.execute("SELECT value FROM meta WHERE key = 'sketches'").get == "stale":
-        return False
-    try:
-        connection.execute("SELECT vec_version()").fetchall()
-    except apsw.SQLError:
-        return False
-    return True
-
-
 def sketch_table_exists(connection: apsw.Connection) -> bool:
     """True when the derived vec0 table is there."""
     return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vector_sketch'").get)
