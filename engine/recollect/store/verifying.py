@@ -123,7 +123,6 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
             count=len(bad),
             examples=tuple(f"record {record_id}" for record_id in bad[:_SHOWN]),
         )
-
     wrong = mispacked(connection)
     if wrong:
         yield Problem(
