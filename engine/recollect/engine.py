@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from recollect.checks import now_us
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.errors import EmbedderMismatch, RecollectError, StoreError
+from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.settings import Settings
@@ -43,7 +44,8 @@ class Engine:
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
-        self.index = MemoryIndex()
+        self._keeper = Keeper(self.store, enabled=settings.sidecar, low_memory=settings.low_memory)
+        self.index = MemoryIndex(self._keeper)
         # Whether records may wait for vectors; unknown at open, so the first write looks.
         self.may_have_pending = True
         self._kernels_started = False
@@ -86,13 +88,22 @@ class Engine:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
         the compiler. Before a large index is loaded compiled kernels are waited for: they make up for it many times.
         """
-        if self._kernels_started:
+        # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
+        if self._kernels_started or self.settings.index == "once":
             return
         self._kernels_started = True
         compiled = kernels.cached()
         loading = kernels.start_background(compile=self.settings.compile_kernels)
-        if loading is not None and compiled and self.index.sequence < 0 and self.store.size() > _LARGE:
+        if loading is None or not compiled or self.index.sequence >= 0:
+            return
+        if self.store.size() > _LARGE and not self._keeper.has_sidecar():
             loading.join()
+
+    def answers_from_sql(self) -> bool:
+        """Whether recall takes the cold path: by setting, or once where loading the index would take longer."""
+        if self.settings.index != "once":
+            return self.settings.index == "cold"
+        return self.index.sequence < 0 and self.store.size() > _LARGE and not self._keeper.has_sidecar()
 
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""
@@ -126,6 +137,7 @@ class Engine:
                 # Counts are not worth waiting for: where another process writes, they are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as connection:
                     changing.touch(connection, counts, accessed_at)
+            self._keeper.close(self.index)
         self.store.close()
 
 

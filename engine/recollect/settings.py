@@ -118,7 +118,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     - profile: the profile a recall uses unless it names one.
     - busy_timeout_ms: how long a write waits for another process's lock.
     - max_text_chars: longer texts are refused.
-    - index: "memory" answers from RAM; "cold" answers from SQL (one-shot use of a large file); "auto" is memory.
+    - index: "memory" answers from RAM; "cold" answers from SQL; "once", for a process that asks once, from RAM where
+      the store is small or has its sidecar, else from SQL; "auto" is memory.
+    - sidecar: keep the index of a large store in a file beside it, `<database>-index`, from which it is ready several
+      times sooner. The file is derived: it can be deleted at any time, and `forget` deletes it.
+    - low_memory: rescoring vectors stay on disk, and with the sidecar all that is not written to; some recalls wait
+      for the disk.
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
     - query_cache_size: query embeddings kept in memory.
@@ -129,15 +134,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     profile: str = "default"
     busy_timeout_ms: int = 10_000
     max_text_chars: int = 1_000_000
-    index: Literal["auto", "memory", "cold"] = "auto"
+    index: Literal["auto", "memory", "cold", "once"] = "auto"
+    sidecar: bool = True
+    low_memory: bool = False
     compile_kernels: bool = True
     query_cache_size: int = 512
 
     def __post_init__(self) -> None:
         if self.durability not in ("full", "normal"):
             raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
-        if self.index not in ("auto", "memory", "cold"):
-            raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory' or 'cold'")
+        if self.index not in ("auto", "memory", "cold", "once"):
+            raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory', 'cold' or 'once'")
+        for name in ("sidecar", "low_memory"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(f"Settings.{name} is {shown(getattr(self, name))}: True or False")
         resolve_profile(self.profile)
         if self.embedder is not None and (not isinstance(self.embedder, str) or not self.embedder):
             raise InvalidInput(f"Settings.embedder is {shown(self.embedder)}: a name, a folder, 'none', or None")

@@ -275,7 +275,7 @@ def test_kinds_are_as_many_as_they_like():
         Columns(
             ids=ids,
             scopes=zeros.astype(np.int32),
-            kinds=[f"kind {number}" for number in range(count)],
+            kinds=np.arange(count, dtype=np.int32),
             sources=zeros - 1,
             positions=never,
             created_at=zeros,
@@ -284,6 +284,7 @@ def test_kinds_are_as_many_as_they_like():
             valid_to=never,
             expires_at=never,
             importance=np.full(count, 0.5, dtype=np.float32),
+            kind_numbers={f"kind {number}": number for number in range(count)},
         )
     )
     assert np.flatnonzero(table.mask(Visible(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]

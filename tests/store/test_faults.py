@@ -99,7 +99,11 @@ def damaged(path):
 
 @pytest.mark.parametrize(
     "use",
-    [lambda memory: memory.list(limit=None), lambda memory: memory.recall("text"), lambda memory: memory.rebuild()],
+    [
+        lambda memory: memory.list(limit=None),
+        lambda memory: memory.recall("text", limit=300),
+        lambda memory: memory.rebuild(),
+    ],
     ids=["list", "recall", "rebuild"],
 )
 def test_a_damaged_page_is_named_with_what_to_do(damaged, use):

@@ -38,12 +38,12 @@ Format = Annotated[str | None, typer.Option(metavar="FORMAT", help="jsonl, csv o
 _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
 
 
-def open_memory(context: typer.Context) -> Memory:
-    """The memory that --db names."""
+def open_memory(context: typer.Context, **settings: Any) -> Memory:
+    """The memory that --db names, with settings of a process that ends at once."""
     from recollect.memory import Memory
     from recollect.settings import Settings
 
-    return Memory(context.obj, settings=Settings(**_settings))
+    return Memory(context.obj, settings=Settings(**_settings, **settings))
 
 
 def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:

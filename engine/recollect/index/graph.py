@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.index.growable import Growable
+from recollect.index.growable import Growable, growables, restore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -66,14 +66,25 @@ class RecordGraph:
         """Chain all rows of the table at once; with `places` by row, only those of consecutive places."""
         table = self._table
         self._add_rows(len(table))
-        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
-        order = members[np.lexsort((table.ids[members], table.positions[members], table.sources[members]))]
-        self._loaded_rows, self._loaded_sources = order, table.sources[order]
+        self._loaded_rows, self._loaded_sources = self._members_of_all()
+        order = self._loaded_rows
         adjacent = self._loaded_sources[:-1] == self._loaded_sources[1:]
         if places is not None:
             adjacent &= np.diff(places[order]) == 1
         self._next.array[order[:-1][adjacent]] = order[1:][adjacent]
         self._previous.array[order[1:][adjacent]] = order[:-1][adjacent]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        loaded = self._loaded_rows, self._loaded_sources
+        rows, sources = self._members_of_all() if self._changed or self._loose else loaded
+        arrays = {name: each.array for name, each in growables(self).items()}
+        return {**arrays, "loaded_rows": rows, "loaded_sources": sources}
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        restore(self, saved)
+        self._loaded_rows, self._loaded_sources = saved["loaded_rows"].array, saved["loaded_sources"].array
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""
@@ -145,6 +156,14 @@ class RecordGraph:
         for column in (self._previous, self._next, self._heads):
             column.extend(np.full(count, -1, dtype=np.int32))
 
+    def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of all members, source by source, in order; and the source of each."""
+        table = self._table
+        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
+        keys = table.sources[members], table.positions[members], table.ids[members]
+        order = members if _ascends(*keys) else members[np.lexsort(keys[::-1])]
+        return order, table.sources[order]
+
     def _members(self, source: int, excluded: int) -> list[tuple[int, int, int]]:
         members = self._changed.get(source)
         if members is None:
@@ -168,3 +187,11 @@ class RecordGraph:
             self._next.array[before] = after
         if after >= 0:
             self._previous.array[after] = before
+
+
+def _ascends(sources: NDArray[np.int64], positions: NDArray[np.int64], ids: NDArray[np.int64]) -> bool:
+    """Whether members are in order as they are, as those of a file written source by source: sorting takes longer."""
+    same = sources[1:] == sources[:-1]
+    level = positions[1:] == positions[:-1]
+    following = (positions[1:] > positions[:-1]) | (level & (ids[1:] > ids[:-1]))
+    return bool(((sources[1:] > sources[:-1]) | (same & following)).all())

@@ -1,21 +1,24 @@
 """BM25 postings in memory: segments in one buffer, of which the last holds the newest records.
 
 A record's words arrive as numbers and counts and join the tail, which is inverted anew into the last segment. A full
-one stays; segments of like size merge, so that n appends cost O(n log n) in all and a query meets O(log n) slices per
-word. Impacts are computed per query, so an appended index and a rebuilt one give the same scores.
+one stays; segments of like size merge, up to 2 million postings, so that no append waits for more than such a merge and
+a query meets few slices per word: a million records that came one by one have some 20 segments. Impacts are computed
+per query, so an appended index and a rebuilt one give the same scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable
+from recollect.index.growable import Growable, growables, restore
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
     from recollect.store.cold import Statistics
@@ -28,6 +31,7 @@ K1 = 0.9
 B = 0.4
 # Inverting a tail of so many records takes 0.3 ms.
 _TAIL_RECORDS = 256
+_LARGEST_MERGE = 2**21
 
 
 class _Segment(NamedTuple):
@@ -65,11 +69,7 @@ class LexicalIndex:
         self._counts = Growable(np.uint8)
         self._lengths = Growable(np.float32)
         self._segments: list[_Segment] = []
-        self._tail_terms = Growable(np.int32)
-        self._tail_counts = Growable(np.uint8)
-        self._tail_offsets = Growable(np.int64)
-        self._tail_offsets.extend(np.zeros(1, dtype=np.int64))
-        self._tail_first_row = 0
+        self._clear_tail()
         # Postings that stay where they are; the tail's come after them while the last segment is the tail's.
         self._sealed = 0
         self._tail_segment = False
@@ -84,23 +84,55 @@ class LexicalIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        buffers = self._rows, self._counts, self._lengths, self._tail_terms, self._tail_counts
-        return sum(buffer.nbytes for buffer in buffers) + sum(
-            segment.terms.nbytes + segment.starts.nbytes for segment in self._segments
-        )
+        segments = sum(segment.terms.nbytes + segment.starts.nbytes for segment in self._segments)
+        return segments + sum(each.nbytes for each in growables(self).values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {
+            **{name: each.array for name, each in growables(self).items()},
+            "terms": np.concatenate([segment.terms for segment in self._segments] or [np.empty(0, dtype=np.int32)]),
+            "starts": np.concatenate([segment.starts for segment in self._segments] or [np.empty(0, dtype=np.int64)]),
+            "segments": np.array([len(segment.terms) for segment in self._segments], dtype=np.int64),
+            "live_words": np.array([self._live_words]),
+        }
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        restore(self, saved)
+        sizes = saved["segments"].array
+        ends = np.cumsum(sizes)
+        terms, starts = saved["terms"].array, saved["starts"].array
+        self._segments = [
+            _Segment(terms[end - size : end], starts[end - size + place : end + place + 1])
+            for place, (size, end) in enumerate(zip(sizes.tolist(), ends.tolist(), strict=True))
+        ]
+        self._tail_first_row = len(self) - (len(self._tail_offsets) - 1)
+        self._tail_segment = len(self._tail_offsets) > 1
+        self._sealed = int(self._segments[-1].starts[0]) if self._tail_segment else len(self._rows)
+        self._live_words = float(saved["live_words"].array[0])
+
+    def load(self, blocks: Iterable[TermBlock], live: NDArray[np.uint8]) -> None:
+        """Append the words of all rows at once; they become one segment."""
+        for block in blocks:
+            self._append(block, live[len(self) :])
+        self._invert_tail()
 
     def extend(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows; `live` says which of them count in the statistics."""
+        self._append(block, live)
+        self._invert_tail()
+
+    def _append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         sums = np.add.reduceat(
             np.append(block.counts, 0).astype(np.int64), np.minimum(block.offsets[:-1], len(block.counts))
         )
         lengths = np.where(np.diff(block.offsets) > 0, sums, 0).astype(np.float32)
         self._lengths.extend(lengths)
-        self._live_words += float(lengths[live == 1].sum(dtype=np.float64))
+        self._live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
         self._tail_counts.extend(block.counts)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
-        self._invert_tail()
 
     def discount(self, rows: NDArray[np.int64]) -> None:
         """Take rows that died out of the statistics."""
@@ -201,24 +233,41 @@ class LexicalIndex:
         if self._tail_segment:
             return
         self._sealed = len(self._rows)
-        self._tail_first_row = len(self)
-        self._tail_terms.truncate(0)
-        self._tail_counts.truncate(0)
-        self._tail_offsets.truncate(1)
+        self._clear_tail()
         while len(self._segments) > 1 and self._segments[-2].size <= 2 * self._segments[-1].size:
+            if self._segments[-2].size + self._segments[-1].size > _LARGEST_MERGE:
+                break
             self._merge_last_two()
+
+    def _clear_tail(self) -> None:
+        """An empty tail after all rows; the memory of the old one is given back."""
+        self._tail_terms = Growable(np.int32)
+        self._tail_counts = Growable(np.uint8)
+        self._tail_offsets = Growable(np.int64)
+        self._tail_offsets.extend(np.zeros(1, dtype=np.int64))
+        self._tail_first_row = len(self)
 
     def _merge_last_two(self) -> None:
         """Merge the last two segments in place: they are neighbours in the buffer, and the older has smaller rows."""
         older, younger = self._segments[-2:]
         start, stop = int(older.starts[0]), int(younger.starts[-1])
-        owners = np.concatenate([np.repeat(segment.terms, np.diff(segment.starts)) for segment in (older, younger)])
-        order = np.argsort(owners, kind="stable")
-        self._rows.array[start:stop] = self._rows.array[start:stop][order]
-        self._counts.array[start:stop] = self._counts.array[start:stop][order]
-        terms, counts = np.unique(owners, return_counts=True)
-        starts = np.concatenate([[start], start + np.cumsum(counts)]).astype(np.int64)
-        self._segments[-2:] = [_Segment(terms.astype(np.int32), starts)]
+        terms = np.union1d(older.terms, younger.terms)
+        sizes = np.zeros((2, len(terms)), dtype=np.int64)
+        for segment, size in zip((older, younger), sizes, strict=True):
+            size[np.searchsorted(terms, segment.terms)] = np.diff(segment.starts)
+        starts = np.concatenate([[start], start + np.cumsum(sizes.sum(axis=0))])
+        # Where each posting goes: a word's older ones first.
+        targets = np.concatenate(
+            [
+                np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())
+                for first, size in ((starts[:-1] - start, sizes[0]), (starts[:-1] - start + sizes[0], sizes[1]))
+            ]
+        )
+        for buffer in (self._rows, self._counts):
+            merged = np.empty(stop - start, dtype=buffer.array.dtype)
+            merged[targets] = buffer.array[start:stop]
+            buffer.array[start:stop] = merged
+        self._segments[-2:] = [_Segment(terms, starts)]
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from recollect.index import bulk
+from recollect.index.bulk import aligned
 from recollect.index.graph import RecordGraph
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
@@ -15,17 +17,21 @@ from recollect.index.table import RecordTable, Visible
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading
 from recollect.store.cold import Places, Statistics
-from recollect.store.loading import TermBlock
-from recollect.store.vectors import active_embedder
+from recollect.store.sidecar import identity
+from recollect.store.vectors import EmbedderRow, active_embedder
 
 if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
+    from recollect.index.keeper import Keeper
+    from recollect.index.sidecar import Saved
+
 __all__ = ["MemoryIndex", "Selection"]
 
 # Filters are resolved once between two commits; each kept one is a byte a record, and 8 for those it admits.
 _KEPT_FILTERS = 16
+_Part: TypeAlias = RecordTable | LexicalIndex | RecordGraph | VectorIndex
 
 Kept = TypeVar("Kept")
 
@@ -40,15 +46,20 @@ class Selection(NamedTuple):
 class MemoryIndex:
     """Derived from a store and rebuildable from it at any time. The caller's read transaction is the truth.
 
-    Use the parts inside `current`; `catch_up` takes the lock for writing when there is anything to do.
+    Use the parts inside `current`; `catch_up` takes the lock for writing when there is anything to do. `keeper` reads
+    and writes its sidecar; without one there is none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Keeper | None = None) -> None:
         self.lock = ReadWriteLock()
         self.sequence = -1
         self.version = 0
         self.loads = 0
         self.embedder_id: int | None = None
+        # Where it was loaded from, and how many records changed since.
+        self.origin = "nothing"
+        self.changed = 0
+        self._keeper = keeper
         self._kept_values: dict[Hashable, Any] = {}
         self._kept_version = -1
         self._reset()
@@ -109,6 +120,7 @@ class MemoryIndex:
             "vectors": 0 if self.vectors is None else len(self.vectors),
             "bytes": self.nbytes,
             "sequence": self.sequence,
+            "origin": self.origin,
         }
 
     @contextmanager
@@ -133,6 +145,8 @@ class MemoryIndex:
             sequence = feed.last_sequence(connection)
             if sequence <= self.sequence:
                 return
+            if self.sequence < 0:
+                self._map_saved(connection)
             changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
             if changes is None or not self._apply(connection, changes):
                 self._load(connection)
@@ -143,32 +157,69 @@ class MemoryIndex:
         """Load only the records of `near`; `statistics` are those of the whole store."""
         ids = near.ids.tolist()
         self.table.append(loading.columns(connection, ids))
-        self.words.extend(_aligned(list(loading.terms(connection, ids)), self.table.ids), self.table.open)
+        self.words.extend(aligned(loading.terms(connection, ids), self.table.ids), self.table.open)
         self.words.statistics = statistics
         self.graph.load(near.places[np.searchsorted(near.ids, self.table.ids)])
-        self._load_vectors(connection, ids)
+        embedder = self._expect_vectors(active_embedder(connection))
+        if self.vectors is not None and embedder is not None:
+            self.vectors.add_rows(len(self.table))
+            block = loading.vectors(connection, embedder.id, embedder.dimension, ids)
+            self.vectors.extend(block, self.table.rows_of)
         self._load_links(loading.links(connection, ids))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All parts as arrays, for a sidecar. Call it in `lock.reading()`; they are right while `version` stands."""
+        return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
+
+    def adopt(self, saved: Saved, embedder_id: int | None) -> None:
+        """Replace all parts by those of a sidecar; KeyError or ValueError where they do not fit together."""
+        self._reset()
+        self.vectors = VectorIndex(saved.header.dimension, self._folder()) if saved.header.dimension else None
+        self.embedder_id = embedder_id
+        for name, part in self._parts():
+            own = f"{name}."
+            part.restore({key[len(own) :]: array for key, array in saved.arrays.items() if key.startswith(own)})
+        rows = len(self.table)
+        held = [len(self.words), len(self.graph.previous), len(self.graph.next)]
+        if any(length != rows for length in held):
+            raise ValueError(f"{rows} records, but {held}")
+        self.sequence = saved.header.sequence
+        self.origin, self.changed = "sidecar", 0
+
+    def _parts(self) -> list[tuple[str, _Part]]:
+        parts: list[tuple[str, _Part]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
+        return parts if self.vectors is None else [*parts, ("vectors", self.vectors)]
+
+    def _map_saved(self, connection: apsw.Connection) -> None:
+        saved = None if self._keeper is None else self._keeper.saved(connection)
+        if saved is None:
+            return
+        try:
+            self.adopt(saved, identity(connection).embedder_id)
+            self.loads += 1
+        except (KeyError, ValueError):
+            self._reset()
+            self.sequence = -1
 
     def _load(self, connection: apsw.Connection) -> None:
         self._reset()
         self.loads += 1
-        self.table.append(loading.columns(connection))
-        self.words.extend(_aligned(list(loading.terms(connection)), self.table.ids), self.table.open)
-        self.graph.load()
-        self._load_vectors(connection)
+        self.origin, self.changed = "store", 0
+        embedder = self._expect_vectors(active_embedder(connection))
+        another = (lambda: None) if self._keeper is None else self._keeper.another
+        bulk.load(connection, another, self.table, self.words, self.graph, self.vectors, embedder)
         self._load_links(loading.links(connection))
+        if self._keeper is not None:
+            self._keeper.loaded(self)
 
-    def _load_vectors(self, connection: apsw.Connection, ids: Sequence[int] | None = None) -> None:
-        embedder = active_embedder(connection)
+    def _folder(self) -> str | None:
+        return None if self._keeper is None else self._keeper.folder
+
+    def _expect_vectors(self, embedder: EmbedderRow | None) -> EmbedderRow | None:
         self.embedder_id = None if embedder is None else embedder.id
-        if embedder is None:
-            return
-        self.vectors = VectorIndex(embedder.dimension)
-        # Parts are few: room for one vector a record and a sixteenth spares most copies.
-        self.vectors.reserve(len(self.table) + len(self.table) // 16)
-        self.vectors.add_rows(len(self.table))
-        for block in loading.vectors(connection, embedder.id, embedder.dimension, ids):
-            self.vectors.extend(block.values, self.table.rows_of(block.owners), block.ids)
+        if embedder is not None:
+            self.vectors = VectorIndex(embedder.dimension, self._folder())
+        return embedder
 
     def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:
         """Apply changes in place; False when loading afresh is the better way."""
@@ -186,6 +237,7 @@ class MemoryIndex:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
         gone = touched["text"] | touched["delete"]
         new = touched["insert"] | touched["text"]
+        self.changed += sum(map(len, touched.values()))
         limit = max(1000, len(self.table) // 2)
         if len(new) > limit or self.table.dead_rows + len(gone) > limit:
             return False
@@ -216,13 +268,12 @@ class MemoryIndex:
         if columns is None or not len(columns.ids):
             return
         rows = self.table.append(columns)
-        (terms,) = loading.terms(connection, ids)
-        self.words.extend(_aligned([terms], columns.ids), self.table.open[rows])
+        self.words.extend(aligned(loading.terms(connection, ids), columns.ids), self.table.open[rows])
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
-            (block,) = loading.vectors(connection, self.embedder_id, self.vectors.dimension, ids)
-            self.vectors.extend(block.values, self.table.rows_of(block.owners), block.ids)
+            block = loading.vectors(connection, self.embedder_id, self.vectors.dimension, ids)
+            self.vectors.extend(block, self.table.rows_of)
 
     def _overwrite(self, connection: apsw.Connection, ids: list[int]) -> None:
         if not ids:
@@ -238,21 +289,3 @@ class MemoryIndex:
         known = (sources >= 0) & (targets >= 0)
         if known.any():
             self.graph.add_links(sources[known], targets[known], links.strengths[known])
-
-
-def _aligned(blocks: list[TermBlock], ids: NDArray[np.int64]) -> TermBlock:
-    """One block with exactly the records `ids`: a record whose words are missing gets none."""
-    if not blocks:
-        empty = np.empty(0, dtype=np.int64)
-        return TermBlock(ids, empty.astype(np.int32), empty.astype(np.uint8), np.zeros(len(ids) + 1, dtype=np.int64))
-    found = np.concatenate([block.ids for block in blocks])
-    lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
-    terms = np.concatenate([block.terms for block in blocks])
-    counts = np.concatenate([block.counts for block in blocks])
-    if not np.array_equal(found, ids):
-        known = np.isin(found, ids)
-        terms, counts = terms[np.repeat(known, lengths)], counts[np.repeat(known, lengths)]
-        aligned = np.zeros(len(ids), dtype=np.int64)
-        aligned[np.searchsorted(ids, found[known])] = lengths[known]
-        lengths = aligned
-    return TermBlock(ids, terms, counts, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))

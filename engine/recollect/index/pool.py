@@ -7,11 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import pairwise
 from typing import TypeVar
 
 from recollect.cpus import usable_cpus
 
-__all__ = ["run_tasks", "threads"]
+__all__ = ["blocks", "run_tasks", "threads"]
 
 Result = TypeVar("Result")
 
@@ -23,6 +24,12 @@ _here = threading.local()
 def threads() -> int:
     """How many threads `run_tasks` would use here: 1 within a task, which must not wait for the pool it runs on."""
     return 1 if getattr(_here, "busy", False) else 1 + _workers()[1]
+
+
+def blocks(rows: int, smallest: int, each: int = 1) -> list[tuple[int, int]]:
+    """Bounds of blocks that cover `rows`: `each` a thread, or one where none would have `smallest` rows."""
+    count = 1 if threads() == 1 else max(1, min(each * threads(), rows // smallest))
+    return list(pairwise(rows * block // count for block in range(count + 1)))
 
 
 def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:

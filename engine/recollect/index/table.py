@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, json
 from numpy.typing import NDArray
 
-from recollect.index.growable import Growable
+from recollect.index.growable import Growable, growables, restore
 from recollect.store.loading import NEVER, Columns
 
 __all__ = ["RecordTable", "Visible"]
@@ -53,9 +54,9 @@ class RecordTable:
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
-        # Rows of ids that were appended in ascending order, and of those re-added later (a changed text).
-        self._ordered_ids = Growable(np.int64)
-        self._ordered_rows = Growable(np.int64)
+        # Ascends with the row: the record's id, or that of a row before for one added again later (a changed text),
+        # whose row is in `_moved`.
+        self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
         self._expiring: NDArray[np.int64] | None = None
         self.dead_rows = 0
@@ -102,17 +103,34 @@ class RecordTable:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, Growable))
+        return sum(each.nbytes for each in growables(self).values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {
+            **{name: each.array for name, each in growables(self).items()},
+            "moved": np.array([*self._moved.items()], dtype=np.int64).reshape(-1, 2),
+            "kind_numbers": np.frombuffer(json.encode(self._kind_numbers), dtype=np.uint8),
+        }
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        restore(self, saved)
+        self._moved = dict(saved["moved"].array.tolist())
+        self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
+        self.open_rows = int(self.open.sum())
+        self.dead_rows = len(self) - int(self._present.array.sum())
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
         first, n = len(self), len(columns.ids)
+        self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
         opened = (columns.valid_to == NEVER).astype(np.uint8)
         for column, values in (
             (self._ids, columns.ids),
             (self._scopes, columns.scopes),
-            (self._kinds, self._number_kinds(columns.kinds)),
+            (self._kinds, columns.kinds),
             (self._sources, columns.sources),
             (self._positions, columns.positions),
             (self._created, columns.created_at),
@@ -135,9 +153,10 @@ class RecordTable:
         rows = self.rows_of(columns.ids)
         known = rows >= 0
         rows = rows[known]
+        self._kind_numbers.update(columns.kind_numbers)
         for column, values in (
             (self._scopes, columns.scopes),
-            (self._kinds, self._number_kinds(columns.kinds)),
+            (self._kinds, columns.kinds),
             (self._sources, columns.sources),
             (self._positions, columns.positions),
             (self._moments, columns.moments),
@@ -161,13 +180,10 @@ class RecordTable:
 
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row of each record, -1 where it is not here (a dead row may be named)."""
-        known = self._ordered_ids.array
-        places = np.searchsorted(known, ids)
-        places[places == len(known)] = 0
-        rows = np.full(len(ids), -1, dtype=np.int64)
-        if len(known):
-            hit = known[places] == ids
-            rows[hit] = self._ordered_rows.array[places[hit]]
+        keys = self._keys.array
+        rows = np.searchsorted(keys, ids)
+        rows[rows == len(keys)] = 0
+        rows[keys[rows] != ids if len(keys) else ...] = -1
         if self._moved:
             for place, record_id in enumerate(ids.tolist()):
                 rows[place] = self._moved.get(record_id, rows[place])
@@ -213,19 +229,11 @@ class RecordTable:
             return self._expiring
         return self._expiring[self._expires.array[self._expiring] <= moment]
 
-    def _number_kinds(self, kinds: Sequence[str]) -> NDArray[np.int32]:
-        numbers = self._kind_numbers
-        for kind in set(kinds):
-            numbers.setdefault(kind, len(numbers))
-        return np.fromiter((numbers[kind] for kind in kinds), dtype=np.int32, count=len(kinds))
-
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        last = self._ordered_ids.array[-1] if len(self._ordered_ids) else -1
-        new = ids > last
-        self._ordered_ids.extend(ids[new])
-        self._ordered_rows.extend(rows[new])
-        for record_id, row in zip(ids[~new].tolist(), rows[~new].tolist(), strict=True):
-            self._moved[record_id] = row
+        last = self._keys.array[-1] if len(self._keys) else -1
+        self._keys.extend(np.maximum(ids, last))
+        again = ids <= last
+        self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 
 def _among(numbers: NDArray[np.int32], wanted: Sequence[int]) -> NDArray[np.uint8]:

@@ -5,19 +5,20 @@ About 440 bytes a vector at 384 dimensions. The float32 originals stay in the st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable
-from recollect.index.pool import threads
+from recollect.index.growable import Growable, growables, restore
+from recollect.index.pool import blocks
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from recollect.store.packing import PackedVectors
 
 __all__ = ["Originals", "Shortlist", "VectorIndex", "shortlist_size"]
 
@@ -46,12 +47,16 @@ class Shortlist(NamedTuple):
 
 
 class VectorIndex:
-    """Vectors by place; `owners` gives the row of the record each belongs to."""
+    """Vectors by place; `owners` gives the row of the record each belongs to.
 
-    def __init__(self, dimension: int) -> None:
+    With `folder` the codes lie in a file there, not in memory.
+    """
+
+    def __init__(self, dimension: int, folder: str | None = None) -> None:
         self.dimension = dimension
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64,))
-        self._codes = Growable(np.int8, (dimension,))
+        self._codes = Growable(np.int8, (dimension,), folder=folder)
+        self._folder = folder
         self._scales = Growable(np.float32)
         self._owners = Growable(np.int64)
         self._ids = Growable(np.int64)
@@ -73,7 +78,20 @@ class VectorIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return sum(buffer.nbytes for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids))
+        return sum(each.nbytes for each in growables(self).values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {name: each.array for name, each in growables(self).items()}
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        restore(self, saved)
+        if self._folder is not None:
+            self._codes.keep_in(self._folder)
+        parts = self._parts.array
+        self.has_parts = bool((parts > 1).any())
+        self._aligned = bool((self.owners == np.arange(len(self))).all())
 
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` vectors."""
@@ -84,24 +102,36 @@ class VectorIndex:
         """The places of the record rows whose `mask` is 1, ascending."""
         return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self.owners])
 
-    def extend(self, vectors: NDArray[np.float32], owners: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
-        """Append vectors (n, dimension) of the record rows `owners`, with their row ids in the store.
+    def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
+        """Append vectors; `rows_of` gives the rows of the records they belong to. The parts of a row stand together."""
+        self.append(block)
+        self.settle(len(self) - len(block.ids), rows_of)
 
-        The parts of a row stand together.
-        """
-        first = len(self)
-        try:
-            codes, scales = kernels.quantize_int8(vectors)
-        except kernels.KernelError:  # written from outside: `verify` names it; the rest can be recalled
-            whole = np.isfinite(vectors).all(axis=1)
-            vectors, owners, ids = np.ascontiguousarray(vectors[whole]), owners[whole], ids[whole]
-            codes, scales = kernels.quantize_int8(vectors)
-        self._sketches.extend(kernels.sketch(vectors))
-        self._codes.extend(codes)
-        self._scales.extend(scales)
+    def append(self, block: PackedVectors) -> None:
+        """Append vectors whose records have no rows yet; `settle` follows."""
+        self._sketches.extend(block.sketches)
+        self._codes.extend(block.codes)
+        self._scales.extend(block.scales)
+        self._owners.extend(block.owners)
+        self._ids.extend(block.ids)
+
+    def settle(self, first: int, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
+        """Turn the records that own the vectors from place `first` on into rows."""
+        owners = rows_of(self.owners[first:])
+        known = owners >= 0
+        if not known.all():  # a record is missing: `verify` names it
+            for buffer in (self._sketches, self._codes, self._scales, self._ids):
+                kept = buffer.array[first:][known]
+                buffer.truncate(first)
+                buffer.extend(kept)
+            owners = owners[known]
+        self._owners.truncate(first)
         self._owners.extend(owners)
-        self._ids.extend(ids)
         self._aligned = self._aligned and bool((owners == np.arange(first, first + len(owners))).all())
+        if len(owners) and (owners[1:] > owners[:-1]).all():
+            self._first_place.array[owners] = np.arange(first, first + len(owners))
+            self._parts.array[owners] = 1
+            return
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
@@ -132,9 +162,7 @@ class VectorIndex:
         def scan(start: int, stop: int) -> Shortlist:
             return Shortlist(*kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size))
 
-        blocks = max(1, min(2 * threads(), visible // _SMALLEST_BLOCK)) if threads() > 1 else 1
-        bounds = [visible * block // blocks for block in range(blocks + 1)]
-        return [partial(scan, start, stop) for start, stop in pairwise(bounds)]
+        return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, each=2)]
 
     def rescore(
         self, queries: NDArray[np.float32], found: Sequence[Shortlist], wanted: int

@@ -71,7 +71,7 @@ class Rows:
     def terms(self, keys: NDArray[np.int64]) -> TermBlock:
         """The words of these records."""
         with self._lock:
-            return next(loading.terms(self._connection, keys.tolist()))
+            return loading.terms(self._connection, keys.tolist())
 
 
 def recall_queries(
@@ -82,7 +82,7 @@ def recall_queries(
     engine.start_kernels()
     asked = prepare_queries(engine, queries, vectors, request)
     embedded_at = perf_counter()
-    cold = engine.settings.index == "cold"
+    cold = engine.answers_from_sql()
     with engine.store.read() as connection, open_view(engine, connection, asked, request, cold=cold) as (view, rows):
         opened_at = perf_counter()
         answers = answer_all(engine, connection, view, rows, asked, request)

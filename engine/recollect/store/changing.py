@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from recollect.store import feed, vectors
+from recollect.store import feed, sidecar, vectors
 from recollect.store.arrays import id_array
 from recollect.store.lexicon import Lexicon
 from recollect.store.writing import (
@@ -226,6 +226,7 @@ def _drop_empty_sources(connection: apsw.Connection, source_ids: Iterable[Any]) 
 
 
 def _purge(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
+    sidecar.discard(connection)
     if not len(record_ids):
         return
     vectors.delete_sketches(connection, record_ids)

@@ -1,27 +1,20 @@
-"""Shortlists in SQL, for a recall that loads no index: sketches by vec0, words by FTS5, neighbours by position.
-
-At 1,000,000 records a shortlist by sketch takes vec0 some tens of milliseconds, which is less than reading the index.
-"""
+"""Shortlists in SQL, for a recall that loads no index: words by FTS5, neighbours by position."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 import numpy as np
 
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition
-from recollect.store.vectors import EmbedderRow, sketches_usable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Places", "Statistics", "hides_some", "linked_to", "nearest", "places_around", "statistics", "with_words"]
-
-# vec0 answers at most 4,096 neighbours.
-_MAX_NEIGHBORS = 4096
+__all__ = ["Places", "Statistics", "hides_some", "linked_to", "places_around", "statistics", "with_words"]
 
 
 class Statistics(NamedTuple):
@@ -37,55 +30,6 @@ class Places(NamedTuple):
 
     ids: NDArray[np.int64]
     places: NDArray[np.int64]
-
-
-def nearest(
-    connection: apsw.Connection,
-    query: NDArray[np.float32],
-    embedder: EmbedderRow,
-    condition: Condition,
-    *,
-    restricted: bool,
-    wanted: int,
-    shortlist: int,
-) -> list[int]:
-    """Row ids of at least `wanted` records near the query where `condition` holds: the `shortlist` nearest sketches.
-
-    Without `restricted` the condition is known to hold for every record.
-    """
-    if 2 * wanted > _MAX_NEIGHBORS or not sketches_usable(connection):
-        return _scan(connection, query, embedder, condition, wanted)
-    chosen = ""
-    values: tuple[Any, ...] = ()
-    if restricted:
-        chosen = (
-            "AND s.rowid IN (SELECT x.id FROM record r JOIN vector x ON x.record_id = r.id "
-            f"WHERE x.embedder_id = ? AND {condition.sql})"
-        )
-        values = (embedder.id, *condition.values)
-    rows = connection.execute(
-        "SELECT v.record_id FROM (SELECT s.rowid FROM vector_sketch s WHERE s.sketch MATCH "
-        f"vec_quantize_binary(vec_f32(?)) AND k = ? {chosen}) n JOIN vector v ON v.id = n.rowid",
-        (query.astype("<f4").tobytes(), min(shortlist, _MAX_NEIGHBORS), *values),
-    )
-    return [row[0] for row in rows]
-
-
-def _scan(
-    connection: apsw.Connection, query: NDArray[np.float32], embedder: EmbedderRow, condition: Condition, wanted: int
-) -> list[int]:
-    """The nearest by exact cosine of every vector: the way without sqlite-vec."""
-    best: list[tuple[float, int]] = []
-    rows = connection.execute(
-        "SELECT v.record_id, v.value FROM record r JOIN vector v ON v.record_id = r.id "
-        f"WHERE v.embedder_id = ? AND {condition.sql}",
-        (embedder.id, *condition.values),
-    )
-    while block := [row for row, _ in zip(rows, range(8192), strict=False)]:
-        values = np.frombuffer(b"".join(row[1] for row in block), dtype="<f4").reshape(len(block), -1)
-        best.extend(zip((-(values @ query)).tolist(), (row[0] for row in block), strict=True))
-        best = sorted(best)[:wanted]
-    return [record_id for _, record_id in best]
 
 
 def hides_some(connection: apsw.Connection) -> bool:

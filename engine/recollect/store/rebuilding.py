@@ -15,7 +15,7 @@ from recollect.store.arrays import id_array
 from recollect.store.connection import MEMORY
 from recollect.store.faults import translated
 from recollect.store.lexicon import Lexicon
-from recollect.store.schema import MIGRATIONS
+from recollect.store.schema import MIGRATIONS, PACKED_SQL
 from recollect.store.store import Store
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
@@ -31,6 +31,8 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
     """Words, FTS, sketches and hashes from the records, in one transaction. Bad vectors go and are made again later."""
     with store.atomic() as connection:
         _recreate(connection)
+        connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
+        connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r")
         _open_epoch(connection)
         lexicon.forget_unsaved()
         total = connection.execute("SELECT count(*) FROM record").get
@@ -48,6 +50,7 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
             if on_progress is not None:
                 on_progress(done, total)
         _mend_vectors(connection)
+        vectors.rebuild_packed(connection)
         vectors.rebuild_sketches(connection)
         feed.append(connection, "reload", 0)
 
@@ -117,8 +120,8 @@ def _recreate(connection: apsw.Connection) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     connection.execute("REINDEX").fetchall()
     _drop(connection, "record_fts")
-    connection.execute("DROP TABLE IF EXISTS record_terms")
-    connection.execute("DROP TABLE IF EXISTS term")
+    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in _derived_statements():
         connection.execute(statement).fetchall()
 
@@ -141,6 +144,9 @@ def _drop(connection: apsw.Connection, table: str) -> None:
 def _derived_statements() -> list[str]:
     """The statements of the schema that create derived tables."""
     wanted = (
+        "CREATE TABLE kind ",
+        "CREATE TABLE record_packed ",
+        "CREATE TABLE vector_packed ",
         "CREATE TABLE term ",
         "CREATE TABLE record_terms ",
         "CREATE VIRTUAL TABLE record_fts ",

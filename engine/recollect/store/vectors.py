@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
 from recollect.errors import EmbedderMismatch
 from recollect.store.arrays import id_array
+from recollect.store.packing import pack
 
-__all__ = ["EmbedderRow", "activate", "active_embedder", "insert_sketches", "register", "sketch_table_exists"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "EmbedderRow",
+    "activate",
+    "active_embedder",
+    "insert_sketches",
+    "mispacked",
+    "rebuild_packed",
+    "register",
+    "sketch_table_exists",
+]
 
 
 class EmbedderRow(NamedTuple):
@@ -140,7 +155,70 @@ def insert(connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence
         "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
         [(record_id, part, embedder.id, value) for record_id, part, value in vectors],
     )
+    values = np.frombuffer(b"".join(value for _, _, value in vectors), dtype="<f4").reshape(len(vectors), -1)
+    _insert_packed(connection, embedder.id, range(before + 1, before + 1 + len(vectors)),
+                   [record_id for record_id, _, _ in vectors], values)  # fmt: skip
     insert_sketches(connection, embedder, before)
+
+
+def rebuild_packed(connection: apsw.Connection) -> None:
+    """Derive `vector_packed` afresh from all vectors that are finite."""
+    connection.execute("DELETE FROM vector_packed")
+    for embedder_id, ids, owners, values in _whole_vectors(connection):
+        _insert_packed(connection, embedder_id, ids, owners, values)
+
+
+def mispacked(connection: apsw.Connection) -> list[int]:
+    """Row ids of the records with a finite vector whose packed form is missing or not its own."""
+    bad: set[int] = set()
+    for _, ids, owners, values in _whole_vectors(connection):
+        found: dict[Any, Any] = dict(
+            connection.execute(
+                "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
+            )
+        )
+        packed = zip(ids, owners, pack(ids, owners, values), strict=True)
+        bad.update(owner for vector_id, owner, value in packed if found.get(vector_id) != value)
+    return sorted(bad)
+
+
+def _whole_vectors(connection: apsw.Connection) -> Iterator[tuple[int, list[int], list[int], NDArray[np.float32]]]:
+    """(embedder id, row ids, row ids of records, vectors) of all vectors that are finite and of the right size."""
+    embedders: Any = connection.execute("SELECT id, dimension FROM embedder").fetchall()
+    for embedder_id, dimension in embedders:
+        last = 0
+        while True:
+            rows: Any = connection.execute(
+                "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
+                "ORDER BY id LIMIT 8192",
+                (last, embedder_id, 4 * dimension),
+            ).fetchall()
+            if not rows:
+                break
+            last = rows[-1][0]
+            values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), dimension)
+            finite = np.isfinite(values).all(axis=1)
+            kept = [row for row, whole in zip(rows, finite.tolist(), strict=True) if whole]
+            if kept:
+                yield (
+                    embedder_id,
+                    [row[0] for row in kept],
+                    [row[1] for row in kept],
+                    np.ascontiguousarray(values[finite]),
+                )
+
+
+def _insert_packed(
+    connection: apsw.Connection,
+    embedder_id: int,
+    ids: Sequence[int],
+    owners: Sequence[int],
+    values: NDArray[np.float32],
+) -> None:
+    connection.executemany(
+        "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
+        [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
+    )
 
 
 def insert_sketches(connection: apsw.Connection, embedder: EmbedderRow, after_id: int) -> None:
@@ -191,19 +269,6 @@ def rebuild_sketches(connection: apsw.Connection) -> None:
         mark_sketches_stale(connection)
         return
     insert_sketches(connection, active, 0)
-
-
-def sketches_usable(connection: apsw.Connection) -> bool:
-    """True when the cold path may trust `vector_sketch`: it exists, is not stale, and sqlite-vec is loaded."""
-    if not sketch_table_exists(connection):
-        return False
-    if connection.execute("SELECT value FROM meta WHERE key = 'sketches'").get == "stale":
-        return False
-    try:
-        connection.execute("SELECT vec_version()").fetchall()
-    except apsw.SQLError:
-        return False
-    return True
 
 
 def sketch_table_exists(connection: apsw.Connection) -> bool:

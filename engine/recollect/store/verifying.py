@@ -12,7 +12,8 @@ import numpy as np
 
 from recollect.records import Problem, Verification
 from recollect.store import loading
-from recollect.store.vectors import active_embedder, sketch_table_exists, unsound
+from recollect.store.schema import PACKED_SQL
+from recollect.store.vectors import active_embedder, mispacked, sketch_table_exists, unsound
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
@@ -29,7 +30,7 @@ def verify(connection: apsw.Connection, on_progress: Callable[[int, int | None],
     for table in counts:
         with _reported(problems):
             counts[table] = connection.execute(f"SELECT count(*) FROM {table}").get
-    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _scopes):
+    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _columns):
         with _reported(problems):
             problems.extend(check(connection))
     with _reported(problems):
@@ -122,6 +123,13 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
             count=len(bad),
             examples=tuple(f"record {record_id}" for record_id in bad[:_SHOWN]),
         )
+    wrong = mispacked(connection)
+    if wrong:
+        yield Problem(
+            name="vector whose packed form is not its own",
+            count=len(wrong),
+            examples=tuple(f"record {record_id}" for record_id in wrong[:_SHOWN]),
+        )
 
 
 def _sketches(connection: apsw.Connection) -> Iterator[Problem]:
@@ -173,7 +181,8 @@ def _fts(connection: apsw.Connection) -> Iterator[Problem]:
     finally:
         connection.execute("DROP TABLE temp.fts_words")
     held: Counter[int] = Counter()
-    for block in loading.terms(connection):
+    for bounds in loading.ranges(connection, "record_terms"):
+        block = loading.term_range(connection, bounds)
         numbers, counts = np.unique(block.terms, return_counts=True)
         held.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
     text_of = dict(connection.execute("SELECT id, text FROM term"))
@@ -221,7 +230,13 @@ def _words(
         yield Problem(name="words without record", count=orphans)
 
 
-def _scopes(connection: apsw.Connection) -> Iterator[Problem]:
+def _columns(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection,
+        "record whose packed columns are not its own",
+        "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
+        f"WHERE p.value IS NOT {PACKED_SQL}",
+    )
     yield from _listed(
         connection, "record without scope",
         "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",

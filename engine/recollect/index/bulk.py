@@ -1,0 +1,145 @@
+"""Reading a whole store into the parts of an index, on two processors where there are two.
+
+One thread reads columns, words and neighbours; another, on a connection of its own at the same commit, reads vectors;
+who is ready first helps with the vectors that are left.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.cpus import usable_cpus
+from recollect.index.vectors import VectorIndex
+from recollect.store import feed, loading
+from recollect.store.loading import TermBlock
+from recollect.store.packing import PackedVectors
+
+if TYPE_CHECKING:
+    import apsw
+    from numpy.typing import NDArray
+
+    from recollect.index.graph import RecordGraph
+    from recollect.index.lexical import LexicalIndex
+    from recollect.index.table import RecordTable
+    from recollect.store.vectors import EmbedderRow
+
+__all__ = ["aligned", "load"]
+
+# Opening a second connection takes 1 ms; so many vectors take 4 ms.
+_WORTH_A_THREAD = 4096
+
+
+def load(
+    connection: apsw.Connection,
+    another: Callable[[], AbstractContextManager[apsw.Connection] | None],
+    table: RecordTable,
+    words: LexicalIndex,
+    graph: RecordGraph,
+    vectors: VectorIndex | None,
+    embedder: EmbedderRow | None,
+) -> None:
+    """Fill empty parts with all that the store holds; `another` opens a second read transaction, if it can."""
+    todo = None
+    if vectors is not None and embedder is not None:
+        todo = _Vectors(vectors, embedder, loading.ranges(connection, "vector_packed"))
+    with _helper(connection, another, todo) as help_:
+        if todo is not None and help_ is not None:
+            with ThreadPoolExecutor(1, thread_name_prefix="recollect-load") as pool:
+                helping = pool.submit(todo.drain, help_)
+                try:
+                    _load_records(connection, table, words, graph)
+                    todo.drain(connection)
+                finally:
+                    todo.stop()
+                helping.result()
+        else:
+            _load_records(connection, table, words, graph)
+            if todo is not None:
+                todo.drain(connection)
+    if vectors is not None:
+        vectors.add_rows(len(table))
+        vectors.settle(0, table.rows_of)
+
+
+def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
+    """The block with exactly the records `ids`: a record whose words are missing gets none."""
+    if np.array_equal(block.ids, ids):
+        return block
+    lengths = np.diff(block.offsets)
+    known = np.isin(block.ids, ids)
+    kept = np.repeat(known, lengths)
+    sizes = np.zeros(len(ids), dtype=np.int64)
+    sizes[np.searchsorted(ids, block.ids[known])] = lengths[known]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return TermBlock(ids, block.terms[kept], block.counts[kept], offsets)
+
+
+def _load_records(connection: apsw.Connection, table: RecordTable, words: LexicalIndex, graph: RecordGraph) -> None:
+    for bounds in loading.ranges(connection, "record_packed"):
+        table.append(loading.column_range(connection, bounds))
+    words.load(_words(connection, table.ids), table.open)
+    graph.load()
+
+
+def _words(connection: apsw.Connection, ids: NDArray[np.int64]) -> Iterator[TermBlock]:
+    first = 0
+    for bounds in loading.ranges(connection, "record_terms"):
+        stop = int(np.searchsorted(ids, bounds[1], side="right"))
+        yield aligned(loading.term_range(connection, bounds), ids[first:stop])
+        first = stop
+    yield aligned(loading.terms(connection, []), ids[first:])
+
+
+@contextmanager
+def _helper(
+    connection: apsw.Connection,
+    another: Callable[[], AbstractContextManager[apsw.Connection] | None],
+    todo: _Vectors | None,
+) -> Iterator[apsw.Connection | None]:
+    """A second connection that sees the same commit, where it is of use."""
+    worth = todo is not None and todo.most >= _WORTH_A_THREAD and usable_cpus() > 1
+    opening = another() if worth else None
+    if opening is None:
+        yield None
+        return
+    with opening as second:
+        same = feed.last_sequence(second) == feed.last_sequence(connection)
+        yield second if same else None
+
+
+class _Vectors:
+    """Ranges of vectors that threads take one by one; what they read joins the index in order."""
+
+    def __init__(self, vectors: VectorIndex, embedder: EmbedderRow, ranges: list[tuple[int, int]]) -> None:
+        self.most = ranges[-1][1] if ranges else 0
+        vectors.reserve(self.most)
+        self._vectors, self._embedder = vectors, embedder
+        self._ranges: Iterator[tuple[int, tuple[int, int]]] = iter(enumerate(ranges))
+        self._ready: dict[int, PackedVectors] = {}
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def drain(self, connection: apsw.Connection) -> None:
+        """Read ranges until none is left."""
+        while True:
+            with self._lock:
+                number, bounds = next(self._ranges, (-1, (0, 0)))
+            if number < 0:
+                return
+            block = loading.vector_range(connection, self._embedder.id, self._embedder.dimension, bounds)
+            with self._lock:
+                self._ready[number] = block
+                while self._next in self._ready:
+                    self._vectors.append(self._ready.pop(self._next))
+                    self._next += 1
+
+    def stop(self) -> None:
+        """Leave what no thread has begun."""
+        with self._lock:
+            self._ranges = iter(())
