@@ -315,7 +315,7 @@ class Memory:
         if kernels.active != kernels.chosen or kernels.chosen == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if figures["sqlite_vec"] is None:
-            notes.append("sqlite-vec is not importable: the cold path is off")
+            notes.append("sqlite-vec is not importable: its cross-check of the sketches is off")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,

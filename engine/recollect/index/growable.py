@@ -24,15 +24,13 @@ _LARGE_BYTES = 2**20
 class Growable(Generic[Scalar]):
     """A C-contiguous array of shape (n, *item_shape) with amortised O(1) append of a row.
 
-    Room is doubled: pages that nobody has written to take address space and no memory. With `folder` the rows lie in
-    a nameless file there, so that the system may write them out, with room for an eighth; where that fails they lie
-    in memory.
+    Room is doubled: pages that nobody has written to take address space and no memory.
     """
 
-    def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = (), *, folder: str | None = None) -> None:
+    def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = ()) -> None:
         self._data: NDArray[Scalar] = np.empty((0, *item_shape), dtype=dtype)
         self._size = 0
-        self._folder = folder
+        self._folder: str | None = None
 
     @classmethod
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
@@ -73,12 +71,17 @@ class Growable(Generic[Scalar]):
         self._size = min(size, self._size)
 
     def keep_in(self, folder: str) -> None:
-        """Let rows that are added beyond the room lie in a file in `folder`."""
+        """When next a large array is moved for room, move it into a nameless file in `folder`, with room for an eighth.
+
+        The system may write it out then. Where that fails it lies in memory.
+        """
         self._folder = folder
 
     def _room(self, rows: int) -> NDArray[Scalar]:
         item = self._data.shape[1:]
         row_bytes = self._data.dtype.itemsize * math.prod(item)
+        if 2 * rows * row_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
+            return np.empty((2 * rows, *item), dtype=self._data.dtype)
         if self._folder is not None and hasattr(os, "posix_fallocate"):
             capacity = rows + rows // 8
             try:
@@ -90,11 +93,8 @@ class Growable(Generic[Scalar]):
                 self._folder = None
             else:
                 return np.frombuffer(mapped, dtype=self._data.dtype).reshape(capacity, *item)
-        capacity = 2 * rows
-        if capacity * row_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
-            return np.empty((capacity, *item), dtype=self._data.dtype)
-        mapped = mmap.mmap(-1, capacity * row_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        return np.frombuffer(mapped, dtype=self._data.dtype).reshape(capacity, *item)
+        mapped = mmap.mmap(-1, 2 * rows * row_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return np.frombuffer(mapped, dtype=self._data.dtype).reshape(2 * rows, *item)
 
 
 def growables(part: object) -> dict[str, Growable[Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 from recollect.index import bulk
 from recollect.index.bulk import aligned
 from recollect.index.graph import RecordGraph
+from recollect.index.growable import growables
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable, Visible
@@ -69,6 +70,14 @@ class MemoryIndex:
         self.words = LexicalIndex()
         self.graph = RecordGraph(self.table)
         self.vectors: VectorIndex | None = None
+        self._keep_in_folder()
+
+    def _keep_in_folder(self) -> None:
+        folder = None if self._keeper is None else self._keeper.folder
+        if folder is not None:
+            for _, part in self._parts():
+                for array in growables(part).values():
+                    array.keep_in(folder)
 
     @property
     def nbytes(self) -> int:
@@ -174,7 +183,7 @@ class MemoryIndex:
     def adopt(self, saved: Saved, embedder_id: int | None) -> None:
         """Replace all parts by those of a sidecar; KeyError or ValueError where they do not fit together."""
         self._reset()
-        self.vectors = VectorIndex(saved.header.dimension, self._folder()) if saved.header.dimension else None
+        self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
         self.embedder_id = embedder_id
         for name, part in self._parts():
             own = f"{name}."
@@ -183,6 +192,7 @@ class MemoryIndex:
         held = [len(self.words), len(self.graph.previous), len(self.graph.next)]
         if any(length != rows for length in held):
             raise ValueError(f"{rows} records, but {held}")
+        self._keep_in_folder()
         self.sequence = saved.header.sequence
         self.origin, self.changed = "sidecar", 0
 
@@ -212,13 +222,11 @@ class MemoryIndex:
         if self._keeper is not None:
             self._keeper.loaded(self)
 
-    def _folder(self) -> str | None:
-        return None if self._keeper is None else self._keeper.folder
-
     def _expect_vectors(self, embedder: EmbedderRow | None) -> EmbedderRow | None:
         self.embedder_id = None if embedder is None else embedder.id
         if embedder is not None:
-            self.vectors = VectorIndex(embedder.dimension, self._folder())
+            self.vectors = VectorIndex(embedder.dimension)
+            self._keep_in_folder()
         return embedder
 
     def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:

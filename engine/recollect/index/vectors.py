@@ -47,16 +47,12 @@ class Shortlist(NamedTuple):
 
 
 class VectorIndex:
-    """Vectors by place; `owners` gives the row of the record each belongs to.
+    """Vectors by place; `owners` gives the row of the record each belongs to."""
 
-    With `folder` the codes lie in a file there, not in memory.
-    """
-
-    def __init__(self, dimension: int, folder: str | None = None) -> None:
+    def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64,))
-        self._codes = Growable(np.int8, (dimension,), folder=folder)
-        self._folder = folder
+        self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
         self._owners = Growable(np.int64)
         self._ids = Growable(np.int64)
@@ -87,8 +83,6 @@ class VectorIndex:
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         restore(self, saved)
-        if self._folder is not None:
-            self._codes.keep_in(self._folder)
         parts = self._parts.array
         self.has_parts = bool((parts > 1).any())
         self._aligned = bool((self.owners == np.arange(len(self))).all())

@@ -277,7 +277,7 @@ def sketch_table_exists(connection: apsw.Connection) -> bool:
 
 
 def mark_sketches_stale(connection: apsw.Connection) -> None:
-    """Note that a process without sqlite-vec wrote: the cold path waits for `rebuild`."""
+    """Note that a process without sqlite-vec wrote: `verify` says so and `rebuild` mends it."""
     connection.execute("INSERT INTO meta VALUES ('sketches', 'stale') ON CONFLICT (key) DO UPDATE SET value = 'stale'")
 
 
