@@ -10,9 +10,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-__all__ = ["GREY", "OURS", "SECOND", "dress", "label_ends", "panels", "save"]
+__all__ = ["GREY", "OURS", "SECOND", "dress", "label_ends", "panels", "save", "told"]
 
 # Each has a contrast of about four to white and to GitHub's dark page.
 OURS, SECOND, GREY = "#2f81f7", "#d4691a", "#7d8590"
@@ -32,19 +32,22 @@ def panels(count: int, columns: int, width: float = 4.3, height: float = 3.1) ->
     return figure, axes[:count]
 
 
-def dress(axes: Any, title: str, sizes: Sequence[int], logarithmic: bool = True) -> None:
-    """Axes of a plot over these sizes, after its lines are drawn."""
+def dress(axes: Any, title: str, sizes: Sequence[int]) -> None:
+    """Axes of a plot over these sizes, both logarithmic, after its lines are drawn."""
+    lowest = min(float(np.min(line.get_ydata())) for line in axes.get_lines())
     axes.patch.set_alpha(0)
     axes.set_title(title, loc="left", fontsize=10, color=GREY)
     axes.set_xscale("log")
     axes.set_xticks(list(sizes), [_count(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
-    if logarithmic:
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    else:
-        axes.set_ylim(bottom=0)
+    low, high = axes.get_ylim()
+    axes.set_yscale("log")
+    axes.set_ylim(max(low, lowest) / 1.3, high * 1.3)
+    # Less than two decades need lines between them.
+    steps = (1.0,) if high / max(low, lowest) > 100 else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: told(value)))
     axes.tick_params(colors=GREY, labelsize=8, length=0)
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
     for side in axes.spines.values():
@@ -79,6 +82,11 @@ def save(figure: Figure, path: Path) -> Path:
     """Write the SVG without a date."""
     figure.savefig(path, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return path
+
+
+def told(value: float) -> str:
+    """Three digits at most, or a whole number."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _count(size: int) -> str:

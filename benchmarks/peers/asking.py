@@ -36,6 +36,8 @@ def measure(name: str, mode: Mode, data: Dataset, target: float) -> dict[str, An
     if name == "vector":
         shares = data.recall([mode.places(each) for each in found])
         figures |= {"recall@10": round(float(shares.mean()), 4), "worst_query": float(shares.min())}
+        if mode.effort is not None:
+            figures |= {"target": target, "reaches_target": bool(shares.mean() >= target)}
         if mode.exact:
             figures["equals_exact"] = bool(shares.min() == 1)
     if mode.filtered is not None:

@@ -11,13 +11,13 @@ __all__ = ["draw"]
 
 _TITLES = {
     "hybrid": "Hybrid recall, query vector ready: p50 ms",
-    "vector": "Vector search at the same recall@10: p50 ms",
+    "vector": "Vector search at our recall@10 or better: p50 ms",
 }
 
 
 def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
     """Write the plot into a folder; ImportError without matplotlib."""
-    from benchmarks.drawing import GREY, OURS, dress, label_ends, panels, save
+    from benchmarks.drawing import GREY, OURS, dress, label_ends, panels, save, told
 
     sizes = sorted(int(size) for size in saved.get("results", {}))
     if not sizes:
@@ -41,12 +41,11 @@ def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
         ends = [(name, *points[-1]) for name, points in lines.items()]
         label_ends(
             panel,
-            [(x, y, _label(name, x, y, sizes[-1]), OURS if name == "recollect" else GREY) for name, x, y in ends],
+            [(x, y, _label(name, x, told(y), sizes[-1]), OURS if name == "recollect" else GREY) for name, x, y in ends],
         )
     return [save(figure, folder / "peers.svg")]
 
 
-def _label(name: str, records: int, milliseconds: float, largest: int) -> str:
+def _label(name: str, records: int, milliseconds: str, largest: int) -> str:
     """With the size where the line ends before the largest."""
-    told = f"{name}  {milliseconds:.3g}"
-    return told if records == largest else f"{told} (ends at {records:,})"
+    return f"{name}  {milliseconds}" if records == largest else f"{name}  {milliseconds} (ends at {records:,})"

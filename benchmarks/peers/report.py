@@ -84,7 +84,7 @@ def _main_table(lines: Sequence[Sequence[Any]], kind: str) -> str:
                 "" if ours is None else milliseconds(figures["p50_ms"] / ours),
                 f"{figures['queries_per_second']:,.0f}{'' if figures['batch'] else ' (one by one)'}",
                 "" if kind == "text" else _recall(vector),
-                str(vector.get("ef", "")),
+                "" if "ef" not in vector else f"{vector['ef']}{'' if vector['reaches_target'] else ', not enough'}",
                 f"{result['build_s']:,.1f}",
                 f"{result['open_s']:.2f}",
                 megabytes(result["anonymous_mb"]),

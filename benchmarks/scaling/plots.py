@@ -13,7 +13,7 @@ _Get = Callable[[dict[str, Any]], Any]
 
 def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
     """Write the plot into a folder; ImportError without matplotlib."""
-    from benchmarks.drawing import GREY, OURS, SECOND, dress, label_ends, panels, save
+    from benchmarks.drawing import GREY, OURS, SECOND, dress, label_ends, panels, save, told
 
     results = {int(size): figures for size, figures in saved.get("results", {}).items()}
     if not results:
@@ -29,7 +29,7 @@ def draw(saved: dict[str, Any], folder: Path) -> list[Path]:
             if not points:
                 continue
             panel.plot(*zip(*points, strict=True), color=colour, linewidth=2, marker="o", markersize=4)
-            ends.append((*points[-1], f"{name}  {points[-1][1]:.3g}", colour))
+            ends.append((*points[-1], f"{name}  {told(points[-1][1])}", colour))
         dress(panel, title, sizes)
         label_ends(panel, ends)
     return [save(figure, folder / "scaling.svg")]
@@ -42,7 +42,7 @@ def _plots(largest: dict[str, Any]) -> dict[str, dict[str, _Get]]:
         return lambda at: at["open"].get(case, {}).get(figure)
 
     return {
-        "Recall, vector ready: ms": {name: _figure("hybrid", f"{name}_ms") for name in ("p99", "p95", "p50")},
+        "Recall, vector ready: ms": {name: _figure("hybrid", f"{name}_ms") for name in ("p50", "p95", "p99")},
         "recall_many: queries/s": {"hybrid": _figure("hybrid", "queries_per_second")},
         "Process start to first hits: s": {case: opened(case, "open_s") for case in largest["open"]},
         "Anonymous memory added: MB": {case: opened(case, "anonymous_mb_above") for case in largest["open"]},

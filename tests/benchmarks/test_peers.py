@@ -189,6 +189,7 @@ def test_a_graph_is_searched_no_wider_than_the_target_takes(data):
 
     figures = measure("vector", Mode(ask, effort=asked.append, places=lambda found: found.tolist()), data, 0.95)
     assert figures["ef"] == asked[-1] == 48
+    assert figures["reaches_target"]
     assert figures["recall@10"] == 1.0
 
 
@@ -203,7 +204,6 @@ def test_a_contender_is_built_and_asked_in_processes_of_its_own(data, tmp_path, 
     vector = asked["modes"]["vector"]
     assert vector["recall@10"] >= 0.99
     assert vector.get("equals_exact", True)
-    assert {name: filtered["recall@10"] >= 0.99 for name, filtered in vector["filters"].items()} == dict.fromkeys(
-        dataset.FILTERS, True
-    )
+    assert list(vector["filters"]) == list(dataset.FILTERS)
+    assert all(filtered["recall@10"] >= 0.99 for filtered in vector["filters"].values())
     assert asked["modes"]["hybrid"]["calls"] == len(data.questions)
