@@ -57,9 +57,23 @@ def measure(options: argparse.Namespace, saved: dict[str, Any], console: Console
             for name in wanted:
                 ours = of_size.get("recollect", {}).get("modes", {}).get("vector", {})
                 began = time.perf_counter()
-                of_size[name] = contend(name, data.folder, Path(scratch), ours.get("recall@10", _TARGET), options.limit)
+                of_size[name] = hopeless(name, records, results, options.limit) or contend(
+                    name, data.folder, Path(scratch), ours.get("recall@10", _TARGET), options.limit
+                )
                 saving.write(saved, options.out)
                 console.log(f"{name}: {report.in_short(of_size[name])} [{time.perf_counter() - began:.0f} s]")
+
+
+def hopeless(name: str, records: int, results: dict[str, Any], limit_s: float) -> dict[str, Any]:
+    """Why a contender is not tried: building grows no slower than the records, so that it cannot finish."""
+    took: dict[int, float] = {}
+    for size, of_size in results.items():
+        result = of_size.get(name, {})
+        if int(size) < records and ("build_s" in result or result.get("did_not_finish") == "build"):
+            took[int(size)] = result.get("build_s", result.get("limit_s"))
+    if not took or took[max(took)] * records / max(took) <= limit_s:
+        return {}
+    return {"not_tried": {"records": max(took), "build_s": took[max(took)]}, "limit_s": limit_s}
 
 
 def contend(name: str, data: Path, scratch: Path, target: float, limit_s: float) -> dict[str, Any]:

@@ -66,6 +66,11 @@ def _why_not(result: dict[str, Any]) -> str:
     if "did_not_finish" in result:
         built = f", built in {result['build_s']:.0f} s" if "build_s" in result else ""
         return f"did not finish in {result['limit_s']:.0f} s{built}"
+    if (smaller := result.get("not_tried")) is not None:
+        return (
+            f"not tried within {result['limit_s']:.0f} s: {smaller['records']:,} records took "
+            f"{smaller['build_s']:.0f} s to build"
+        )
     return f"failed: {result['failed']}"
 
 

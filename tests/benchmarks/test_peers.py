@@ -8,6 +8,7 @@ import pytest
 from benchmarks import corpus, dataset, exact
 from benchmarks.own_process import DidNotFinish, Failed, run
 from benchmarks.peers import report
+from benchmarks.peers.__main__ import hopeless
 from benchmarks.peers.asking import measure
 from benchmarks.peers.contender import Mode, content_words, reciprocal_rank_fusion
 from benchmarks.peers.contenders import CONTENDERS, Entry
@@ -50,6 +51,7 @@ SAVED = {
             "chroma": {"did_not_finish": "ask", "limit_s": 300.0, "build_s": 250.0},
             "usearch": {"not_installed": ["usearch"]},
             "hnswlib": {"failed": "build: no"},
+            "lancedb": {"not_tried": {"records": 1000, "build_s": 40.0}, "limit_s": 300.0},
         }
     },
 }
@@ -70,6 +72,18 @@ def test_who_has_no_figures_is_told_with_the_reason():
     assert "- chroma: did not finish in 300 s, built in 250 s" in lines
     assert "- usearch: not installed: usearch" in lines
     assert "- hnswlib: failed: build: no" in lines
+    assert "- lancedb: not tried within 300 s: 1,000 records took 40 s to build" in lines
+
+
+def test_what_cannot_finish_is_not_tried():
+    results = {"10": {"chroma": {"build_s": 500.0}}, "1000": {"chroma": {"build_s": 40.0}, "usearch": {}}}
+    assert hopeless("chroma", 10_000, results, 300.0) == {
+        "not_tried": {"records": 1000, "build_s": 40.0},
+        "limit_s": 300.0,
+    }
+    assert hopeless("chroma", 10_000, results, 400.0) == {}
+    assert hopeless("chroma", 10, results, 1.0) == {}
+    assert hopeless("usearch", 10_000, results, 1.0) == {}
 
 
 def test_an_exact_contender_that_is_not_is_shown_up():
@@ -90,6 +104,7 @@ def test_what_was_tried_is_settled_and_what_could_not_be_is_not():
         "chroma": True,
         "usearch": False,
         "hnswlib": False,
+        "lancedb": False,
     }
     assert not report.is_settled(None)
 
