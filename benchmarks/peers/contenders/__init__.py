@@ -40,7 +40,7 @@ _DURABLE, _WHOLE = "each write durable", "a file written whole"
 # Recollect comes first: its recall@10 is what the graphs must reach.
 CONTENDERS = {
     "recollect": Entry("recollect_memory:Recollect", _DURABLE, {"recollect": "recollect", "numba": "numba"}),
-    "recollect, instant": Entry(
+    "recollect instant": Entry(
         "recollect_memory:RecollectInstant", _DURABLE, {"recollect": "recollect", "numba": "numba"}
     ),
     "sqlite-vec + FTS5": Entry("sqlite_vec_fts5:SqliteVecFts5", _DURABLE, {"sqlite-vec": "sqlite_vec", "apsw": "apsw"}),
