@@ -14,21 +14,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SOURCE_LINES", "items", "mixture", "queries", "read_lines", "synthetic_lines"]
+__all__ = [
+    "SOURCE_LINES",
+    "items",
+    "lines_and_others",
+    "mixture",
+    "queries",
+    "read_lines",
+    "synthetic_lines",
+    "varied",
+]
 
 SOURCE_LINES = 20
 _QUERY_WORDS = 12
+_HELD_OUT = 20_000
+_VARIED_ROWS = 50_000
 
 
 def read_lines(path: Path | None, count: int) -> list[str]:
     """The first `count` lines that are not blank of a text file, gzip or plain; synthetic ones without a file."""
-    if path is None:
-        return list(islice(synthetic_lines(), count))
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        lines = list(islice((line.strip() for line in file if line.strip()), count))
+    lines = _first_lines(path, count)
     if len(lines) < count:
         raise SystemExit(f"{path} has {len(lines):,} lines of text; {count:,} are needed: use fewer --records")
     return lines
+
+
+def lines_and_others(path: Path | None, count: int) -> tuple[list[str], list[str]]:
+    """The first `count` lines and the 20,000 after them, to make queries from.
+
+    A corpus that ends before those gives lines that are remembered too, evenly spaced over all of them.
+    """
+    lines = _first_lines(path, count + _HELD_OUT)
+    if len(lines) < count + _HELD_OUT:
+        lines = read_lines(path, count)
+        return lines, lines[:: max(1, count // _HELD_OUT)]
+    return lines[:count], lines[count:]
+
+
+def _first_lines(path: Path | None, count: int) -> list[str]:
+    if path is None:
+        return list(islice(synthetic_lines(), count))
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        return list(islice((line.strip() for line in file if line.strip()), count))
 
 
 def synthetic_lines(seed: int = 0) -> Iterator[str]:
@@ -67,6 +94,26 @@ def mixture(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
     vectors = centres[generator.integers(0, len(centres), count)]
     vectors += 0.8 * generator.standard_normal((count, dimension), np.float32)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def varied(real: NDArray[np.float32], count: int, sigma: float = 0.9, seed: int = 0) -> NDArray[np.float32]:
+    """Real embeddings and then variants of them, until there are `count`: unit vectors float32 (count, dimension).
+
+    Row i past the real ones is real[i mod n] + sigma * g / sqrt(dimension), normalised, with g standard normal: its
+    cosine to the real one is about 1 / sqrt(1 + sigma^2), 0.74 at 0.9. So a million vectors keep the uneven
+    directions and densities of text, which random centres do not have.
+    """
+    dimension = real.shape[1]
+    vectors = np.empty((count, dimension), np.float32)
+    given = min(count, len(real))
+    vectors[:given] = real[:given]
+    generator = np.random.default_rng(seed)
+    for begin in range(given, count, _VARIED_ROWS):
+        rows = np.arange(begin, min(begin + _VARIED_ROWS, count))
+        noise = generator.standard_normal((len(rows), dimension), np.float32)
+        block = real[rows % len(real)] + np.float32(sigma / np.sqrt(dimension)) * noise
+        vectors[rows] = block / np.linalg.norm(block, axis=1, keepdims=True)
+    return vectors
 
 
 def items(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> Iterator[dict[str, Any]]:

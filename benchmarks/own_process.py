@@ -1,0 +1,65 @@
+"""A module run as a script in a Python of its own: JSON is its argument and its last line is JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+__all__ = ["DidNotFinish", "Failed", "finish", "run"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+# Nobody measured may speak to a network, or draw progress bars.
+_QUIET = {
+    "ANONYMIZED_TELEMETRY": "False",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TQDM_DISABLE": "1",
+}
+
+
+class DidNotFinish(Exception):
+    """The process was ended at its limit."""
+
+
+class Failed(Exception):
+    """The process failed; the message is the last line it wrote, without the folders of this machine."""
+
+
+def run(module: str, arguments: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
+    """What the module hands to `finish`; with `answered_at` in it, `open_s` is from the process's start until then."""
+    command = [sys.executable, "-m", module, json.dumps(arguments, default=str)]
+    started = time.time()
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **_QUIET},
+            cwd=_ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=max(limit_s, 0.001),
+        )
+    except subprocess.TimeoutExpired:
+        raise DidNotFinish(module) from None
+    if done.returncode:
+        last = (done.stderr.strip() or f"{module} ended with {done.returncode}").splitlines()[-1]
+        raise Failed(re.sub(r"\(?/[^\s)]+\)?", "", last)[:200].strip())
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if (answered := result.pop("answered_at", None)) is not None:
+        result = {"open_s": round(answered - started, 3), **result}
+    return result
+
+
+def finish(outcome: Mapping[str, Any]) -> NoReturn:
+    """End this process with its result. What is still open is not closed: that can take long and is not measured."""
+    print("\n" + json.dumps(outcome))
+    sys.stdout.flush()
+    os._exit(0)
