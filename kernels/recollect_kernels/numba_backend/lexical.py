@@ -36,7 +36,7 @@ def bm25_for_rows(
 ) -> None:  # fmt: skip
     _bm25_for_rows.call(
         rows, counts, starts, ends, idf, slice_offsets, lengths, k1, k1 * (1 - b), k1 * b / average_length,
-        offsets, candidates, scores,
+        offsets, candidates, np.empty(len(candidates), np.int64), scores,
     )  # fmt: skip
 
 
@@ -127,31 +127,58 @@ def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
 @helper
 def fill_bm25(
     rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, first_slice: Any, last_slice: Any, lengths: Any,
-    k1: Any, constant: Any, slope: Any, start: Any, stop: Any, candidates: Any, scores: Any,
+    k1: Any, constant: Any, slope: Any, start: Any, stop: Any, candidates: Any, unknown: Any, scores: Any,
 ) -> None:  # fmt: skip
-    for c in range(np.uintp(start), np.uintp(stop)):
-        if scores[c] == scores[c]:  # known
-            continue
-        row = candidates[c]
-        total = np.float32(0.0)
-        for s in range(first_slice, last_slice):
-            place = find_row(rows, starts[s], ends[s], row)
-            if place < ends[s] and counts[np.uintp(place)]:
-                weight = idf[s] * np.float32(k1 + 1)
-                count, length = counts[np.uintp(place)], lengths[np.uintp(row)]
-                total += impact(count, weight, length, np.float32(constant), np.float32(slope))
-        scores[c] = total
+    """Scores that are NaN, a slice at a time: candidates ascend, so each search goes on from the one before."""
+    many = 0
+    ascending = True
+    for c in range(start, stop):
+        if scores[c] != scores[c]:
+            scores[c] = np.float32(0.0)
+            unknown[many] = c
+            ascending &= many == 0 or candidates[c] > candidates[unknown[many - 1]]
+            many += 1
+    for s in range(first_slice, last_slice):
+        weight = idf[s] * np.float32(k1 + 1)
+        at, end = starts[s], ends[s]
+        for place in range(np.uintp(many)):
+            c = np.uintp(unknown[place])
+            row = candidates[c]
+            if not ascending:
+                at = starts[s]
+            # Step away from the last place before halving: a third of the time of halving the whole slice.
+            low, stride = at, 1
+            while at < end and rows[np.uintp(at)] < row:
+                low = at + 1
+                at += stride
+                stride *= 2
+            high = min(at, end)
+            while low < high:
+                middle = (low + high) >> 1
+                if rows[np.uintp(middle)] < row:
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low
+            if at == end:
+                if ascending:
+                    break
+                continue
+            count = counts[np.uintp(at)]
+            if rows[np.uintp(at)] == row and count:
+                length = lengths[np.uintp(row)]
+                scores[c] += impact(count, weight, length, np.float32(constant), np.float32(slope))
 
 
-@kernel(*POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, fast=True)
+@kernel(*POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.I64_1, _jit.OUT_I64, _jit.OUT_F32, fast=True)
 def _bm25_for_rows(
     rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, slice_offsets: Any, lengths: Any, k1: Any,
-    constant: Any, slope: Any, offsets: Any, candidates: Any, scores: Any,
+    constant: Any, slope: Any, offsets: Any, candidates: Any, unknown: Any, scores: Any,
 ) -> None:  # fmt: skip
     for q in range(offsets.shape[0] - 1):
         fill_bm25(
             rows, counts, starts, ends, idf, slice_offsets[q], slice_offsets[q + 1], lengths, k1, constant, slope,
-            offsets[q], offsets[q + 1], candidates, scores,
+            offsets[q], offsets[q + 1], candidates, unknown, scores,
         )  # fmt: skip
 
 

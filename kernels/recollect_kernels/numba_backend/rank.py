@@ -145,7 +145,7 @@ def _rank_candidates(
                 fill_cosines(queries[q], 0, m, rows, first_place, parts, codes, scales, ceilings[q], cosine)
             fill_bm25(
                 posting_rows, counts, starts, ends, idf, slice_offsets[q], slice_offsets[q + 1], lengths, k1, constant,
-                slope, 0, m, rows, bm25,
+                slope, 0, m, rows, heap_rows, bm25,
             )  # fmt: skip
         if most > beside.shape[0]:
             continue
