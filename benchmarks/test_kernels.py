@@ -62,6 +62,23 @@ def shortlist(generator):
 
 
 @pytest.fixture(scope="module")
+def graph(generator):
+    """Chains of 20 records in their order, and two links a record."""
+    rows, none = np.arange(ROWS), -1
+    places = np.arange(2 * ROWS).reshape(2, ROWS)
+    return kernels.Graph(
+        previous=np.where(rows % 20 > 0, rows - 1, none).astype(np.int32),
+        following=np.where((rows % 20 < 19) & (rows < ROWS - 1), rows + 1, none).astype(np.int32),
+        sources=rows // 20,
+        heads=places[0].astype(np.int32),
+        nexts=np.concatenate([places[1], np.full(ROWS, none)]).astype(np.int32),
+        targets=generator.integers(0, ROWS, 2 * ROWS).astype(np.int32),
+        strengths=generator.random(2 * ROWS, np.float32),
+        mask=np.empty(0, np.uint8),
+    )
+
+
+@pytest.fixture(scope="module")
 def forward_lists(generator):
     """Term lists as text has them: a few terms in most records, most terms in few (Zipf)."""
     vocabulary = max(1000, ROWS // 5)
@@ -87,6 +104,7 @@ def query(forward_lists):
         "starts": starts[chosen],
         "ends": starts[chosen + 1],
         "idf": np.log(1 + ROWS / held[chosen]).astype(np.float32),
+        "slice_offsets": np.array([0, len(chosen)]),
         "lengths": lengths,
         "average_length": float(lengths.mean()),
         "k1": 1.2,
@@ -94,14 +112,38 @@ def query(forward_lists):
     }
 
 
+def repeated(query, count):
+    """The same query so many times, as a batch has them."""
+    slices = {name: np.tile(query[name], count) for name in ("starts", "ends", "idf")}
+    return {**query, **slices, "slice_offsets": np.arange(count + 1) * len(query["starts"])}
+
+
+@pytest.mark.parametrize("queries", [1, 64])
 @pytest.mark.parametrize("allowed", [1.0, 0.5, 0.1, 0.01])
-def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed):
-    mask = None if allowed == 1.0 else (generator.random(ROWS) < allowed).astype(np.uint8)
-    benchmark(kernels.hamming_shortlist, sketches[5], sketches, mask, SHORTLIST)
+def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed, queries):
+    rows = None if allowed == 1.0 else np.flatnonzero(generator.random(ROWS) < allowed).astype(np.int64)
+    stop = ROWS if rows is None else len(rows)
+    benchmark(kernels.hamming_shortlist, sketches[:queries], sketches, rows, 0, stop, SHORTLIST)
 
 
-def test_rescore_int8(benchmark, backend, vectors, codes, shortlist):
-    benchmark(kernels.rescore_int8, vectors[5], *codes, shortlist)
+@pytest.mark.parametrize("queries", [1, 64])
+def test_rescore_shortlist(benchmark, backend, generator, vectors, codes, queries):
+    rows = generator.integers(0, ROWS, (queries, 2 * SHORTLIST))
+    distances = generator.integers(0, 200, rows.shape).astype(np.uint16)
+    benchmark(kernels.rescore_shortlist, vectors[:queries], *codes, rows, distances, SHORTLIST, 80)
+
+
+def test_row_cosines(benchmark, backend, vectors, codes, shortlist):
+    places, parts, offsets = np.arange(ROWS), np.ones(ROWS, np.int32), np.array([0, SHORTLIST])
+
+    def fill(cosines):
+        kernels.row_cosines(vectors[5:6], offsets, shortlist, places, parts, *codes, cosines)
+
+    benchmark.pedantic(fill, setup=unknown, rounds=50)
+
+
+def unknown():
+    return (np.full(SHORTLIST, np.nan, np.float32),), {}
 
 
 def test_rescore(benchmark, backend, vectors, shortlist):
@@ -128,31 +170,79 @@ def test_quantize_int8(benchmark, backend, vectors):
     benchmark(kernels.quantize_int8, vectors)
 
 
-def test_bm25_top_k(benchmark, backend, query):
+@pytest.mark.parametrize("queries", [1, 64])
+def test_bm25_top_k(benchmark, backend, query, queries):
     scratch = np.zeros(ROWS, np.float32)
-    benchmark(kernels.bm25_top_k, **query, mask=None, scratch=scratch, k=SHORTLIST)
+    benchmark(kernels.bm25_top_k, **repeated(query, queries), mask=None, scratch=scratch, k=SHORTLIST)
 
 
 def test_bm25_for_rows(benchmark, backend, query, shortlist):
-    benchmark(kernels.bm25_for_rows, **query, candidates=shortlist)
+    def fill(scores):
+        kernels.bm25_for_rows(**query, offsets=np.array([0, SHORTLIST]), candidates=shortlist, scores=scores)
+
+    benchmark.pedantic(fill, setup=unknown, rounds=50)
+
+
+def test_word_coverage(benchmark, backend, query, shortlist):
+    words, offsets = np.arange(len(query["starts"])), np.array([0, SHORTLIST])
+    slices = query["rows"], query["starts"], query["ends"]
+    benchmark(kernels.word_coverage, *slices, words, query["slice_offsets"], query["idf"], offsets, shortlist)
+
+
+def test_allowed_in_slices(benchmark, backend, generator, query):
+    mask = (generator.random(ROWS) < 0.9).astype(np.uint8)
+    benchmark(kernels.allowed_in_slices, query["rows"], query["starts"], query["ends"], mask)
 
 
 def test_invert(benchmark, backend, forward_lists):
     benchmark(kernels.invert, *forward_lists, 0)
 
 
-def test_fuse_decay_and_spread(benchmark, backend, generator):
-    m = SHORTLIST
-    signals, weights, normalise = generator.random((2, m)), np.array([0.6, 0.4]), np.array([0, 1], np.uint8)
-    offsets = np.arange(0, 4 * m + 1, 4, dtype=np.int64)
-    targets, strengths = generator.integers(0, m, 4 * m), generator.random(4 * m)
-    ages = generator.random(m) * 100
+def best(generator, queries, width):
+    """Rows, values and how many count, as a search finds them."""
+    rows = np.stack([generator.choice(ROWS, width, replace=False) for _ in range(queries)])
+    return rows, generator.random(rows.shape, np.float32), np.full(queries, width)
+
+
+@pytest.mark.parametrize("queries", [1, 64])
+def test_candidate_stages(benchmark, backend, generator, graph, queries):
+    """Join, fuse, expand, spread, weigh and order, one kernel after the other."""
+    lists = *best(generator, queries, 80), *best(generator, queries, 80)
+    weights, normalise = np.array([0.6, 0.4]), np.array([0, 1], np.uint8)
+    chains = graph.previous, graph.following, graph.heads, graph.nexts, graph.targets
+    ages = generator.random(queries * 1000) * 100
+
+    def fused(offsets, first, second):
+        signals = np.nan_to_num(np.stack([first, second]).astype(np.float64))
+        return kernels.weighted_fusion(signals, weights, normalise, offsets)
 
     def stages():
-        fused = kernels.weighted_fusion(signals, weights, normalise)
-        return kernels.spread(fused, offsets, targets, strengths) * kernels.decay(ages, 30.0, 0.5)
+        joined = kernels.join_candidates(*lists)
+        score = fused(joined[0], *joined[2:])
+        offsets, rows, first, second = kernels.expand_candidates(*joined, score, 20, *chains, None)
+        score = fused(offsets, first, second)
+        by_chain, *_ = kernels.spread_activation(offsets, rows, score, *graph[:7], None, 1.0, 0.7)
+        score = (score + by_chain) * kernels.decay(ages[: len(rows)], 30.0, 0.5)
+        return kernels.order_by_score(offsets, score, rows)
 
     benchmark(stages)
+
+
+@pytest.mark.parametrize("queries", [1, 64])
+def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, graph, queries):
+    """The same in one call, with every signal measured."""
+    lists = kernels.Lists(*best(generator, queries, 80), *best(generator, queries, 80))
+    measured = kernels.Codes(
+        vectors[:queries], np.ones(queries, np.float32), np.arange(ROWS), np.ones(ROWS, np.int32), *codes
+    )
+    records = kernels.Records(np.arange(ROWS), np.zeros(ROWS, np.int64), np.full(ROWS, 0.5, np.float32))
+    choices = kernels.Choices(
+        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expanded=20, neighbor_weight=0.4, source_weight=0.5,
+        near=1.0, far=0.7, lone_share=0.8, clock=0, half_life_days=90.0, decay_floor=0.5, exponential=0,
+        importance_weight=0.0,
+    )  # fmt: skip
+    postings = kernels.Postings(**repeated(query, queries))
+    benchmark(kernels.rank_candidates, lists, measured, postings, graph, records, choices)
 
 
 @pytest.mark.parametrize("items", [50, 400])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -57,8 +59,8 @@ masks = st.sampled_from(["none", "all", "half", "few", "nothing"])
 
 
 def postings(generator, n, terms, slices_per_term=1, most=0.6):
-    """Query slices over shared buffers, with rubbish before, between and after them."""
-    rows, counts, starts, ends, idf = [], [], [], [], []
+    """Queries of so many terms each over shared buffers, with rubbish before, between and after the slices."""
+    rows, counts, starts, ends, weights = [], [], [], [], []
     at = 0
 
     def put(some):
@@ -68,28 +70,68 @@ def postings(generator, n, terms, slices_per_term=1, most=0.6):
         at += len(some)
 
     put(generator.integers(0, 2**31 - 1, 3))
-    for _ in range(terms):
-        weight = float(generator.choice([0.0, 0.5, 1.0, 2.5, 7.0], p=[0.05, 0.25, 0.25, 0.25, 0.2]))
+    # Queries share terms; none asks for one twice.
+    known = max(terms, default=0) + len(terms) // 2
+    for _ in range(known):
+        weights.append(generator.choice([0.0, 0.5, 1.0, 2.5, 7.0], p=[0.05, 0.25, 0.25, 0.25, 0.2]))
         held = np.flatnonzero(generator.random(n) < generator.random() * most)
         cuts = np.sort(generator.integers(0, len(held) + 1, slices_per_term - 1))
         for part in np.split(held, cuts):
             starts.append(at)
             put(part)
             ends.append(at)
-            idf.append(weight)
             put(generator.integers(0, 2**31 - 1, 2))
+    asked = [generator.choice(known, count, replace=False) for count in terms if count]
+    words = np.concatenate([*asked, []]).astype(np.int64)
+    slices = (words[:, None] * slices_per_term + np.arange(slices_per_term)).ravel()
     lengths = generator.integers(1, 40, n).astype(np.float32)
     return {
         "rows": np.concatenate(rows),
         "counts": np.concatenate(counts),
-        "starts": np.asarray(starts, np.int64),
-        "ends": np.asarray(ends, np.int64),
-        "idf": np.asarray(idf, np.float32),
+        "starts": np.array(starts, np.int64)[slices],
+        "ends": np.array(ends, np.int64)[slices],
+        "idf": np.repeat(np.array(weights, np.float32)[words], slices_per_term),
+        "slice_offsets": np.cumsum([0, *terms], dtype=np.int64) * slices_per_term,
         "lengths": lengths,
         "average_length": float(lengths.mean()) if n else 1.0,
         "k1": 1.2,
         "b": 0.75,
     }
+
+
+def freeze(query):
+    for value in query.values():
+        if isinstance(value, np.ndarray):
+            frozen(value)
+    return query
+
+
+def candidates(generator, n, queries, share=0.3):
+    """Offsets and ascending rows for so many queries."""
+    lists = [np.flatnonzero(generator.random(n) < share * generator.integers(0, 3)) for _ in range(queries)]
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64), np.concatenate([*lists, []]).astype(np.int64)
+
+
+def graph(generator, n, links, allowed=None):
+    """Chains within sources, some cut; lists of links, some of them removed."""
+    sources = generator.choice(np.array([-1, 0, 3, 64, 2**40, 2**62]), n)
+    previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    order = generator.permutation(n)
+    order = order[np.argsort(sources[order], kind="stable")]
+    for before, after in pairwise(order):
+        if sources[before] == sources[after] >= 0 and generator.random() < 0.9:
+            following[before], previous[after] = after, before
+    links = links if n else 0
+    heads, nexts = np.full(n, -1, np.int32), np.empty(links, np.int32)
+    for link, row in enumerate(generator.integers(0, max(n, 1), links)):
+        nexts[link], heads[row] = heads[row], link
+    targets = generator.integers(0, max(n, 1), links).astype(np.int32)
+    targets[generator.random(links) < 0.2] = -1
+    strengths = generator.random(links).astype(np.float32)
+    return kernels.Graph(
+        previous, following, sources, heads, nexts, targets, strengths,
+        np.empty(0, np.uint8) if allowed is None else allowed,
+    )  # fmt: skip
 
 
 def forward(generator, documents, vocabulary, longest):
@@ -109,16 +151,12 @@ def tokens(generator, texts, vocabulary, d, longest):
     return codes, scales, generator.integers(0, vocabulary, offsets[-1]), offsets
 
 
-def hamming_by_blocks(query, sketches, allowed, m, blocks):
-    """What a pool of threads does, one block after the other."""
-    n, words = sketches.shape
-    out = np.empty(n, np.uint16)
-    parts = []
-    for block in range(blocks):
-        parts.append(np.zeros(64 * words + 2, np.int64))
-        start, stop = n * block // blocks, n * (block + 1) // blocks
-        kernels.hamming_distances(query, sketches, allowed, start, stop, out, parts[-1])
-    return kernels.hamming_select(out, allowed, np.sum(parts, axis=0), m), out
+def shortlist_by_blocks(queries, sketches, allowed, size, blocks, run=map):
+    """What a pool of threads does: each block finds its own nearest, and they stand side by side."""
+    n = len(sketches) if allowed is None else len(allowed)
+    bounds = pairwise([n * block // blocks for block in range(blocks + 1)])
+    found = list(run(lambda some: kernels.hamming_shortlist(queries, sketches, allowed, *some, size), bounds))
+    return tuple(np.ascontiguousarray(np.concatenate(column, axis=1)) for column in zip(*found, strict=True))
 
 
 def assert_ranked(rows, scores, truth, allowed, k, least=None):

@@ -18,12 +18,11 @@ def sketch(vectors):
 
 
 def hamming(query, sketches):
-    return [sum(bin(int(a) ^ int(b)).count("1") for a, b in zip(query, words, strict=True)) for words in sketches]
+    return [sum((a ^ b).bit_count() for a, b in zip(query, words, strict=True)) for words in sketches]
 
 
-def nearest(distances, mask, m):
-    allowed = [row for row in range(len(distances)) if mask is None or mask[row]]
-    return sorted(allowed, key=lambda row: (distances[row], row))[:m]
+def nearest(distances, rows, size):
+    return sorted(rows, key=lambda row: (distances[row], row))[:size]
 
 
 def dot(a, b):
@@ -45,6 +44,10 @@ def pool_tokens(codes, scales, token_ids, offsets):
     return vectors
 
 
+def int8_cosine(query, codes, scale):
+    return min(1.0, max(-1.0, dot(query, codes) * float(scale)))
+
+
 def ranked(scores, mask, k):
     allowed = [row for row in range(len(scores)) if mask is None or mask[row]]
     return sorted(allowed, key=lambda row: (-scores[row], row))[:k]
@@ -54,25 +57,27 @@ def impact(idf, tf, length, average, k1, b):
     return idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average)) if tf else 0.0
 
 
-def bm25(rows, counts, starts, ends, idf, lengths, average, k1, b):
-    scores = [0.0] * len(lengths)
-    for start, end, weight in zip(starts, ends, idf, strict=True):
-        for p in range(start, end):
-            row = rows[p]
-            scores[row] += impact(float(weight), float(counts[p]), float(lengths[row]), average, k1, b)
-    return scores
-
-
-def bm25_forward(term_ids, counts, offsets, query_terms, idf, lengths, average, k1, b):
+def bm25(rows, counts, starts, ends, idf, slice_offsets, lengths, average, k1, b):
+    """The scores of all documents, by query."""
     scores = []
-    for i, length in enumerate(lengths):
-        score = 0.0
-        for p in range(offsets[i], offsets[i + 1]):
-            for term, weight in zip(query_terms, idf, strict=True):
-                if term == term_ids[p]:
-                    score += impact(float(weight), float(counts[p]), float(length), average, k1, b)
-        scores.append(score)
+    for first, last in pairwise(slice_offsets):
+        scores.append([0.0] * len(lengths))
+        for s in range(first, last):
+            for p in range(starts[s], ends[s]):
+                row = rows[p]
+                scores[-1][row] += impact(float(idf[s]), float(counts[p]), float(lengths[row]), average, k1, b)
     return scores
+
+
+def word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates):
+    carried, met = [0.0] * len(candidates), [0] * len(idf)
+    for query, (start, stop) in enumerate(pairwise(offsets)):
+        for c in range(start, stop):
+            for s in range(slice_offsets[query], slice_offsets[query + 1]):
+                if candidates[c] in rows[starts[s] : ends[s]]:
+                    carried[c] += float(idf[words[s]])
+                    met[words[s]] = 1
+    return carried, met
 
 
 def invert(term_ids, counts, offsets, first_row):
@@ -88,15 +93,14 @@ def invert(term_ids, counts, offsets, first_row):
     return terms, starts, [row for row, _ in flat], [count for _, count in flat]
 
 
-def weighted_fusion(signals, weights, normalise):
+def weighted_fusion(signals, weights, normalise, offsets):
     total = sum(weights)
     out = [0.0] * len(signals[0])
-    for signal, weight, scaled in zip(signals, weights, normalise, strict=True):
-        if scaled:
-            greatest = max(signal, default=0.0)
-            signal = [value / greatest if greatest > 0 else 0.0 for value in signal]
-        for i, value in enumerate(signal):
-            out[i] += weight / total * value
+    for start, stop in pairwise(offsets):
+        for signal, weight, scaled in zip(signals, weights, normalise, strict=True):
+            greatest = max(signal[start:stop], default=0.0) if scaled else 1.0
+            for i in range(start, stop):
+                out[i] += weight / total * (signal[i] / greatest if greatest > 0 else 0.0)
     return out
 
 
@@ -139,38 +143,81 @@ def maximal_marginal_relevance(relevance, sets, mmr_lambda, k):
     return chosen
 
 
-def spread(scores, offsets, targets, strengths):
-    return [
-        max([0.0, *(strengths[e] * scores[targets[e]] for e in range(offsets[i], offsets[i + 1]))])
-        for i in range(len(scores))
-    ]
+def join_candidates(first_rows, first_values, first_counts, second_rows, second_values, second_counts):
+    offsets, joined = [0], []
+    for query in range(len(first_rows)):
+        signals = {}
+        for place, (rows, values, counts) in enumerate(
+            [(first_rows, first_values, first_counts), (second_rows, second_values, second_counts)]
+        ):
+            for row, value in list(zip(rows[query], values[query], strict=True))[: counts[query]]:
+                signals.setdefault(row, [math.nan, math.nan])[place] = value
+        joined += [(row, *signals[row]) for row in sorted(signals)]
+        offsets.append(len(joined))
+    return offsets, joined
 
 
-def spread_chain(scores, rows, previous, following, mask, near, far):
-    score_of = dict(zip(rows, scores, strict=True))
-    strongest, company = [], []
-    for row in rows:
-        reached, neighbours = [0.0], 0
-        for links in (previous, following):
-            at = row
-            for weight in (near, far):
-                at = links[at]
-                if at < 0:
-                    break
-                if mask[at]:
-                    neighbours += 1
-                    reached.append(weight * score_of.get(at, 0.0))
-        strongest.append(max(reached))
-        company.append(min(3, 1 + neighbours))
-    return strongest, company
+def two_beside(row, chain):
+    """The rows one and two places away."""
+    found = []
+    while len(found) < 2 and chain[row] >= 0:
+        row = chain[row]
+        found.append(row)
+    return found
 
 
-def group_top_mean(scores, groups, top, by_top):
-    out = []
-    for group in groups:
-        if group == -1:
-            out.append(0.0)
-            continue
-        members = sorted((s for s, g in zip(scores, groups, strict=True) if g == group), reverse=True)[:top]
-        out.append(sum(members) / (top if by_top else len(members)))
-    return out
+def links_of(row, heads, nexts, targets):
+    """Places and targets of a row's links; removed ones are left out."""
+    place = heads[row]
+    while place >= 0:
+        if targets[place] >= 0:
+            yield place, targets[place]
+        place = nexts[place]
+
+
+def expand_candidates(
+    offsets, rows, first, second, scores, best, previous, following, heads, nexts, targets, allowed
+):  # fmt: skip
+    wider, joined = [0], []
+    for start, stop in pairwise(offsets):
+        signals = {rows[i]: (rows[i], first[i], second[i]) for i in range(start, stop)}
+        for i in sorted(range(start, stop), key=lambda i: (-scores[i], rows[i]))[:best]:
+            beside = two_beside(rows[i], previous) + two_beside(rows[i], following)
+            beside += [target for _, target in links_of(rows[i], heads, nexts, targets)]
+            for row in beside:
+                if allowed[row]:
+                    signals.setdefault(row, (row, math.nan, math.nan))
+        joined += [signals[row] for row in sorted(signals)]
+        wider.append(len(joined))
+    return wider, joined
+
+
+def order_by_score(offsets, scores, keys):
+    order = []
+    for start, stop in pairwise(offsets):
+        order += sorted(range(stop - start), key=lambda i: (-scores[start + i], keys[start + i]))
+    return order
+
+
+def spread_activation(
+    offsets, rows, scores, previous, following, sources, heads, nexts, targets, strengths, allowed, near, far
+):  # fmt: skip
+    by_chain, by_link, best_three, company = [], [], [], []
+    for start, stop in pairwise(offsets):
+        score_of = {rows[i]: scores[i] for i in range(start, stop)}
+        for row in rows[start:stop]:
+            reached, linked, neighbours = [0.0], [-1.0], 0
+            for chain in (previous, following):
+                for other, weight in zip(two_beside(row, chain), (near, far), strict=False):
+                    if allowed[other]:
+                        neighbours += 1
+                        reached.append(weight * score_of.get(other, 0.0))
+            for place, other in links_of(row, heads, nexts, targets):
+                if allowed[other] and other in score_of:
+                    linked.append(float(strengths[place]) * score_of[other])
+            members = sorted((score_of[other] for other in score_of if sources[other] == sources[row]), reverse=True)
+            by_chain.append(max(reached))
+            by_link.append(max(linked))
+            best_three.append(sum(members[:3]) if sources[row] >= 0 else 0.0)
+            company.append(min(3, 1 + neighbours))
+    return by_chain, by_link, best_three, company

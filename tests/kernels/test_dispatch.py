@@ -167,7 +167,7 @@ def test_a_cache_that_others_could_write_to_is_not_read(tmp_path, warm):
 def test_a_damaged_cache_file_is_compiled_again(tmp_path, warm):
     copy = tmp_path / "copy"
     shutil.copytree(warm, copy)
-    (file,) = copy.glob("kernels-*/spread.kernel")
+    (file,) = copy.glob("kernels-*/decay.kernel")
     whole = file.read_bytes()
     for damaged in (whole[:100], b"", b"not a pickle"):
         file.write_bytes(damaged)

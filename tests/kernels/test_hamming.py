@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import recollect_kernels as kernels
 from tests.kernels import oracle
-from tests.kernels.cases import frozen, hamming_by_blocks, holds, mask, masks, rng, seeds, vectors
+from tests.kernels.cases import frozen, holds, mask, masks, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")
+ROOM = 4096  # what the JIT holds beyond the rows wanted before it drops the farther ones
 
 
 @holds(seed=seeds, n=st.sampled_from([0, 1, 5]), d=st.sampled_from([1, 7, 8, 63, 64, 65, 100, 384, 4096]))
@@ -30,93 +29,83 @@ def test_sketch_bytes_are_those_of_sqlite_vec():
     assert packed == bytes([1, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 128])
 
 
+def assert_nearest(queries, sketches, allowed, start, stop, size):
+    """What the kernel finds is the definition, in every query."""
+    rows, distances = kernels.hamming_shortlist(queries, sketches, allowed, start, stop, size)
+    looked_at = (range(len(sketches)) if allowed is None else allowed.tolist())[start:stop]
+    assert (rows.dtype, distances.dtype) == (np.int64, np.uint16)
+    assert rows.shape == distances.shape == (len(queries), min(size, stop - start))
+    words = sketches.tolist()
+    for query, own_rows, own_distances in zip(queries.tolist(), rows, distances, strict=True):
+        truth = oracle.hamming(query, words)
+        wanted = oracle.nearest(truth, looked_at, size)
+        assert own_rows.tolist() == wanted
+        assert own_distances.tolist() == [truth[row] for row in wanted]
+
+
 @holds(
     seed=seeds,
+    count=st.sampled_from([0, 1, 3]),
     n=st.sampled_from([0, 1, 7, 8, 9, 130]),
     words=st.sampled_from([1, 2, 6, 8, 64]),
-    m=st.sampled_from([1, 3, 64, 1000]),
+    size=st.sampled_from([1, 3, 64, 1000]),
     kind=masks,
-    blocks=st.sampled_from([1, 2, 5]),
+    whole=st.booleans(),
 )
-def test_shortlist_is_the_nearest_rows_however_they_are_blocked(seed, n, words, m, kind, blocks):
+def test_shortlist_is_the_nearest_of_the_rows_asked_for(seed, count, n, words, size, kind, whole):
     generator = rng(seed)
     sketches = generator.integers(0, 2**64, (n, words), np.uint64)
     sketches[generator.random(n) < 0.5] = generator.integers(0, 4, words, np.uint64)  # many ties
-    query = generator.integers(0, 4, words, np.uint64)
-    allowed = mask(generator, n, kind)
-    frozen(query, sketches)
-    distances = oracle.hamming(query, sketches)
-    wanted = oracle.nearest(distances, allowed, m)
-    got = kernels.hamming_shortlist(query, sketches, allowed, m)
-    assert got.dtype == np.int64
-    assert got.tolist() == wanted
-    rows, out = hamming_by_blocks(query, sketches, allowed, m, blocks)
-    assert rows.tolist() == wanted
-    assert out.tolist() == [
-        distance if allowed is None or allowed[row] else 65535 for row, distance in enumerate(distances)
-    ]
-
-
-def test_the_histogram_counts_allowed_rows_and_is_added_to():
-    sketches = np.array([[0], [1], [3], [3]], np.uint64)
-    histogram = np.zeros(66, np.int64)
-    out = np.empty(4, np.uint16)
-    for _ in range(2):
-        kernels.hamming_distances(
-            np.zeros(1, np.uint64), sketches, np.array([1, 0, 1, 1], np.uint8), 0, 4, out, histogram
-        )
-    assert out.tolist() == [0, 65535, 2, 2]
-    assert {i: int(c) for i, c in enumerate(histogram) if c} == {0: 2, 2: 4}
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.05, 0.2, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("words", [2, 6])
-def test_masked_out_rows_are_not_counted_however_many_they_are(share, words):
-    generator = rng(7)
-    n = 1000
-    sketches = generator.integers(0, 2**64, (n, words), np.uint64)
-    allowed = (generator.random(n) < share).astype(np.uint8)
-    out, histogram = np.empty(n, np.uint16), np.zeros(64 * words + 2, np.int64)
-    kernels.hamming_distances(sketches[0], sketches, allowed, 0, n, out, histogram)
-    distances = np.array(oracle.hamming(sketches[0], sketches))
-    assert histogram.tolist() == np.bincount(distances[allowed == 1], minlength=64 * words + 2).tolist()
-    assert out.tolist() == np.where(allowed == 1, distances, 65535).tolist()
-    wanted = oracle.nearest(distances, allowed, n)
-    assert kernels.hamming_shortlist(sketches[0], sketches, allowed, n).tolist() == wanted
-
-
-def test_a_pool_of_threads_answers_as_one():
-    generator = rng(6)
-    sketches = generator.integers(0, 2**64, (50_000, 6), np.uint64)
-    out = np.empty(50_000, np.uint16)
-
-    def block(start):
-        histogram = np.zeros(386, np.int64)
-        kernels.hamming_distances(sketches[7], sketches, None, start, start + 2_000, out, histogram)
-        return histogram
-
-    with ThreadPoolExecutor(4) as pool:
-        histogram = sum(pool.map(block, range(0, 50_000, 2_000)))
-    wanted = kernels.hamming_shortlist(sketches[7], sketches, None, 300)
-    assert kernels.hamming_select(out, None, histogram, 300).tolist() == wanted.tolist()
+    queries = generator.integers(0, 4, (count, words), np.uint64)
+    chosen = mask(generator, n, kind)
+    allowed = None if chosen is None else frozen(np.flatnonzero(chosen).astype(np.int64))
+    total = n if allowed is None else len(allowed)
+    start, stop = (0, total) if whole else sorted(generator.integers(0, total + 1, 2).tolist())
+    assert_nearest(*frozen(queries, sketches), allowed, start, stop, size)
 
 
 @pytest.mark.parametrize("words", [6, 7])
-def test_many_rows_with_every_distance(words):
+@pytest.mark.parametrize("order", ["random", "nearer and nearer", "farther and farther", "two distances"])
+@pytest.mark.parametrize("listed", [False, True])
+def test_shortlist_of_more_rows_than_are_held(words, order, listed):
     generator = rng(9)
-    sketches = generator.integers(0, 2**64, (20_000, words), np.uint64)
+    n = 3 * ROOM
+    sketches = generator.integers(0, 2**64, (n, words), np.uint64)
     sketches[123] = ~sketches[5]
-    for kind in ("none", "half", "few"):
-        allowed = mask(generator, 20_000, kind)
-        distances = np.bitwise_count(sketches ^ sketches[5]).sum(axis=1) if hasattr(np, "bitwise_count") else None
-        if distances is None:
-            distances = np.array(oracle.hamming(sketches[5], sketches))
-        got = kernels.hamming_shortlist(sketches[5], sketches, allowed, 400)
-        assert got.tolist() == oracle.nearest(distances, allowed, 400)
+    queries = sketches[[5, 700]].copy()
+    if order == "two distances":
+        sketches[:] = queries[0]
+        sketches[generator.random(n) < 0.5, 0] ^= np.uint64(1)
+    elif order != "random":
+        distances = np.array(oracle.hamming(queries[0].tolist(), sketches.tolist()))
+        by_distance = np.argsort(distances, kind="stable")
+        sketches = np.ascontiguousarray(sketches[by_distance if order.startswith("farther") else by_distance[::-1]])
+    allowed = np.flatnonzero(generator.random(n) < 0.9).astype(np.int64) if listed else None
+    stop = n if allowed is None else len(allowed)
+    assert_nearest(queries, sketches, allowed, 17, stop, 50)
+
+
+@pytest.mark.parametrize("n", [ROOM + 2, ROOM + 3, ROOM + 4])
+def test_shortlist_of_as_many_rows_as_are_held(n):
+    # All alike: every row is as near as the limit, the lowest win.
+    rows, distances = kernels.hamming_shortlist(np.ones((1, 6), np.uint64), np.ones((n, 6), np.uint64), None, 0, n, 3)
+    assert (rows.tolist(), distances.tolist()) == ([[0, 1, 2]], [[0, 0, 0]])
+    # The nearest come last.
+    sketches = np.ones((n, 6), np.uint64)
+    sketches[-2:] = 0
+    rows, distances = kernels.hamming_shortlist(np.zeros((1, 6), np.uint64), sketches, None, 0, n, 3)
+    assert (rows.tolist(), distances.tolist()) == ([[n - 2, n - 1, 0]], [[0, 0, 6]])
+
+
+def test_the_greatest_distance_is_counted_too():
+    sketches = np.full((4, 1023), 2**64 - 1, np.uint64)
+    rows, distances = kernels.hamming_shortlist(np.zeros((1, 1023), np.uint64), sketches, None, 0, 4, 2)
+    assert (rows.tolist(), distances.tolist()) == ([[0, 1]], [[65472, 65472]])
 
 
 def test_a_numpy_without_popcount_counts_by_table(monkeypatch):
     words = rng(4).integers(0, 2**64, (50, 6), np.uint64)
-    wanted = kernels.hamming_shortlist(words[0], words, None, 50)
+    wanted = kernels.hamming_shortlist(words[:2].copy(), words, None, 0, 50, 50)
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-    assert kernels.hamming_shortlist(words[0], words, None, 50).tolist() == wanted.tolist()
+    for got, one in zip(kernels.hamming_shortlist(words[:2].copy(), words, None, 0, 50, 50), wanted, strict=True):
+        assert got.tolist() == one.tolist()

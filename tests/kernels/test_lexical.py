@@ -6,62 +6,80 @@ from hypothesis import strategies as st
 
 import recollect_kernels as kernels
 from tests.kernels import oracle
-from tests.kernels.cases import assert_ranked, forward, frozen, holds, mask, masks, postings, rng, seeds
+from tests.kernels.cases import (
+    assert_ranked,
+    candidates,
+    forward,
+    freeze,
+    frozen,
+    holds,
+    mask,
+    masks,
+    postings,
+    rng,
+    seeds,
+)
 
 pytestmark = pytest.mark.usefixtures("backend")
 documents = st.sampled_from([0, 1, 2, 40, 150])
 terms = st.sampled_from([0, 1, 2, 5])
 
 
-def freeze(query):
-    for value in query.values():
-        if isinstance(value, np.ndarray):
-            frozen(value)
-    return query
+queries = st.lists(terms, max_size=3)
 
 
-@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3]))
-def test_bm25_scores_every_document(seed, n, t, slices):
-    query = freeze(postings(rng(seed), n, t, slices))
-    out = np.zeros(n, np.float32)
-    kernels.bm25_scores(**query, out=out)
-    np.testing.assert_allclose(out, oracle.bm25(*query.values()), rtol=1e-5, atol=1e-6)
-
-
-@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3]), k=st.sampled_from([1, 3, 20, 500]), kind=masks)
-def test_bm25_top_k_is_the_definition_and_leaves_the_scratch_clear(seed, n, t, slices, k, kind):
+@holds(
+    seed=seeds,
+    n=documents,
+    asked=queries,
+    slices=st.sampled_from([1, 3]),
+    k=st.sampled_from([1, 3, 20, 500]),
+    kind=masks,
+)
+def test_bm25_top_k_is_the_definition_and_leaves_the_scratch_clear(seed, n, asked, slices, k, kind):
     generator = rng(seed)
-    query = freeze(postings(generator, n, t, slices))
+    query = freeze(postings(generator, n, asked, slices))
     allowed = mask(generator, n, kind)
     scratch = np.zeros(n, np.float32)
-    rows, scores = kernels.bm25_top_k(**query, mask=allowed, scratch=scratch, k=k)
+    rows, scores, counts = kernels.bm25_top_k(**query, mask=allowed, scratch=scratch, k=k)
     assert not scratch.any()
-    assert_ranked(rows, scores, oracle.bm25(*query.values()), allowed, k, least=0.0)
+    assert rows.shape == scores.shape == (len(asked), min(k, n))
+    assert counts.dtype == np.int64
+    for one, truth in enumerate(oracle.bm25(*query.values())):
+        assert_ranked(rows[one, : counts[one]], scores[one, : counts[one]], truth, allowed, k, least=0.0)
 
 
 @pytest.mark.parametrize("kind", ["none", "half", "few"])
 @pytest.mark.parametrize("k", [1, 10, 1000])
 def test_bm25_top_k_of_many_documents(kind, k):
-    # Wide enough for every block and for terms that cannot lift a document into the best k on their own.
+    # Common terms and terms that cannot lift a document into the best k on their own, in two queries.
     generator = rng(k)
-    n = 200_000
-    query = postings(generator, n, 4, 2, most=0.02)
-    common = postings(generator, n, 2, 3, most=0.8)
-    query["starts"] = np.concatenate([query["starts"], common["starts"] + len(query["rows"])])
-    query["ends"] = np.concatenate([query["ends"], common["ends"] + len(query["rows"])])
-    query["rows"] = np.concatenate([query["rows"], common["rows"]])
-    query["counts"] = np.concatenate([query["counts"], common["counts"]])
-    query["idf"] = np.concatenate([query["idf"] + 3, np.full(6, 0.25, np.float32)]).astype(np.float32)
+    n = 100_000
+    query = postings(generator, n, [4], 2, most=0.02)
+    common = postings(generator, n, [2], 3, most=0.8)
+    for name in ("starts", "ends"):
+        both = np.concatenate([query[name], common[name] + len(query["rows"])])
+        query[name] = np.concatenate([both, both[::-1]])
+    for name in ("rows", "counts"):
+        query[name] = np.concatenate([query[name], common[name]])
+    weights = np.concatenate([query["idf"] + 3, np.full(6, 0.25, np.float32)]).astype(np.float32)
+    query["idf"] = np.concatenate([weights, weights[::-1]])
+    query["slice_offsets"] = np.array([0, 14, 28])
     allowed = mask(generator, n, kind)
-    scratch, all_scores = np.zeros(n, np.float32), np.zeros(n, np.float32)
-    rows, scores = kernels.bm25_top_k(**freeze(query), mask=allowed, scratch=scratch, k=k)
+    scratch = np.zeros(n, np.float32)
+    rows, scores, counts = kernels.bm25_top_k(**freeze(query), mask=allowed, scratch=scratch, k=k)
     assert not scratch.any()
-    kernels.bm25_scores(**query, out=all_scores)
-    if allowed is not None:
-        all_scores[allowed == 0] = 0
-    order = np.lexsort((np.arange(n), -all_scores))[:k]
-    assert rows.tolist() == order.tolist()
-    np.testing.assert_allclose(scores, all_scores[order], rtol=1e-6)
+    everyone, all_scores = np.tile(np.arange(n), 2), np.full(2 * n, np.nan, np.float32)
+    kernels.bm25_for_rows(**query, offsets=np.array([0, n, 2 * n]), candidates=everyone, scores=all_scores)
+    for one, truth in enumerate(np.split(all_scores, 2)):
+        if allowed is not None:
+            truth[allowed == 0] = 0
+        order = np.lexsort((np.arange(n), -truth))[:k]
+        assert counts[one] == k
+        np.testing.assert_allclose(scores[one], truth[order], rtol=1e-6)
+        swapped = np.flatnonzero(rows[one] != order)
+        # The two kernels may round differently: only what is all but a tie may stand elsewhere.
+        np.testing.assert_allclose(truth[rows[one, swapped]], truth[order[swapped]], rtol=1e-6)
 
 
 def test_documents_with_equal_scores_come_in_ascending_order():
@@ -75,15 +93,16 @@ def test_documents_with_equal_scores_come_in_ascending_order():
         "starts": np.array([0, len(held), len(held) + 1000]),
         "ends": np.array([len(held), len(held) + 1000, len(rows)]),
         "idf": np.array([0.3, 1.7, 1.7], np.float32),
+        "slice_offsets": np.array([0, 3]),
         "lengths": np.full(n, 7, np.float32),
         "average_length": 9.0,
         "k1": 1.2,
         "b": 0.75,
     }
     for k in (1, 5, 2000):
-        found, scores = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(n, np.float32), k=k)
-        assert found.tolist() == held[:k].tolist()
-        assert len(set(scores.tolist())) == 1
+        found, scores, _ = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(n, np.float32), k=k)
+        assert found[0].tolist() == held[:k].tolist()
+        assert len(set(scores[0].tolist())) == 1
 
 
 def test_a_lower_row_met_later_wins_the_tie():
@@ -93,23 +112,24 @@ def test_a_lower_row_met_later_wins_the_tie():
         "starts": np.array([0, 50]),
         "ends": np.array([50, 100]),
         "idf": np.full(2, 1.5, np.float32),
+        "slice_offsets": np.array([0, 2]),
         "lengths": np.full(100, 7, np.float32),
         "average_length": 9.0,
         "k1": 1.2,
         "b": 0.75,
     }
-    found, _ = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(100, np.float32), k=10)
-    assert found.tolist() == list(range(10))
+    found, _, _ = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(100, np.float32), k=10)
+    assert found.tolist() == [list(range(10))]
 
 
 @holds(seed=seeds)
-def test_the_order_of_slices_never_breaks_a_tie(seed):
-    # Every document holds every term; segments list the terms in orders of their own.
+def test_segments_in_any_order_never_break_a_tie(seed):
+    # Every document holds every term; each term lists the segments in an order of its own.
     generator = rng(seed)
     n, terms = 30, 5
     segments = np.split(np.arange(n, dtype=np.int32), [7, 16])
     weights, tf = generator.random(terms).astype(np.float32) * 9, generator.integers(1, 9, terms)
-    order = [(segment, term) for segment in range(3) for term in generator.permutation(terms)]
+    order = [(segment, term) for term in generator.permutation(terms) for segment in generator.permutation(3)]
     ends = np.cumsum([len(segments[segment]) for segment, _ in order])
     query = {
         "rows": np.concatenate([segments[segment] for segment, _ in order]),
@@ -117,38 +137,58 @@ def test_the_order_of_slices_never_breaks_a_tie(seed):
         "starts": np.concatenate([[0], ends[:-1]]).astype(np.int64),
         "ends": ends.astype(np.int64),
         "idf": np.array([weights[term] for _, term in order], np.float32),
+        "slice_offsets": np.array([0, len(order)]),
         "lengths": np.full(n, 11, np.float32),
         "average_length": 9.0,
         "k1": 1.2,
         "b": 0.75,
     }
-    found, scores = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(n, np.float32), k=n)
-    assert found.tolist() == list(range(n))
-    assert len(set(scores.tolist())) == 1
+    found, scores, _ = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(n, np.float32), k=n)
+    assert found.tolist() == [list(range(n))]
+    assert len(set(scores[0].tolist())) == 1
 
 
-@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3]), m=st.sampled_from([0, 1, 30]))
-def test_bm25_for_rows_looks_candidates_up(seed, n, t, slices, m):
+@holds(seed=seeds, n=documents, asked=queries, slices=st.sampled_from([1, 3]), known=st.sampled_from([0.0, 0.5, 1.0]))
+def test_bm25_for_rows_looks_up_what_is_not_known(seed, n, asked, slices, known):
     generator = rng(seed)
-    query = freeze(postings(generator, n, t, slices))
-    candidates = generator.integers(0, n, m) if n else np.empty(0, np.int64)
-    got = kernels.bm25_for_rows(**query, candidates=frozen(candidates))
-    assert got.dtype == np.float32
+    query = freeze(postings(generator, n, asked, slices))
+    offsets, rows = candidates(generator, n, len(asked))
+    before = np.where(generator.random(len(rows)) < known, -generator.random(len(rows)), np.nan).astype(np.float32)
+    scores = before.copy()
+    kernels.bm25_for_rows(**query, offsets=frozen(offsets), candidates=frozen(rows), scores=scores)
     truth = oracle.bm25(*query.values())
-    np.testing.assert_allclose(got, [truth[row] for row in candidates], rtol=1e-5, atol=1e-6)
+    owners = np.repeat(np.arange(len(asked)), np.diff(offsets))
+    wanted = [truth[owner][row] for owner, row in zip(owners, rows, strict=True)]
+    np.testing.assert_allclose(scores, np.where(np.isnan(before), wanted, before), rtol=1e-5, atol=1e-6)
 
 
-@holds(seed=seeds, n=st.sampled_from([0, 1, 2, 40]), q=terms)
-def test_scan_forward_scores_documents_outside_the_postings(seed, n, q):
+@holds(seed=seeds, n=documents, asked=queries, slices=st.sampled_from([1, 3]))
+def test_word_coverage_is_the_idf_of_the_words_carried(seed, n, asked, slices):
     generator = rng(seed)
-    term_ids, counts, offsets = forward(generator, n, 30, 12)
-    lengths = generator.integers(1, 30, n).astype(np.float32)
-    query_terms = generator.integers(0, 33, q).astype(np.int32)
-    idf = generator.random(q).astype(np.float32) * 5
-    arguments = frozen(term_ids, counts, offsets, query_terms, idf, lengths)
-    got = kernels.scan_forward(*arguments, 11.5, 1.2, 0.75)
-    assert got.dtype == np.float32
-    np.testing.assert_allclose(got, oracle.bm25_forward(*arguments, 11.5, 1.2, 0.75), rtol=1e-5, atol=1e-6)
+    query = postings(generator, n, asked, slices)
+    words = np.repeat(np.arange(sum(asked)), slices)
+    offsets, rows = candidates(generator, n, len(asked))
+    arguments = frozen(
+        query["rows"], query["starts"], query["ends"], words, query["slice_offsets"], query["idf"][::slices].copy(),
+        offsets, rows,
+    )  # fmt: skip
+    carried, met = kernels.word_coverage(*arguments)
+    assert (carried.dtype, met.dtype) == (np.float64, np.uint8)
+    assert (carried.tolist(), met.tolist()) == oracle.word_coverage(*arguments)
+
+
+@holds(seed=seeds, n=documents, t=terms, slices=st.sampled_from([1, 3, 9]), kind=masks)
+def test_allowed_in_slices_counts_what_the_mask_allows(seed, n, t, slices, kind):
+    generator = rng(seed)
+    query = postings(generator, n, [t], slices)
+    chosen = mask(generator, n, kind)
+    allowed = np.ones(n, np.uint8) if chosen is None else chosen * np.uint8(7)
+    got = kernels.allowed_in_slices(*frozen(query["rows"], query["starts"], query["ends"], allowed))
+    assert got.dtype == np.int64
+    assert got.tolist() == [
+        sum(1 for row in query["rows"][start:end] if allowed[row])
+        for start, end in zip(query["starts"], query["ends"], strict=True)
+    ]
 
 
 @holds(seed=seeds, n=st.sampled_from([0, 1, 2, 40]), vocabulary=st.sampled_from([1, 20, 500]), first=st.integers(0, 9))
@@ -169,19 +209,24 @@ def test_invert_of_ids_far_apart_takes_no_memory_for_the_gap():
     assert (rows.tolist(), counts.tolist()) == ([11, 10], [4, 3])
 
 
-def test_postings_and_forward_lists_score_alike():
+def test_inverted_documents_are_found_by_their_words():
     generator = rng(8)
     term_ids, counts, offsets = forward(generator, 60, 40, 20)
-    lengths = np.maximum(np.diff(offsets), 1).astype(np.float32)
     terms, starts, rows, inverted = kernels.invert(term_ids, counts, offsets, 0)
-    asked = terms[[1, 5, 9]]
-    idf = np.array([1.0, 2.0, 3.0], np.float32)
-    out = np.zeros(60, np.float32)
-    at = np.searchsorted(terms, asked)
-    kernels.bm25_scores(rows, inverted, starts[at], starts[at + 1], idf, lengths, 9.0, 1.2, 0.75, out)
-    np.testing.assert_allclose(
-        kernels.scan_forward(term_ids, counts, offsets, asked, idf, lengths, 9.0, 1.2, 0.75), out, rtol=1e-5
-    )
+    lengths = np.maximum(np.diff(offsets), 1).astype(np.float32)
+    at = np.array([1, 5, 9])
+    words = np.array([0, 1, 2])
+    idf = np.array([1.0, 2.0, 4.0], np.float32)
+    found = kernels.bm25_top_k(
+        rows, inverted, starts[at], starts[at + 1], idf, np.array([0, 3]), lengths, 9.0, 1.2, 0.75, None,
+        np.zeros(60, np.float32), 60,
+    )  # fmt: skip
+    everyone, ends = np.arange(60), np.array([0, 60])
+    carried, _ = kernels.word_coverage(rows, starts[at], starts[at + 1], words, np.array([0, 3]), idf, ends, everyone)
+    for document in range(60):
+        held = set(term_ids[offsets[document] : offsets[document + 1]].tolist())
+        assert carried[document] == sum(idf[i] for i in range(3) if int(terms[at[i]]) in held)
+    assert sorted(found[0][0, : found[2][0]].tolist()) == np.flatnonzero(carried).tolist()
 
 
 @pytest.mark.parametrize(
@@ -195,22 +240,41 @@ def test_postings_and_forward_lists_score_alike():
     ],
 )
 def test_worked_examples_of_bm25(tf, length, k1, b, wanted):
-    out = np.zeros(1, np.float32)
-    one = {"starts": np.array([0]), "ends": np.array([1]), "idf": np.array([2], np.float32)}
-    kernels.bm25_scores(
-        np.zeros(1, np.int32), np.array([tf], np.uint8), **one, lengths=np.array([length], np.float32),
-        average_length=10.0, k1=k1, b=b, out=out,
-    )  # fmt: skip
-    assert out[0] == pytest.approx(wanted, rel=1e-6)
+    query = {
+        "rows": np.zeros(1, np.int32),
+        "counts": np.array([tf], np.uint8),
+        "starts": np.array([0]),
+        "ends": np.array([1]),
+        "idf": np.array([2], np.float32),
+        "slice_offsets": np.array([0, 1]),
+        "lengths": np.array([length], np.float32),
+        "average_length": 10.0,
+        "k1": k1,
+        "b": b,
+    }
+    _, scores, _ = kernels.bm25_top_k(**query, mask=None, scratch=np.zeros(1, np.float32), k=1)
+    looked_up = np.full(1, np.nan, np.float32)
+    kernels.bm25_for_rows(**query, offsets=np.array([0, 1]), candidates=np.array([0]), scores=looked_up)
+    assert scores[0, 0] == pytest.approx(wanted, rel=1e-6)
+    assert looked_up[0] == pytest.approx(wanted, rel=1e-6)
 
 
-def test_a_length_that_is_not_finite_is_refused_with_the_scratch_clear():
-    query = postings(rng(1), 50, 3)
+@pytest.mark.parametrize("allowed", [None, np.zeros(50, np.uint8)])
+def test_a_length_that_is_not_finite_is_refused_with_the_scratch_clear(allowed):
+    # In the second of three queries: the others are cleared too.
+    query = postings(rng(1), 50, [0])
     everyone = np.arange(50, dtype=np.int32)
-    query.update(rows=everyone, counts=np.ones(50, np.uint8), starts=np.array([0]), ends=np.array([50]))
-    query["idf"] = np.ones(1, np.float32)
+    query.update(rows=everyone, counts=np.ones(50, np.uint8), idf=np.ones(3, np.float32))
+    query.update(starts=np.array([0, 5, 9]), ends=np.array([5, 50, 50]), slice_offsets=np.arange(4))
     query["lengths"][7] = np.nan
     scratch = np.zeros(50, np.float32)
     with pytest.raises(kernels.KernelError, match="lengths"):
-        kernels.bm25_top_k(**query, mask=None, scratch=scratch, k=5)
+        kernels.bm25_top_k(**query, mask=allowed, scratch=scratch, k=5)
     assert not scratch.any()
+    with pytest.raises(kernels.KernelError, match="lengths"):
+        kernels.bm25_for_rows(
+            **query,
+            offsets=np.array([0, 1, 2, 3]),
+            candidates=np.array([7, 7, 7]),
+            scores=np.full(3, np.nan, np.float32),
+        )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 import recollect_kernels as kernels
-from tests.kernels.cases import holds, mask, postings, rng, seeds, vectors
+from tests.kernels.cases import graph, holds, mask, postings, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")
 DAY_US = 86_400_000_000
@@ -32,43 +32,14 @@ def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20):
     asked = vectors(generator, queries, d, zeros=False)
     asked /= np.linalg.norm(asked, axis=1, keepdims=True)
     ceilings = generator.random(queries).astype(np.float32)
-    lexical = [postings(generator, n, 3) for _ in range(queries)]
-    offsets = np.cumsum([0, *(len(each["rows"]) for each in lexical)])
-    joined = (
-        {name: np.concatenate([each[name] for each in lexical]) for name in ("rows", "counts", "idf")}
-        if queries
-        else {"rows": np.empty(0, np.int32), "counts": np.empty(0, np.uint8), "idf": np.empty(0, np.float32)}
-    )
-    shifted = {
-        name: np.concatenate([each[name] + at for each, at in zip(lexical, offsets, strict=False)] or [offsets[:0]])
-        for name in ("starts", "ends")
-    }
-    slices = np.cumsum([0, *(len(each["starts"]) for each in lexical)])
-    lengths = generator.integers(1, 40, n).astype(np.float32)
-    words = kernels.Postings(
-        joined["rows"], joined["counts"], shifted["starts"], shifted["ends"], joined["idf"], slices, lengths, 20.0, 0.9,
-        0.4,
-    )  # fmt: skip
-    sources = generator.integers(-1, 5, n)
-    previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    for source in range(5):
-        members = np.flatnonzero(sources == source)
-        following[members[:-1]], previous[members[1:]] = members[1:], members[:-1]
-    heads, nexts = np.full(n, -1, np.int32), np.empty(links, np.int32)
-    for link, row in enumerate(generator.integers(0, n, links)):
-        nexts[link], heads[row] = heads[row], link
-    targets = generator.integers(-1, n, links).astype(np.int32)
-    allowed = mask(generator, n, kind)
-    graph = kernels.Graph(
-        previous, following, sources, heads, nexts, targets, generator.random(links).astype(np.float32),
-        np.empty(0, np.uint8) if allowed is None else allowed,
-    )  # fmt: skip
+    words = kernels.Postings(**postings(generator, n, [3] * queries))
+    neighbours = graph(generator, n, links, mask(generator, n, kind))
     records = kernels.Records(
         generator.permutation(n).astype(np.int64), generator.integers(0, 400 * DAY_US, n),
         generator.random(n).astype(np.float32),
     )  # fmt: skip
     measured = kernels.Codes(asked, ceilings, first_place, parts, codes, scales) if with_codes else None
-    return lists, measured, words, graph, records
+    return lists, measured, words, neighbours, records
 
 
 def choices(**changed):

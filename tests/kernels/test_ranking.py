@@ -13,15 +13,24 @@ lengths = st.sampled_from([0, 1, 2, 9, 60])
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 
 
-@holds(seed=seeds, s=st.integers(1, 4), m=lengths, sign=st.sampled_from([-1, 0, 1]))
-def test_weighted_fusion_is_the_definition(seed, s, m, sign):
+@holds(
+    seed=seeds,
+    s=st.integers(1, 4),
+    m=lengths,
+    sign=st.sampled_from([-1, 0, 1]),
+    queries=st.sampled_from([None, 1, 2, 7]),
+)
+def test_weighted_fusion_is_the_definition(seed, s, m, sign, queries):
     generator = rng(seed)
     signals = generator.random((s, m)) * 9
     signals[0] *= sign  # a signal whose maximum is 0 or less becomes zeros
     weights = generator.random(s) + 0.01
     normalise = generator.integers(0, 2, s).astype(np.uint8)
-    got = kernels.weighted_fusion(*frozen(signals, weights, normalise))
-    wanted = oracle.weighted_fusion(signals.tolist(), weights.tolist(), normalise.tolist())
+    ends = np.sort(generator.integers(0, m + 1, (queries or 1) - 1))
+    offsets = np.concatenate([[0], ends, [m]]).astype(np.int64)
+    frozen(signals, weights, normalise, offsets)
+    got = kernels.weighted_fusion(signals, weights, normalise, None if queries is None else offsets)
+    wanted = oracle.weighted_fusion(signals.tolist(), weights.tolist(), normalise.tolist(), offsets.tolist())
     np.testing.assert_allclose(got, wanted, **EXACT)
 
 
@@ -109,20 +118,3 @@ def test_worked_example_of_maximal_marginal_relevance():
     relevance = np.array([1.0, 0.9, 0.5])
     assert kernels.maximal_marginal_relevance(relevance, tokens, offsets, 0.5, 3).tolist() == [0, 2, 1]
     assert kernels.maximal_marginal_relevance(relevance, tokens, offsets, 1.0, 3).tolist() == [0, 1, 2]
-
-
-@holds(seed=seeds, m=lengths, top=st.sampled_from([1, 2, 3, 50]), by_top=st.booleans(), many=st.booleans())
-def test_group_top_mean_is_the_definition(seed, m, top, by_top, many):
-    generator = rng(seed)
-    ids = np.array([-1, 0, 1, 5, 2**62, -(2**63)])
-    groups = generator.choice(ids, m) if not many else generator.integers(-1, 2**63 - 1, m)
-    scores = generator.integers(-5, 6, m) / 3
-    got = kernels.group_top_mean(*frozen(scores, groups), top, by_top)
-    wanted = oracle.group_top_mean(scores.tolist(), groups.tolist(), top, by_top)
-    np.testing.assert_allclose(got, wanted, **EXACT)
-
-
-def test_worked_example_of_group_top_mean():
-    scores, groups = np.array([0.9, 0.6, 0.3, 0.8, 0.5]), np.array([7, 7, 7, 4, -1])
-    np.testing.assert_allclose(kernels.group_top_mean(scores, groups, 2), [0.75, 0.75, 0.75, 0.4, 0.0])
-    np.testing.assert_allclose(kernels.group_top_mean(scores, groups, 2, False), [0.75, 0.75, 0.75, 0.8, 0.0])

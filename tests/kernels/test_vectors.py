@@ -62,32 +62,6 @@ def test_rescore_is_the_cosine(seed, n, d, m):
     np.testing.assert_allclose(got, [oracle.cosine(query, rows[i]) for i in chosen], atol=1e-6)
 
 
-@holds(seed=seeds, n=st.sampled_from([1, 3, 70]), d=widths, m=st.sampled_from([0, 1, 5, 90]))
-def test_rescore_int8_is_the_dot_product_with_the_codes(seed, n, d, m):
-    generator = rng(seed)
-    codes = generator.integers(-127, 128, (n, d)).astype(np.int8)
-    scales = (generator.random(n) / 127).astype(np.float32)
-    query = generator.standard_normal(d).astype(np.float32)
-    query /= np.linalg.norm(query)
-    chosen = generator.integers(0, n, m)
-    got = kernels.rescore_int8(*frozen(query, codes, scales, chosen))
-    truth = [oracle.dot(query, codes[i]) * float(scales[i]) for i in chosen]
-    np.testing.assert_allclose(got, truth, atol=2e-6, rtol=1e-5)
-
-
-def test_int8_scores_stay_near_the_cosine():
-    generator = rng(1)
-    rows = generator.standard_normal((200, 384)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    codes, scales = kernels.quantize_int8(rows)
-    everything = np.arange(200)
-    np.testing.assert_allclose(
-        kernels.rescore_int8(rows[0], codes, scales, everything),
-        kernels.rescore(rows[0], rows, everything),
-        atol=0.004,
-    )
-
-
 @holds(seed=seeds, n=sizes, d=widths)
 def test_quantize_int8_is_within_half_a_step(seed, n, d):
     rows = vectors(rng(seed), n, d)
@@ -183,7 +157,9 @@ def test_what_is_not_finite_is_refused(bad, at):
     spoilt = query.copy()
     spoilt[3] = bad
     everything = np.arange(100)
-    clean = np.ones((100, 70), np.float32)
+    clean, codes = np.ones((100, 70), np.float32), np.ones((100, 70), np.int8)
+    near, parts, ends = np.zeros((1, 100), np.uint16), np.ones(100, np.int32), np.array([0, 100])
+    unknown = np.full(100, np.nan, np.float32)
     for refused, name in (
         (lambda: kernels.cosine_top_k(query, rows, 3), "vectors"),
         (lambda: kernels.cosine_top_k_many(query[None], rows, 3), "vectors"),
@@ -193,7 +169,11 @@ def test_what_is_not_finite_is_refused(bad, at):
         (lambda: kernels.cosine_top_k(spoilt, clean, 3), "query"),
         (lambda: kernels.cosine_top_k_many(spoilt[None], clean, 3), "queries"),
         (lambda: kernels.rescore(spoilt, clean, everything), "query"),
-        (lambda: kernels.rescore_int8(spoilt, clean.astype(np.int8), np.ones(100, np.float32), everything), "query"),
+        (lambda: kernels.rescore_shortlist(spoilt[None], codes, scores, everything[None], near, 9, 3), "queries"),
+        (
+            lambda: kernels.row_cosines(spoilt[None], ends, everything, everything, parts, codes, scores, unknown),
+            "queries",
+        ),
     ):
         with pytest.raises(kernels.KernelError, match=f"^{name}"):
             refused()

@@ -1,0 +1,150 @@
+"""Shortlists and candidates rescored from int8 codes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import recollect_kernels as kernels
+from tests.kernels import oracle
+from tests.kernels.cases import (
+    assert_ranked,
+    candidates,
+    frozen,
+    holds,
+    mask,
+    masks,
+    rng,
+    seeds,
+    shortlist_by_blocks,
+    vectors,
+)
+
+pytestmark = pytest.mark.usefixtures("backend")
+counts = st.sampled_from([0, 1, 3])
+widths = st.sampled_from([1, 7, 64, 100, 384])
+
+
+def codes_of(generator, n, d):
+    """Codes that reach both ends, scales large enough that some scores pass 1, and exact duplicates."""
+    codes = generator.integers(-127, 128, (n, d)).astype(np.int8)
+    scales = (generator.random(n) / 100).astype(np.float32)
+    if n:
+        twins = generator.integers(0, n, n // 3)
+        codes[twins], scales[twins] = codes[0], scales[0]
+    return codes, scales
+
+
+def units(generator, count, d):
+    queries = generator.standard_normal((count, d)).astype(np.float32)
+    return queries / np.linalg.norm(queries, axis=1, keepdims=True)
+
+
+@holds(
+    seed=seeds,
+    count=counts,
+    n=st.sampled_from([0, 1, 3, 70]),
+    d=widths,
+    width=st.sampled_from([0, 1, 5, 60]),
+    size=st.sampled_from([1, 4, 50, 1000]),
+    k=st.sampled_from([1, 3, 100]),
+)
+def test_rescore_shortlist_ranks_the_nearest_by_their_codes(seed, count, n, d, width, size, k):
+    generator = rng(seed)
+    codes, scales = codes_of(generator, n, d)
+    queries, width = units(generator, count, d), min(width, n)
+    rows = np.array([generator.permutation(n)[:width] for _ in range(count)], np.int64).reshape(count, width)
+    distances = generator.integers(0, generator.choice([1, 3, 400]), rows.shape).astype(np.uint16)
+    found, cosines = kernels.rescore_shortlist(*frozen(queries, codes, scales, rows, distances), size, k)
+    assert found.shape == cosines.shape == (count, min(k, size, width))
+    for query in range(count):
+        truth = [oracle.int8_cosine(queries[query], *one) for one in zip(codes, scales, strict=True)]
+        # Of equally near ones those that stand first are looked at.
+        places = sorted(range(width), key=lambda place: (distances[query, place], place))[:size]
+        looked_at = np.zeros(n, np.uint8)
+        looked_at[rows[query, places]] = 1
+        assert_ranked(found[query], cosines[query], truth, looked_at, k)
+
+
+@holds(
+    seed=seeds,
+    count=counts,
+    n=st.sampled_from([0, 1, 9, 200]),
+    d=widths,
+    size=st.sampled_from([1, 4, 30]),
+    kind=masks,
+    blocks=st.sampled_from([2, 4]),
+)
+def test_blocks_side_by_side_answer_as_one(seed, count, n, d, size, kind, blocks):
+    generator = rng(seed)
+    rows = vectors(generator, n, d)
+    rows[generator.random(n) < 0.4] = 1  # ties that cross blocks
+    sketches, (codes, scales) = kernels.sketch(rows), kernels.quantize_int8(rows)
+    queries = units(generator, count, d)
+    chosen = mask(generator, n, kind)
+    allowed = None if chosen is None else np.flatnonzero(chosen).astype(np.int64)
+    asked = kernels.sketch(queries)
+    answers = [
+        kernels.rescore_shortlist(
+            queries, codes, scales, *shortlist_by_blocks(asked, sketches, allowed, size, some), size, 5
+        )
+        for some in (1, blocks)
+    ]
+    assert answers[0][0].tolist() == answers[1][0].tolist()
+    assert answers[0][1].tobytes() == answers[1][1].tobytes()
+
+
+def test_a_pool_of_threads_answers_as_one():
+    generator = rng(6)
+    n = 50_000
+    sketches, codes = generator.integers(0, 2**64, (n, 6), np.uint64), generator.integers(-127, 128, (n, 16), np.int8)
+    scales, queries = np.full(n, 1 / 600, np.float32), units(generator, 4, 16)
+    asked = sketches[[7, 8, 49_999, 7]].copy()
+    with ThreadPoolExecutor(4) as pool:
+        many = shortlist_by_blocks(asked, sketches, None, 300, 25, pool.map)
+    one = shortlist_by_blocks(asked, sketches, None, 300, 1)
+    answers = [kernels.rescore_shortlist(queries, codes, scales, *found, 300, 40) for found in (one, many)]
+    assert answers[0][0].tolist() == answers[1][0].tolist()
+    assert answers[0][1].tobytes() == answers[1][1].tobytes()
+
+
+def records(generator, n, d):
+    """First place and parts of records, some of which have no vector, and the codes of all parts."""
+    parts = generator.choice(4, n, p=[0.2, 0.5, 0.2, 0.1]).astype(np.int32)
+    first_place = np.where(parts > 0, np.cumsum(parts) - parts, -1).astype(np.int64)
+    return first_place, parts, *codes_of(generator, int(parts.sum()), d)
+
+
+@holds(seed=seeds, count=counts, n=st.sampled_from([0, 1, 3, 40]), d=widths, known=st.sampled_from([0.0, 0.5, 1.0]))
+def test_row_cosines_fills_in_the_best_part(seed, count, n, d, known):
+    generator = rng(seed)
+    first_place, parts, codes, scales = frozen(*records(generator, n, d))
+    queries = units(generator, count, d)
+    offsets, rows = candidates(generator, n, count)
+    before = np.where(generator.random(len(rows)) < known, generator.random(len(rows)), np.nan).astype(np.float32)
+    cosines = before.copy()
+    kernels.row_cosines(*frozen(queries, offsets, rows), first_place, parts, codes, scales, cosines)
+    for query in range(count):
+        for at in range(offsets[query], offsets[query + 1]):
+            places = range(first_place[rows[at]], first_place[rows[at]] + parts[rows[at]])
+            best = max((oracle.int8_cosine(queries[query], codes[i], scales[i]) for i in places), default=0.0)
+            if np.isnan(before[at]):
+                assert abs(cosines[at] - best) <= 2e-6
+            else:
+                assert cosines[at] == before[at]
+
+
+def test_int8_cosines_stay_near_the_exact_ones():
+    generator = rng(1)
+    rows = generator.standard_normal((200, 384)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    everything, cosines = np.arange(200), np.full(200, np.nan, np.float32)
+    codes = kernels.quantize_int8(rows)
+    ends = np.array([0, 200])
+    kernels.row_cosines(rows[:1], ends, everything, everything, np.ones(200, np.int32), *codes, cosines)
+    np.testing.assert_allclose(cosines, kernels.rescore(rows[0], rows, everything), atol=0.004)
+    nearest = kernels.rescore_shortlist(rows[:1], *codes, everything[None], np.zeros((1, 200), np.uint16), 200, 200)
+    np.testing.assert_allclose(nearest[1][0], cosines[nearest[0][0]], atol=1e-6)
