@@ -7,6 +7,7 @@ from recollect_kernels.dispatch import KernelStatus, cached, start_background, s
 from recollect_kernels.errors import KernelError
 from recollect_kernels.graph import spread, spread_chain
 from recollect_kernels.lexical import bm25_for_rows, bm25_scores, bm25_top_k, invert, scan_forward
+from recollect_kernels.look import max_sim
 from recollect_kernels.ranking import (
     decay,
     group_top_mean,
@@ -43,6 +44,7 @@ __all__ = [
     "hamming_select",
     "hamming_shortlist",
     "invert",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "quantize_int8",

@@ -9,6 +9,7 @@ from recollect_kernels.numba_backend.lexical import (
     invert,
     scan_forward,
 )
+from recollect_kernels.numba_backend.look import max_sim
 from recollect_kernels.numba_backend.ranking import (
     decay,
     group_top_mean,
@@ -37,6 +38,7 @@ __all__ = [
     "hamming_distances",
     "hamming_select",
     "invert",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "quantize_int8",

@@ -8,6 +8,7 @@ from recollect_kernels.python_backend.lexical import (
     invert,
     scan_forward,
 )
+from recollect_kernels.python_backend.look import max_sim
 from recollect_kernels.python_backend.ranking import (
     decay,
     group_top_mean,
@@ -39,6 +40,7 @@ __all__ = [
     "hamming_distances",
     "hamming_select",
     "invert",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "quantize_int8",

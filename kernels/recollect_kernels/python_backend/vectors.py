@@ -51,7 +51,7 @@ def hamming_distances(query: U64, sketches: U64, mask: U8, out: U16, histogram: 
             return
     for start in range(0, n, BLOCK_ROWS):
         block = sketches[start : start + BLOCK_ROWS] ^ query
-        bits = _bit_count(block)
+        bits = bit_count(block)
         distances = out[start : start + len(block)]
         distances[:] = 0
         for word in range(words):
@@ -160,7 +160,7 @@ def cosines(queries: F32, block: F32) -> F32:
     return scores
 
 
-def _bit_count(words: U64) -> U8:
+def bit_count(words: U64) -> U8:
     if hasattr(np, "bitwise_count"):
         counts: U8 = np.bitwise_count(words)
         return counts
