@@ -57,29 +57,29 @@ class Runtime:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def run(self, output: str, feeds: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-        """One output of one batch; only what it needs is computed. Raises EmbedderError."""
+    def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """These outputs of one batch; only what they need is computed. Raises EmbedderError."""
         try:
-            result: NDArray[np.float32] = self.session.run([output], feeds)[0]
+            results: list[NDArray[np.float32]] = self.session.run(outputs, feeds)
         except Exception as reason:
             raise EmbedderError(f"the model failed on a batch: {reason}") from reason
-        return result
+        return results
 
-    def run_query(self, output: str, feeds: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+    def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a lone query. One caller at a time has both cores; another that comes meanwhile takes one."""
         if self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
-            return self.run(output, feeds)
+            return self.run(outputs, feeds)
         try:
             if self._query_session is None:
                 self._query_session = _open_session(self._folder, _QUERY_THREADS)
-            result: NDArray[np.float32] = self._query_session.run([output], feeds)[0]
+            results: list[NDArray[np.float32]] = self._query_session.run(outputs, feeds)
         except ModelInvalid:
             raise
         except Exception as reason:
             raise EmbedderError(f"the model failed on a query: {reason}") from reason
         finally:
             self._query_lock.release()
-        return result
+        return results
 
     def spread(
         self,

@@ -28,6 +28,7 @@ class Candidates(Struct, kw_only=True):
 
     - rows: int64, the question's numbers; keys: int64, row ids in the store
     - cosine, bm25: float32, as measured; fused: float64, of both
+    - look: float64, what the second look has added to it
     - spread: float64, the score after spreading; lift: what neighbours, links and source added, and linked: the
       links' part of it, both on the scale of `fused`
     - decay: float64, the weight of age; score: float64, what orders the hits
@@ -38,6 +39,7 @@ class Candidates(Struct, kw_only=True):
     cosine: NDArray[np.float32]
     bm25: NDArray[np.float32]
     fused: NDArray[np.float64]
+    look: NDArray[np.float64]
     spread: NDArray[np.float64]
     lift: NDArray[np.float64]
     linked: NDArray[np.float64]
@@ -80,6 +82,7 @@ def measure(question: Question, rows: NDArray[np.int64], profile: Profile) -> Ca
         cosine=cosine,
         bm25=bm25,
         fused=score,
+        look=np.zeros(len(rows), dtype=np.float64),
         spread=score,
         lift=nothing,
         linked=nothing,

@@ -38,7 +38,7 @@ def explain(
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
     asked = prepare_queries(engine, [query], vectors, request)
-    (text,), (vector,) = asked.texts, asked.vectors
+    (text,), (vector,), (tokens,) = asked.texts, asked.vectors, asked.tokens
     with engine.store.read() as connection:
         if request.filter.as_of is not None:
             record_id = reading.version_at(connection, record_id, request.filter.as_of)
@@ -47,7 +47,7 @@ def explain(
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
         with open_view(engine, connection, asked, request, cold=False) as view:
             assert isinstance(view, MemoryView)
-            found = answer(engine, connection, view, text, vector, request)
+            found = answer(engine, connection, view, text, vector, request, tokens)
             hits = show(engine, connection, asked, [found], request)[0]
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(found, rows, view.visible_rows())

@@ -23,9 +23,9 @@ __all__ = ["build_hits", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
-_SIGNALS = ("cosine", "bm25", "fused", "spread", "decay", "score")
+_SIGNALS = ("cosine", "bm25", "look", "fused", "spread", "decay", "score")
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_REASONS = ("semantic", "keyword", "session", "link")
+_REASONS = ("semantic", "keyword", "look", "session", "link")
 
 
 def build_hits(
@@ -109,7 +109,7 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
 
 
 def _named(candidates: Candidates, chosen: NDArray[np.int64], profile: Profile) -> NDArray[np.bool_]:
-    """(hits, reasons): whether each of cosine, BM25, neighbours and links brought the hit to its place."""
+    """(hits, reasons): whether cosine, BM25, the second look, neighbours, links each brought the hit to its place."""
     whole = profile.vector_weight + profile.keyword_weight
     best = float(candidates.bm25.max()) if len(candidates) else 0.0
     linked = candidates.linked[chosen]
@@ -117,6 +117,7 @@ def _named(candidates: Candidates, chosen: NDArray[np.int64], profile: Profile) 
         [
             profile.vector_weight / whole * np.maximum(candidates.cosine[chosen], 0.0),
             profile.keyword_weight / whole * candidates.bm25[chosen] / (best or 1.0),
+            np.maximum(candidates.look[chosen], 0.0),
             np.maximum(candidates.lift[chosen] - linked, 0.0),
             linked,
         ],

@@ -1,6 +1,6 @@
 """Recall, from queries to hits:
 
-query -> embed -> candidates by vector and keyword -> fuse -> spread -> weigh -> threshold -> diversify -> hits
+query -> embed -> candidates by vector and keyword -> fuse -> look -> spread -> weigh -> threshold -> diversify -> hits
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
 from recollect.recall.confidence import evidence_gaps, weigh_evidence
 from recollect.recall.hits import build_hits, fit_budget
+from recollect.recall.look import second_look
 from recollect.recall.query import Queries, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request
 from recollect.recall.score import spread, weigh
 from recollect.recall.select import available, diversify, group_by_source, order_by_score, threshold
 from recollect.records import Hits
-from recollect.store import loading, reading
+from recollect.store import codes, loading, reading
 from recollect.store.filters import where_condition
 from recollect.store.vectors import EmbedderRow, active_embedder
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
+    from recollect.embedding.protocol import QueryTokens
     from recollect.index.protocol import Question
 
 __all__ = ["Answer", "recall_queries"]
@@ -63,8 +65,8 @@ def recall_queries(
     ):
         opened_at = perf_counter()
         answers = [
-            answer(engine, connection, view, text, vector, request)
-            for text, vector in zip(asked.texts, asked.vectors, strict=True)
+            answer(engine, connection, view, text, vector, request, tokens)
+            for text, vector, tokens in zip(asked.texts, asked.vectors, asked.tokens, strict=True)
         ]
         answered_at = perf_counter()
         hits = show(engine, connection, asked, answers, request)
@@ -87,6 +89,7 @@ def answer(
     text: str,
     vector: NDArray[np.float32] | None,
     request: Request,
+    tokens: QueryTokens | None,
 ) -> Answer:
     """One query through every stage."""
     words = [] if request.mode == "vector" else query_words(text)
@@ -104,6 +107,9 @@ def answer(
         if not more or available(candidates, question, request) >= request.limit:
             break
         wanted *= 4
+    if tokens is not None:
+        idf = dict(zip(known, question.idf.tolist(), strict=True)) | dict.fromkeys(unknown, question.unseen_idf)
+        second_look(candidates, text, tokens, idf, partial(token_codes, connection), request.profile)
     spread(candidates, question, request.profile)
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
@@ -155,6 +161,12 @@ def originals(
     """The stored float32 vectors with these row ids."""
     assert embedder is not None
     return loading.exact_vectors(connection, embedder.dimension, vector_ids)
+
+
+def token_codes(connection: apsw.Connection, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+    """The codes of the tokens of these records, made by the active embedder."""
+    embedder = active_embedder(connection)
+    return [] if embedder is None else codes.of_records(connection, embedder.id, keys)
 
 
 def show(

@@ -109,6 +109,14 @@ CREATE TABLE vector (
 );
 CREATE UNIQUE INDEX vector_record ON vector(record_id, part, embedder_id);
 
+-- Derived: for the second look, 1 bit a component of each token's vector, in the order of the text; may be absent.
+CREATE TABLE token_code (
+    vector_id INTEGER PRIMARY KEY REFERENCES vector(id) ON DELETE CASCADE,
+    codes     BLOB NOT NULL
+);
+-- Counts and sums sizes without reading the codes.
+CREATE INDEX token_code_size ON token_code(length(codes));
+
 -- Derived: words with their number, and for each record its words (int32, ascending) and their counts (uint8).
 CREATE TABLE term (
     id   INTEGER PRIMARY KEY AUTOINCREMENT,

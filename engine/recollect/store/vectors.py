@@ -9,9 +9,22 @@ import apsw
 import numpy as np
 
 from recollect.errors import EmbedderMismatch
+from recollect.store import codes
 from recollect.store.arrays import id_array
 
-__all__ = ["EmbedderRow", "activate", "active_embedder", "insert_sketches", "register", "sketch_table_exists"]
+__all__ = ["EmbedderRow", "Parts", "activate", "active_embedder", "insert_sketches", "register", "sketch_table_exists"]
+
+
+class Parts(NamedTuple):
+    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all."""
+
+    values: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+
+    def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+        """What `insert` takes."""
+        codes = self.codes or (None,) * len(self.values)
+        return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
 
 class EmbedderRow(NamedTuple):
@@ -92,8 +105,8 @@ def count_without(connection: apsw.Connection, embedder: EmbedderRow) -> int:
 def unchanged(
     connection: apsw.Connection,
     rows: Sequence[tuple[int, str, str | None]],
-    parts: dict[int, tuple[bytes, ...]],
-) -> dict[int, tuple[bytes, ...]]:
+    parts: dict[int, Parts],
+) -> dict[int, Parts]:
     """The parts of records that still have the text they were embedded from."""
     still = {
         row[0]: row
@@ -131,15 +144,19 @@ def unsound(connection: apsw.Connection) -> list[int]:
     return sorted(bad)
 
 
-def insert(connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]) -> None:
-    """Store (record id, part, float32 bytes) rows and their sketches."""
+def insert(
+    connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]
+) -> None:
+    """Store (record id, part, float32 bytes, token codes or None) rows and their sketches."""
     if not vectors:
         return
     before = _last_id(connection)
     connection.executemany(
         "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
-        [(record_id, part, embedder.id, value) for record_id, part, value in vectors],
+        [(record_id, part, embedder.id, value) for record_id, part, value, _ in vectors],
     )
+    # AUTOINCREMENT numbers the rows of one statement in their order, without gaps.
+    codes.insert(connection, [(before + place, row[3]) for place, row in enumerate(vectors, 1) if row[3] is not None])
     insert_sketches(connection, embedder, before)
 
 

@@ -1,0 +1,86 @@
+"""The second look: the best candidates scored again by their tokens (late interaction, Khattab and Zaharia, 2020).
+
+It moves the fused score, before spreading, so that neighbours hear of it too. After spreading, at the same weight, it
+gave LoCoMo as much and cost RealMem 0.005 of recall@20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.numerics import kernels
+from recollect.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.embedding.protocol import QueryTokens
+    from recollect.recall.candidates import Candidates
+    from recollect.settings import Profile
+
+__all__ = ["ReadCodes", "second_look", "token_weights"]
+
+ReadCodes = Callable[["NDArray[np.int64]"], "list[tuple[int, bytes]]"]
+"""(row id, codes) of the parts that have codes, of records with these row ids, grouped by record."""
+
+_WORD = re.compile(r"\S+")
+
+
+def second_look(
+    candidates: Candidates,
+    text: str,
+    tokens: QueryTokens,
+    idf: Mapping[str, float],
+    read: ReadCodes,
+    profile: Profile,
+) -> None:
+    """Add to the fused score of the best `profile.looked` how much better than their mean they look.
+
+    A look is the mean over the query's tokens, weighted by the `idf` of their words, of the likeness of the likest
+    token of the record. A record without codes neither gains nor loses, nor does one below the shortlist.
+    """
+    if not len(candidates) or profile.look_weight == 0 or profile.looked == 0:
+        return
+    weights = token_weights(text, tokens.places, idf)
+    asked = np.flatnonzero(weights)
+    if not len(asked):
+        return
+    short = np.argsort(-candidates.fused, kind="stable")[: profile.looked]
+    keys = candidates.keys[short]
+    width = 8 * tokens.codes.shape[1]
+    found = [(key, blob) for key, blob in read(keys) if isinstance(blob, bytes) and blob and len(blob) % width == 0]
+    if not found:
+        return
+    owners = np.array([key for key, _ in found], dtype=np.int64)
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    sizes = np.add.reduceat([len(blob) // width for _, blob in found], starts)
+    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    codes = np.frombuffer(b"".join(blob for _, blob in found), dtype="<u8").astype(np.uint64, copy=False)
+    looks = kernels.max_sim(
+        tokens.codes[asked], weights[asked], codes.reshape(-1, tokens.codes.shape[1]), offsets, tokens.width
+    ).astype(np.float64)
+    order = np.argsort(keys)
+    places = short[order[np.searchsorted(keys, owners[starts], sorter=order)]]
+    candidates.look[places] = profile.look_weight * (looks - looks.mean())
+    candidates.score = candidates.spread = candidates.fused = candidates.fused + candidates.look
+
+
+def token_weights(text: str, places: NDArray[np.int64], idf: Mapping[str, float]) -> NDArray[np.float32]:
+    """The share of each token of a query, float32, of sum 1: its word's `idf`, 0 for words that are not in it.
+
+    `places` are the characters at which the tokens begin. Of a word of several terms the rarest counts. All zero where
+    no token has a word.
+    """
+    begins, weights = [], [0.0]
+    for word in _WORD.finditer(text):
+        begins.append(word.start())
+        weights.append(max((idf.get(term, 0.0) for term in tokenize(word[0])), default=0.0))
+    found = np.array(weights, dtype=np.float32)[np.searchsorted(begins, places, side="right")]
+    total = found.sum()
+    shares: NDArray[np.float32] = found / total if total > 0 else np.zeros_like(found)
+    return shares
