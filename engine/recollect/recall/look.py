@@ -51,21 +51,26 @@ def second_look(
         return
     short = np.argsort(-candidates.fused, kind="stable")[: profile.looked]
     keys = candidates.keys[short]
-    width = 8 * tokens.codes.shape[1]
-    found = [(key, blob) for key, blob in read(keys) if isinstance(blob, bytes) and blob and len(blob) % width == 0]
-    if not found:
+    place_of = dict(zip(keys.tolist(), short.tolist(), strict=True))
+    words = tokens.codes.shape[1]
+    places: list[int] = []
+    ends = [0]
+    blobs = []
+    # Plain lists: for 50 records they take a third of the time of arrays.
+    for key, blob in read(keys):
+        if isinstance(blob, bytes) and blob and len(blob) % (8 * words) == 0:
+            blobs.append(blob)
+            place, end = place_of[key], ends[-1] + len(blob) // (8 * words)
+            if places and places[-1] == place:
+                ends[-1] = end
+            else:
+                places.append(place)
+                ends.append(end)
+    if not places:
         return
-    owners = np.array([key for key, _ in found], dtype=np.int64)
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    sizes = np.add.reduceat([len(blob) // width for _, blob in found], starts)
-    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    codes = np.frombuffer(b"".join(blob for _, blob in found), dtype="<u8").astype(np.uint64, copy=False)
-    looks = kernels.max_sim(
-        tokens.codes[asked], weights[asked], codes.reshape(-1, tokens.codes.shape[1]), offsets, tokens.width
-    ).astype(np.float64)
-    order = np.argsort(keys)
-    places = short[order[np.searchsorted(keys, owners[starts], sorter=order)]]
+    codes = np.frombuffer(b"".join(blobs), dtype="<u8").astype(np.uint64, copy=False).reshape(-1, words)
+    offsets = np.array(ends, dtype=np.int64)
+    looks = kernels.max_sim(tokens.codes[asked], weights[asked], codes, offsets, tokens.width).astype(np.float64)
     candidates.look[places] = profile.look_weight * (looks - looks.mean())
     candidates.score = candidates.spread = candidates.fused = candidates.fused + candidates.look
 

@@ -109,7 +109,7 @@ def answer(
         wanted *= 4
     if tokens is not None:
         idf = dict(zip(known, question.idf.tolist(), strict=True)) | dict.fromkeys(unknown, question.unseen_idf)
-        second_look(candidates, text, tokens, idf, partial(token_codes, connection), request.profile)
+        second_look(candidates, text, tokens, idf, partial(codes.of_records, connection), request.profile)
     spread(candidates, question, request.profile)
     weigh(candidates, question, request.profile, request.clock)
     order = order_by_score(candidates)
@@ -161,12 +161,6 @@ def originals(
     """The stored float32 vectors with these row ids."""
     assert embedder is not None
     return loading.exact_vectors(connection, embedder.dimension, vector_ids)
-
-
-def token_codes(connection: apsw.Connection, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-    """The codes of the tokens of these records, made by the active embedder."""
-    embedder = active_embedder(connection)
-    return [] if embedder is None else codes.of_records(connection, embedder.id, keys)
 
 
 def show(

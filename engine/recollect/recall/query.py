@@ -58,7 +58,8 @@ def prepare_queries(
     try:
         fingerprint = engine.check_embedder(active).fingerprint
         embedded = engine.embedder.queries(texts, tokens=look)
-        return Queries(texts, [each.vector for each in embedded], [each.tokens for each in embedded], fingerprint)
+        tokens = [each.tokens if look else None for each in embedded]
+        return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
     except EmbedderMismatch:
         raise
     except EmbedderError as failure:

@@ -28,12 +28,13 @@ def exist(connection: apsw.Connection) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
 
 
-def of_records(connection: apsw.Connection, embedder_id: int, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-    """(record id, codes) of each part that has codes, of these records, by record and part."""
+def of_records(connection: apsw.Connection, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+    """(record id, codes) of the active embedder of each part that has codes, of these records, by record and part."""
     rows: Any = connection.execute(
         "SELECT v.record_id, c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
-        "WHERE v.record_id IN (SELECT value FROM carray(?)) AND v.embedder_id = ? ORDER BY v.record_id, v.part",
-        (id_array(ids), embedder_id),
+        "WHERE v.record_id IN (SELECT value FROM carray(?)) "
+        "AND v.embedder_id = (SELECT id FROM embedder WHERE active) ORDER BY v.record_id, v.part",
+        (id_array(ids),),
     ).fetchall()
     return list(rows)
 
