@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import EmbedderError
-from recollect.text.stopwords import STOP_TERMS
+from recollect.text.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class TokenIds:
             for token, number in vocabulary.items():
                 # Pieces that begin a word carry no mark in BERT's vocabulary, "▁" or "Ġ" in others.
                 word = token.lstrip("▁Ġ").lower()
-                telling[number] = word not in STOP_TERMS and any(map(str.isalnum, word))
+                telling[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
             self._telling = telling
         return self._telling
 

@@ -41,7 +41,7 @@ def second_look(
     """Add to the fused score of the best `profile.looked` how much better than their mean they look.
 
     A look is the mean over the query's tokens, weighted by the `idf` of their words, of the likeness of the likest
-    token of the record. A record without codes neither gains nor loses, nor does one below the shortlist.
+    token of the record's best part. A record without codes neither gains nor loses, nor does one below the shortlist.
     """
     if not len(candidates) or profile.look_weight == 0 or profile.looked == 0:
         return
@@ -54,23 +54,25 @@ def second_look(
     place_of = dict(zip(keys.tolist(), short.tolist(), strict=True))
     words = tokens.codes.shape[1]
     places: list[int] = []
+    firsts: list[int] = []
     ends = [0]
-    blobs = []
+    blobs: list[bytes] = []
     # Plain lists: for 50 records they take a third of the time of arrays.
     for key, blob in read(keys):
         if isinstance(blob, bytes) and blob and len(blob) % (8 * words) == 0:
+            if not places or places[-1] != place_of[key]:
+                places.append(place_of[key])
+                firsts.append(len(blobs))
             blobs.append(blob)
-            place, end = place_of[key], ends[-1] + len(blob) // (8 * words)
-            if places and places[-1] == place:
-                ends[-1] = end
-            else:
-                places.append(place)
-                ends.append(end)
+            ends.append(ends[-1] + len(blob) // (8 * words))
     if not places:
         return
     codes = np.frombuffer(b"".join(blobs), dtype="<u8").astype(np.uint64, copy=False).reshape(-1, words)
-    offsets = np.array(ends, dtype=np.int64)
-    looks = kernels.max_sim(tokens.codes[asked], weights[asked], codes, offsets, tokens.width).astype(np.float64)
+    by_part = kernels.max_sim(
+        tokens.codes[asked], weights[asked], codes, np.array(ends, dtype=np.int64), tokens.width
+    ).astype(np.float64)
+    # A long text is as good as its best part: with the tokens of all parts together SciFact gained half as much.
+    looks = np.maximum.reduceat(by_part, firsts)
     candidates.look[places] = profile.look_weight * (looks - looks.mean())
     candidates.score = candidates.spread = candidates.fused = candidates.fused + candidates.look
 
