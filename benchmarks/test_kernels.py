@@ -100,6 +100,12 @@ def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed):
     benchmark(kernels.hamming_shortlist, sketches[5], sketches, mask, SHORTLIST)
 
 
+def test_max_sim(benchmark, backend, sketches):
+    """50 chat turns of 20 tokens, a query of 8."""
+    offsets = np.arange(0, 1001, 20)
+    benchmark(kernels.max_sim, sketches[:8], np.ones(8, np.float32), sketches[8:1008], offsets, DIMENSIONS)
+
+
 def test_rescore_int8(benchmark, backend, vectors, codes, shortlist):
     benchmark(kernels.rescore_int8, vectors[5], *codes, shortlist)
 

@@ -82,7 +82,7 @@ def word_coverage(
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
     """How many rows of each slice have a mask byte that is not 0: mask (n,) -> int64 (s,)."""
     checked = contract.mask(mask, len(mask))
-    _slices(rows, starts, ends, np.array([0, len(starts)]))
+    _slices(rows, starts, ends, np.array([0, len(starts)], dtype=np.int64))
     _spans(rows, starts, ends, len(checked))
     return dispatch.active.allowed_in_slices(rows, starts, ends, checked)
 

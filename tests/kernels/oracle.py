@@ -21,6 +21,17 @@ def hamming(query, sketches):
     return [sum(bin(int(a) ^ int(b)).count("1") for a, b in zip(query, words, strict=True)) for words in sketches]
 
 
+def max_sim(query, weights, codes, offsets, dimension):
+    scores = []
+    for i in range(len(offsets) - 1):
+        tokens = codes[offsets[i] : offsets[i + 1]]
+        alike = [[1 - 2 * distance / dimension for distance in hamming(token, tokens)] for token in query]
+        scores.append(
+            math.fsum(float(w) * max(row) for w, row in zip(weights, alike, strict=True)) if len(tokens) else 0.0
+        )
+    return scores
+
+
 def nearest(distances, mask, m):
     allowed = [row for row in range(len(distances)) if mask is None or mask[row]]
     return sorted(allowed, key=lambda row: (distances[row], row))[:m]

@@ -35,6 +35,11 @@ def bm25(**changed):
     return {**arguments, **changed}
 
 
+def max_sim(**changed):
+    arguments = {"query": bits, "weights": scales, "codes": bits, "offsets": np.array([0, 3]), "dimension": 64}
+    return kernels.max_sim(**{**arguments, **changed})
+
+
 REFUSED = [
     ("vectors: list; wanted a numpy array of float32", lambda: kernels.sketch([[1.0]])),
     ("vectors: dtype float64; wanted float32", lambda: kernels.sketch(matrix.astype(np.float64))),
@@ -136,6 +141,11 @@ REFUSED = [
         "scales: holds NaN or infinity",
         lambda: kernels.pool_tokens(codes, scales * np.float32("nan"), np.array([0]), np.array([0, 1])),
     ),
+    ("codes: shape (3, 2); wanted (any, 1)", lambda: max_sim(codes=np.ones((3, 2), np.uint64))),
+    ("weights: shape (1,); wanted (3)", lambda: max_sim(weights=np.ones(1, np.float32))),
+    ("weights: nan at 0", lambda: max_sim(weights=np.full(3, np.nan, np.float32))),
+    ("offsets: not CSR offsets", lambda: max_sim(offsets=np.array([0, 2]))),
+    ("dimension: 65; wanted from 1 to 64", lambda: max_sim(dimension=65)),
     ("top: 0", lambda: kernels.group_top_mean(real, np.zeros(3, np.int64), 0)),
 ]
 
