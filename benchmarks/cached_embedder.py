@@ -11,13 +11,14 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.embedding import Embedded, Embedder, embed_documents
+from recollect.embedding import Embedded, Embedder, QueryTokens, TokenEmbedder, embed_documents
 
-__all__ = ["CachedEmbedder"]
+__all__ = ["CachedEmbedder", "CachedTokens", "cached"]
 
 _SHARD_ROWS = 4096
 _CHUNK = 2048
@@ -73,17 +74,12 @@ class CachedEmbedder:
         if self._folder is None or not self._unsaved:
             return
         rows = [self._kept[key] for key in self._unsaved]
-        number = 1 + max((int(shard.stem) for shard in self._folder.glob("*.npz")), default=-1)
-        target = self._folder / f"{number:05}.npz"
-        written = target.with_suffix(f".{os.getpid()}.tmp")
-        with written.open("wb") as file:
-            np.savez(
-                file,
-                keys=np.frombuffer(b"".join(self._unsaved), dtype="V16"),
-                counts=np.array([len(row) for row in rows], dtype=np.int32),
-                vectors=np.concatenate(rows),
-            )
-        written.rename(target)
+        _write(
+            self._folder,
+            keys=np.frombuffer(b"".join(self._unsaved), dtype="V16"),
+            counts=np.array([len(row) for row in rows], dtype=np.int32),
+            vectors=np.concatenate(rows),
+        )
         self._unsaved.clear()
 
     def _load(self, folder: Path) -> None:
@@ -120,6 +116,93 @@ class CachedEmbedder:
         vectors, owners = embed_documents(self._embedder, texts, contexts)
         bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
         return [vectors[start:end] for start, end in pairwise(bounds)]
+
+
+class CachedTokens(CachedEmbedder):
+    """The same of an embedder that gives codes of tokens: those of documents are kept too, queries in memory."""
+
+    def __init__(self, embedder: TokenEmbedder, folder: Path | None = None) -> None:
+        super().__init__(embedder, folder)  # type: ignore[arg-type]
+        self._coder = embedder
+        self._codes: dict[bytes, list[bytes]] = {}
+        self._unsaved_codes: list[bytes] = []
+        self._asked: dict[str, tuple[NDArray[np.float32], QueryTokens]] = {}
+        self._codes_folder = None if self._folder is None else self._folder / "codes"
+        if self._codes_folder is not None:
+            self._codes_folder.mkdir(exist_ok=True)
+            for path in sorted(self._codes_folder.glob("*.npz")):
+                with np.load(path) as shard:
+                    keys, data, counts = shard["keys"].tobytes(), shard["codes"].tobytes(), shard["counts"].tolist()
+                    ends = np.cumsum(shard["sizes"]).tolist()
+                parts = [data[start:end] for start, end in pairwise([0, *ends])]
+                for place, (start, end) in enumerate(pairwise([0, *np.cumsum(counts).tolist()])):
+                    self._codes[keys[16 * place : 16 * place + 16]] = parts[start:end]
+
+    def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
+        """Vectors float32 (n, dimension) and the tokens of each text."""
+        if missing := [text for text in dict.fromkeys(texts) if text not in self._asked]:
+            vectors, tokens = self._coder.embed_query_tokens(missing)
+            self._asked.update(zip(missing, zip(vectors, tokens, strict=True), strict=True))
+            self.embedded += len(missing)
+        found = [self._asked[text] for text in texts]
+        return np.array([vector for vector, _ in found]).reshape(-1, self.dimension), [each for _, each in found]
+
+    def embed_document_tokens(
+        self,
+        texts: Sequence[str],
+        contexts: Sequence[str | None],
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[Embedded, list[bytes]]:
+        """`embed_documents`, and the codes of each part's tokens."""
+        keys = [_key("document", text, context) for text, context in zip(texts, contexts, strict=True)]
+        places = {key: place for place, key in enumerate(keys) if key not in self._codes or key not in self._kept}
+        missing = list(places.items())
+        for begin in range(0, len(missing), _CHUNK):
+            chunk = missing[begin : begin + _CHUNK]
+            embedded, codes = self._coder.embed_document_tokens(
+                [texts[place] for _, place in chunk], [contexts[place] for _, place in chunk]
+            )
+            bounds = np.searchsorted(embedded.owners, np.arange(len(chunk) + 1)).tolist()
+            for (key, _), (start, end) in zip(chunk, pairwise(bounds), strict=True):
+                if key not in self._kept:
+                    self._kept[key] = embedded.vectors[start:end]
+                    self._unsaved.append(key)
+                self._codes[key] = list(codes[start:end])
+                self._unsaved_codes.append(key)
+            self.embedded += len(chunk)
+            if len(self._unsaved_codes) >= _SHARD_ROWS:
+                self.flush()
+        return self.embed_documents(texts, contexts, on_progress), [code for key in keys for code in self._codes[key]]
+
+    def flush(self) -> None:
+        """Write what no shard holds yet."""
+        super().flush()
+        if self._codes_folder is None or not self._unsaved_codes:
+            return
+        rows = [self._codes[key] for key in self._unsaved_codes]
+        _write(
+            self._codes_folder,
+            keys=np.frombuffer(b"".join(self._unsaved_codes), dtype="V16"),
+            counts=np.array([len(row) for row in rows], dtype=np.int32),
+            sizes=np.array([len(code) for row in rows for code in row], dtype=np.int32),
+            codes=np.frombuffer(b"".join(code for row in rows for code in row), dtype=np.uint8),
+        )
+        self._unsaved_codes.clear()
+
+
+def cached(embedder: Embedder, folder: Path | None = None) -> CachedEmbedder:
+    """The embedder with a cache: `CachedTokens` where it gives codes of tokens."""
+    return CachedTokens(embedder, folder) if isinstance(embedder, TokenEmbedder) else CachedEmbedder(embedder, folder)
+
+
+def _write(folder: Path, **arrays: NDArray[Any]) -> None:
+    """One more shard, written whole and renamed into place."""
+    number = 1 + max((int(shard.stem) for shard in folder.glob("*.npz")), default=-1)
+    target = folder / f"{number:05}.npz"
+    written = target.with_suffix(f".{os.getpid()}.tmp")
+    with written.open("wb") as file:
+        np.savez(file, **arrays)
+    written.rename(target)
 
 
 def _key(kind: str, text: str, context: str | None) -> bytes:

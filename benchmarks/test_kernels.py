@@ -126,6 +126,12 @@ def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed, que
     benchmark(kernels.hamming_shortlist, sketches[:queries], sketches, rows, 0, stop, SHORTLIST)
 
 
+def test_max_sim(benchmark, backend, sketches):
+    """50 chat turns of 20 tokens, a query of 8."""
+    offsets = np.arange(0, 1001, 20)
+    benchmark(kernels.max_sim, sketches[:8], np.ones(8, np.float32), sketches[8:1008], offsets, DIMENSIONS)
+
+
 @pytest.mark.parametrize("queries", [1, 64])
 def test_rescore_shortlist(benchmark, backend, generator, vectors, codes, queries):
     rows = generator.integers(0, ROWS, (queries, 2 * SHORTLIST))

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.cached_embedder import CachedEmbedder
+from benchmarks.cached_embedder import cached
 from benchmarks.environment import describe
 from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.result import Evaluation
-from recollect import Memory
+from recollect import Memory, Settings
 from recollect.embedding import load
 
 SETS: dict[str, Evaluation] = {
@@ -47,12 +47,12 @@ def evaluate(data: Path, names: list[str], embedder_name: str | None, cache: Pat
         for name in names:
             # Confidence asks LoCoMo's stores, so they share a cache. What is cached is let go after each set.
             folder = None if cache is None else cache / ("locomo" if name == "confidence" else name)
-            embedder = CachedEmbedder(inner, folder)
+            embedder = cached(inner, folder)
             task = progress.add_task(report.TITLES[name], total=None)
             try:
                 run["sets"][name] = SETS[name](
                     data,
-                    lambda: Memory(":memory:", embedder=embedder),  # noqa: B023
+                    lambda: Memory(":memory:", embedder=embedder, settings=Settings(token_codes=True)),  # noqa: B023
                     lambda done, total: progress.update(task, completed=done, total=total),  # noqa: B023
                 )
                 # How many texts were not in the cache: it explains the seconds.

@@ -1,4 +1,7 @@
-"""The columns of the table: one signal, two fused, and the engine as it comes."""
+"""The columns of the table: one signal, two fused, the engine as it comes, and with the second look.
+
+Every store has codes of tokens; where the second look has no weight they change nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from typing import Any
 
 __all__ = ["COLUMNS"]
 
-_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0}
+_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0, "look_weight": 0.0}
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "vector": {"mode": "vector"},
     "keyword": {"mode": "keyword"},
     "RRF": {"fusion": "rrf", **_FUSION_ALONE},
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
-    "default": {},
+    "default": {"look_weight": 0.0},
+    "second look": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

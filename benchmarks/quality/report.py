@@ -28,7 +28,7 @@ _MAIN = {
     "scifact": ("nDCG@10",),
     "confidence": ("ROC AUC", "ROC AUC, first hit"),
 }
-_HEADER = ("set", "questions", "metric", *COLUMNS)
+_HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 
 
 def write(run: dict[str, Any], path: Path) -> None:
@@ -74,6 +74,7 @@ def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
                 f"{result['questions']:,}" if place == 0 else "",
                 metric,
                 *("" if figure is None else f"{figure:.3f}" for figure in figures),
+                f"{result['code_bytes_per_record']:,}" if place == 0 and "code_bytes_per_record" in result else "",
             )
 
 

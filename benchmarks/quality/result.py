@@ -37,6 +37,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.records = 0
+        self.code_bytes = 0
         self.remember_seconds = 0.0
         self._asked: dict[str, list[_Asked]] = {column: [] for column in COLUMNS}
         self._seconds: dict[str, float] = defaultdict(float)
@@ -46,6 +47,7 @@ class Tally:
         began = perf_counter()
         ids = memory.remember_many(items)
         self.remember_seconds += perf_counter() - began
+        self.code_bytes += memory.stats().token_code_bytes
         self.records += len(ids)
         return ids
 
@@ -66,6 +68,7 @@ class Tally:
         result = {
             "questions": len(self._asked["default"]),
             "records": self.records,
+            "code_bytes_per_record": round(self.code_bytes / max(self.records, 1)),
             "figures": {column: _means(asked) for column, asked in self._asked.items()},
             "seconds": {
                 "remember": round(self.remember_seconds, 2),

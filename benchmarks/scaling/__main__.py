@@ -7,7 +7,10 @@ saved at once: `--resume` goes on where a run was stopped.
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,6 +19,7 @@ from rich.console import Console
 
 from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
+from benchmarks.dataset import Dataset
 from benchmarks.environment import describe
 from benchmarks.own_process import run
 from benchmarks.scaling import plots, report
@@ -69,7 +73,30 @@ def _at_one_size(data: Path, store: Path) -> dict[str, Any]:
         opened[name] = {key: round(median(time[key] for time in times), 3) for key in times[0]}
         opened[name] |= run("benchmarks.scaling.process", {"task": "weigh", **opening}, _LIMIT_S)
     written = run("benchmarks.scaling.process", {"task": "write", **where}, _LIMIT_S)
-    return {**built, **asked, "open": opened, **written}
+    return {**built, **asked, "open": opened, "command_s": _commands(Dataset(data), store), **written}
+
+
+def _commands(data: Dataset, store: Path) -> dict[str, float]:
+    """Seconds of `recollect recall` in all, embedding included: with the sidecar, and without through SQL."""
+    command = [sys.executable, "-m", "recollect.cli", "--db", str(store / "memory.db"), "recall", data.questions[0]]
+    sidecar, aside = store / "memory.db-index", store / "aside"
+    seconds = {"with the sidecar": _timed(command)}
+    if sidecar.exists():
+        sidecar.rename(aside)
+    seconds["through SQL"] = _timed(command)
+    sidecar.unlink(missing_ok=True)
+    if aside.exists():
+        aside.rename(sidecar)
+    return seconds
+
+
+def _timed(command: list[str]) -> float:
+    times = []
+    for _ in range(_OPENED):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - began)
+    return round(median(times), 3)
 
 
 def _parser() -> argparse.ArgumentParser:

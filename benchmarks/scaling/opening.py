@@ -6,4 +6,8 @@ from typing import Any
 
 __all__ = ["CASES"]
 
-CASES: dict[str, dict[str, Any]] = {"from the store": {}}
+CASES: dict[str, dict[str, Any]] = {
+    "from the store": {"sidecar": False},
+    "from the sidecar": {},
+    "low memory": {"low_memory": True},
+}

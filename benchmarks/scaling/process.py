@@ -25,7 +25,9 @@ def _ask(data: Dataset, store: Path) -> dict[str, Any]:
     recollect = Recollect()
     modes = recollect.open(store)
     recollect.warm()
-    return {mode: measure(mode, modes[mode], data, 0.0) for mode in ("hybrid", "vector")}
+    measured = {mode: measure(mode, modes[mode], data, 0.0) for mode in ("hybrid", "vector")}
+    recollect.close()  # which leaves the sidecar behind
+    return measured
 
 
 def _weigh(data: Dataset, store: Path, settings: dict[str, Any]) -> dict[str, Any]:

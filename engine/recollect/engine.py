@@ -53,6 +53,7 @@ class Engine:
         self.embedder = EmbedderHandle(
             settings.embedder_name if embedder is None else embedder,
             query_cache_size=settings.query_cache_size,
+            token_codes=settings.token_codes,
         )
 
     @contextmanager

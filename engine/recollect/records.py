@@ -205,6 +205,8 @@ class Stats(Struct, frozen=True, kw_only=True):
     versions: int
     pending: int
     vectors: int
+    token_codes: int
+    token_code_bytes: int
     links: int
     sources: int
     terms: int | None

@@ -30,6 +30,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     - min_score, min_confidence: hits below are dropped.
     - gap_confidence: when the best hit's confidence is below this, `evidence_gaps` says what is missing.
     - rescored: how many of the nearest vectors are rescored from the stored float32.
+    - look_weight, looked: weight of the second look beside the fused score, and how many of the best it is taken at;
+      without token codes there is none (`Settings.token_codes`).
     """
 
     vector_weight: float = 0.6
@@ -51,10 +53,12 @@ class Profile(Struct, frozen=True, kw_only=True):
     min_confidence: float = 0.0
     gap_confidence: float = 0.5
     rescored: int = 16
+    look_weight: float = 0.5
+    looked: int = 50
 
     def __post_init__(self) -> None:
         for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "spread",
-                     "importance_weight", "rrf_k"):  # fmt: skip
+                     "importance_weight", "rrf_k", "look_weight"):  # fmt: skip
             check_finite(getattr(self, name), name, minimum=0.0)
         if self.vector_weight + self.keyword_weight <= 0:
             raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
@@ -71,6 +75,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         check_count(self.candidates, "candidates")
         check_count(self.expanded, "expanded", minimum=0)
         check_count(self.rescored, "rescored", minimum=0)
+        check_count(self.looked, "looked", minimum=0)
 
     def override(self, changes: dict[str, Any]) -> Profile:
         """The profile with some choices changed; an unknown one is refused by name."""
@@ -127,6 +132,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
     - query_cache_size: query embeddings kept in memory.
+    - token_codes: keep a code of 48 bytes for each telling token of what is written, by which recall takes a second
+      look at its shortlist. `reembed` adds the codes to what is stored, or removes them.
     """
 
     embedder: str | None = None
@@ -139,6 +146,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     low_memory: bool = False
     compile_kernels: bool = True
     query_cache_size: int = 512
+    token_codes: bool = False
 
     def __post_init__(self) -> None:
         if self.durability not in ("full", "normal"):

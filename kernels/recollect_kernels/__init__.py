@@ -9,6 +9,7 @@ from recollect_kernels.dispatch import KernelStatus, cached, start_background, s
 from recollect_kernels.errors import KernelError
 from recollect_kernels.graph import spread_activation
 from recollect_kernels.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.look import max_sim
 from recollect_kernels.pooling import pool_tokens
 from recollect_kernels.rank import rank_candidates
 from recollect_kernels.ranking import (
@@ -50,6 +51,7 @@ __all__ = [
     "hamming_shortlist",
     "invert",
     "join_candidates",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "order_by_score",

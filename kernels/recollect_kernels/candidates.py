@@ -27,9 +27,14 @@ def join_candidates(
     array("second_rows", second_rows, contract.i64, queries, None)
     array("second_values", second_values, contract.f32, *second_rows.shape)
     _counts("second_counts", second_counts, queries, second_rows.shape[1])
-    return dispatch.active.join_candidates(
-        first_rows, first_values, first_counts, second_rows, second_values, second_counts
-    )
+    found = None
+    if width + second_rows.shape[1] < 2**24:
+        found = dispatch.active.join_candidates(
+            first_rows, first_values, first_counts, second_rows, second_values, second_counts
+        )
+    if found is None:
+        raise KernelError("rows: out of range or too many; wanted 0 to 2**39 - 1, and less than 2**24 a query")
+    return found
 
 
 def expand_candidates(
@@ -46,13 +51,13 @@ def expand_candidates(
     array("second", second, contract.f32, rows.shape[0])
     contract.finite("scores", array("scores", scores, contract.f64, rows.shape[0]))
     links(heads, nexts, targets, n)
-    best = contract.whole("best", best, 1)
+    best = min(contract.whole("best", best, 1), max(rows.shape[0], 1))
     checked = contract.mask(mask, n)
     found = dispatch.active.expand_candidates(
         offsets, rows, first, second, scores, best, previous, following, heads, nexts, targets, checked
     )
     if found is None:
-        raise KernelError(f"previous, following, targets: name a row of {n} or more; wanted -1 to {n - 1}")
+        raise KernelError(f"previous, following, links: name a row of {n} or more, or a place that is not there")
     return found
 
 

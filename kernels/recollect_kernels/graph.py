@@ -33,6 +33,8 @@ def spread_activation(
     array("rows", rows, contract.i64, None)
     array("scores", scores, contract.f64, rows.shape[0])
     contract.finite("scores", scores)
+    if scores.size and float(scores.min()) < 0:
+        raise KernelError(f"scores: holds {float(scores.min())}; wanted 0 or more")
     array("previous", previous, contract.i32, None)
     n = previous.shape[0]
     array("following", following, contract.i32, n)
@@ -53,5 +55,5 @@ def spread_activation(
         offsets, rows, scores, previous, following, sources, heads, nexts, targets, strengths, checked, near, far
     )
     if found is None:
-        raise KernelError(f"previous, following: name a row of {n} or more; wanted -1 to {n - 1}")
+        raise KernelError(f"previous, following, links: name a row of {n} or more, or a place that is not there")
     return found

@@ -74,7 +74,7 @@ def word_coverage(
     _slices(rows, starts, ends, slice_offsets)
     contract.finite("idf", array("idf", idf, contract.f32, None))
     contract.indices("words", words, idf.shape[0], starts.shape[0])
-    array("candidates", candidates, contract.i64, None)
+    contract.indices("candidates", candidates, 2**31)
     contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
     return dispatch.active.word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
 
@@ -82,7 +82,7 @@ def word_coverage(
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
     """How many rows of each slice have a mask byte that is not 0: mask (n,) -> int64 (s,)."""
     checked = contract.mask(mask, len(mask))
-    _slices(rows, starts, ends, np.array([0, len(starts)]))
+    _slices(rows, starts, ends, np.array([0, len(starts)], dtype=np.int64))
     _spans(rows, starts, ends, len(checked))
     return dispatch.active.allowed_in_slices(rows, starts, ends, checked)
 

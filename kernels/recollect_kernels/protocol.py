@@ -30,6 +30,7 @@ class Backend(Protocol):
     def cosine_top_k(self, query: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
     def cosine_top_k_many(self, queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
     def top_k(self, scores: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
+    def max_sim(self, query: U64, weights: F32, codes: U64, offsets: I64, dimension: int) -> F32: ...
 
     def bm25_top_k(
         self, rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
@@ -49,14 +50,15 @@ class Backend(Protocol):
     def join_candidates(
         self, first_rows: I64, first_values: F32, first_counts: I64, second_rows: I64, second_values: F32,
         second_counts: I64,
-    ) -> tuple[I64, I64, F32, F32]: ...  # fmt: skip
+    ) -> tuple[I64, I64, F32, F32] | None: ...  # fmt: skip
     def expand_candidates(
         self, offsets: I64, rows: I64, first: F32, second: F32, scores: F64, best: int, previous: I32, following: I32,
         heads: I32, nexts: I32, targets: I32, mask: U8,
     ) -> tuple[I64, I64, F32, F32] | None: ...  # fmt: skip
     def rank_candidates(
-        self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices
-    ) -> tuple[I64, I64, F64, I64] | None: ...
+        self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices,
+        look: F64,
+    ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
     def order_by_score(self, offsets: I64, scores: F64, keys: I64) -> I64: ...
     def spread_activation(
         self, offsets: I64, rows: I64, scores: F64, previous: I32, following: I32, sources: I64, heads: I32,

@@ -7,6 +7,8 @@ It is `join_candidates`, `row_cosines`, `bm25_for_rows`, `expand_candidates`, `s
 
 from __future__ import annotations
 
+import numpy as np
+
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records
 from recollect_kernels.candidates import links
@@ -14,15 +16,21 @@ from recollect_kernels.contract import F64, I64, array
 from recollect_kernels.errors import KernelError
 from recollect_kernels.lexical import check_postings
 
+NO_LOOK: F64 = np.empty(0)
+
 
 def rank_candidates(
-    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices
-) -> tuple[I64, I64, F64, I64]:
+    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices,
+    look: F64 | None = None,
+) -> tuple[I64, I64, F64, I64]:  # fmt: skip
     """Every candidate of each query with its signals.
 
-    Without `codes` cosines that are not known are 0. Returns offsets int64 (q + 1,), rows int64 (m,) ascending within
-    a query, signals float64 (8, m) in the order of `arguments.SIGNALS`, and order int64 (m,): places of each query's
-    candidates, counted from its first, by descending score, ties by ascending key.
+    Without `codes` cosines that are not known are 0. `look`, float64 (m,), is added to the fused scores of the
+    candidates, in the order in which they come out; it takes lists that name each of them, and no expansion.
+
+    Returns offsets int64 (q + 1,), rows int64 (m,) ascending within a query, signals float64 (9, m) in the order of
+    `arguments.SIGNALS`, and order int64 (m,): places of each query's candidates, counted from its first, by descending
+    score, ties by ascending key.
     """
     queries = lists.vector_counts.shape[0]
     _lists(lists, queries)
@@ -31,6 +39,7 @@ def rank_candidates(
     if codes is not None:
         dimension = codes.queries.shape[1]
         array("queries", codes.queries, contract.f32, queries, dimension)
+        contract.finite("queries", codes.queries)
         array("ceilings", codes.ceilings, contract.f32, queries)
         array("codes", codes.codes, contract.i8, None, dimension)
         array("scales", codes.scales, contract.f32, codes.codes.shape[0])
@@ -48,7 +57,20 @@ def rank_candidates(
     array("keys", records.keys, contract.i64, n)
     array("created_at", records.created_at, contract.i64, n)
     array("importance", records.importance, contract.f32, n)
-    found = dispatch.active.rank_candidates(lists, codes, postings, graph, records, choices)
+    if choices.vector_weight < 0 or choices.keyword_weight < 0 or choices.vector_weight + choices.keyword_weight <= 0:
+        raise KernelError("choices: weights of vector and keyword; wanted none negative and a sum above 0")
+    if choices.expanded < 0:
+        raise KernelError(f"choices: expanded of {choices.expanded}; wanted 0 or more")
+    if look is not None:
+        array("look", look, contract.f64, None)
+        contract.finite("look", look)
+        if choices.expanded:
+            raise KernelError("look: with expansion; wanted choices.expanded of 0")
+    found = dispatch.active.rank_candidates(
+        lists, codes, postings, graph, records, choices, NO_LOOK if look is None else look
+    )
+    if found is not None and look is not None and look.shape[0] != found[1].shape[0]:
+        raise KernelError(f"look: {look.shape[0]} numbers; wanted one for each of {found[1].shape[0]} candidates")
     if found is None:
         raise KernelError(f"lists, graph, codes: name a row of {n} or more, or a place that is not there")
     contract.finite("signals", found[2])

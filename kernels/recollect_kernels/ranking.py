@@ -23,7 +23,7 @@ def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64 | No
     _weights(weights, signals.shape[0])
     array("normalise", normalise, contract.u8, signals.shape[0])
     if offsets is None:
-        offsets = np.array([0, signals.shape[1]])
+        offsets = np.array([0, signals.shape[1]], dtype=np.int64)
     contract.offsets("offsets", offsets, signals.shape[1])
     return dispatch.active.weighted_fusion(signals, weights, normalise, offsets)
 

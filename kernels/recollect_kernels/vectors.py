@@ -55,7 +55,7 @@ def hamming_shortlist(
         n = chosen.shape[0]
     stop = contract.whole("stop", stop, 0, n)
     start = contract.whole("start", start, 0, stop)
-    size = contract.whole("size", size, 1)
+    size = min(contract.whole("size", size, 1), max(n, 1))
     return dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
 
 
@@ -75,7 +75,7 @@ def rescore_shortlist(
     array("rows", rows, contract.i64, queries.shape[0], None)
     array("distances", distances, contract.u16, *rows.shape)
     contract.indices("rows", rows.ravel(), codes.shape[0])
-    size = contract.whole("size", size, 1)
+    size = min(contract.whole("size", size, 1), max(rows.shape[1], 1))
     k = min(contract.whole("k", k, 1), size, rows.shape[1])
     found, cosines = dispatch.active.rescore_shortlist(queries, codes, scales, rows, distances, size, k)
     contract.finite_scores(cosines, "scales")
@@ -99,8 +99,10 @@ def row_cosines(
     contract.indices("rows", rows, first_place.shape[0])
     contract.offsets("offsets", offsets, rows.shape[0], queries.shape[0])
     contract.output("cosines", cosines, contract.f32, rows.shape[0])
-    if rows.size and int((first_place[rows] + parts[rows]).max()) > codes.shape[0]:
-        raise KernelError(f"first_place, parts: name a place of {codes.shape[0]} or more")
+    first, count = first_place[rows], parts[rows]
+    held = count > 0
+    if (count < 0).any() or (first[held] < 0).any() or (first[held] > codes.shape[0] - count[held]).any():
+        raise KernelError(f"first_place, parts: name a place outside 0 to {codes.shape[0] - 1}")
     dispatch.active.row_cosines(queries, offsets, rows, first_place, parts, codes, scales, cosines)
     contract.finite_scores(cosines, "scales")
 

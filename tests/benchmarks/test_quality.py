@@ -8,10 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.cached_embedder import CachedEmbedder
+from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.columns import COLUMNS
 from recollect import Memory
+from recollect.embedding import QueryTokens, embed_documents
 
 
 class Letters:
@@ -172,6 +173,39 @@ def test_the_cache_embeds_each_text_once_and_across_runs(tmp_path):
     assert letters.given == given
 
 
+class Lettered(Letters):
+    """Every character is a token, which codes its own letter."""
+
+    def embed_document_tokens(self, texts, contexts, on_progress=None):
+        embedded = embed_documents(self, texts, contexts)
+        return embedded, [bytes([owner + 1] * 8) for owner in embedded.owners.tolist()]
+
+    def embed_query_tokens(self, texts):
+        codes = [np.array([[len(text)]], np.uint64) for text in texts]
+        return self.embed(texts), [QueryTokens(each, np.zeros(1, np.int64), 64) for each in codes]
+
+
+def test_the_cache_keeps_codes_of_tokens_too(tmp_path):
+    texts = ["abc " * 400, "hello", "", "hello"]
+    letters = Lettered()
+    first = cached(letters, tmp_path)
+    # Vectors that a run without codes has left are not made anew, their codes are.
+    first.embed_documents(texts[1:2], [None])
+    embedded, codes = first.embed_document_tokens(texts, [None] * 4)
+    vectors, tokens = first.embed_query_tokens(["a", "bb", "a"])
+    assert [each.codes.tolist() for each in tokens] == [[[1]], [[2]], [[1]]]
+    assert vectors.shape == (3, first.dimension)
+    first.flush()
+    given = letters.given
+    again, same = cached(letters, tmp_path).embed_document_tokens(texts, [None] * 4)
+    assert np.array_equal(again.vectors, embedded.vectors)
+    assert np.array_equal(again.owners, embedded.owners)
+    assert same == codes
+    assert len(codes) == len(embedded.owners) > 4
+    assert letters.given == given
+    assert not hasattr(cached(Letters()), "embed_query_tokens")
+
+
 def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(locomo_folder, open_memory):
     sets = {
         "locomo": locomo.evaluate(locomo_folder, open_memory, lambda done, total: None),
@@ -179,6 +213,7 @@ def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(
     }
     run = {"sets": sets, "embedder": "letters", "commit": "abc", "date": "2026-01-01", "cores": 2}
     text = report.markdown(run)
-    assert "| set | questions | metric | vector | keyword | RRF | weighted | default |" in text
-    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  | 1.000 |" in text
+    columns = "vector | keyword | RRF | weighted | default | second look | code bytes a record"
+    assert f"| set | questions | metric | {columns} |" in text
+    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  | 1.000 |  |  |" in text
     assert "| 4 single-hop | 2 | 1.000 |" in text

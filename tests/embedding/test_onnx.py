@@ -122,6 +122,32 @@ def test_token_vectors_pool_to_the_sentence(embedder: OnnxEmbedder) -> None:
     np.testing.assert_allclose(pooled, embedder.embed(batch), atol=1e-5)
 
 
+def test_codes_of_documents_are_signs_of_the_telling_tokens_from_the_same_run(embedder: OnnxEmbedder) -> None:
+    batch = ["The horse, and its house!", "and so on...", "a", "x " * 700]
+    contexts = [None, "Ada", None, None]
+    embedded, codes = embedder.embed_document_tokens(batch, contexts)
+    plain = embedder.embed_documents(batch, contexts)
+    np.testing.assert_allclose(embedded.vectors, plain.vectors, atol=1e-5)
+    assert embedded.owners.tolist() == plain.owners.tolist()
+    assert [len(each) % 48 for each in codes] == [0] * len(plain.owners)
+    tokens = embedder.embed_tokens(["The horse, and its house!", "Ada: and so on...", "a"])
+    # [CLS] the horse , and its house ! [SEP]; [CLS] ada : and so on ...
+    for code, vectors, telling in zip(codes[:3], tokens, ([2, 6], [1], []), strict=True):
+        assert code == np.packbits(vectors[telling] > 0, axis=1, bitorder="little").tobytes()
+
+
+def test_tokens_of_queries_say_where_they_begin(embedder: OnnxEmbedder) -> None:
+    queries = ["Which  horse?", "", "é" * 3000 + " end", "🫠 Caroline's"]
+    vectors, tokens = embedder.embed_query_tokens(queries)
+    np.testing.assert_allclose(vectors, embedder.embed(queries), atol=1e-5)
+    assert [each.places.tolist() for each in tokens][:2] == [[0, 7, 12], []]
+    assert {each.width for each in tokens} == {384}
+    for each, inner in zip(tokens, embedder.embed_tokens(queries), strict=True):
+        assert each.codes.shape == (len(each.places), 6)
+        assert each.codes.tobytes() == np.packbits(inner[1:-1] > 0, axis=1, bitorder="little").tobytes()
+    assert queries[3][tokens[3].places[-1]] == "s"
+
+
 def test_long_texts_are_tokenised_in_pieces_that_make_no_difference(embedder: OnnxEmbedder) -> None:
     text = " ".join(WORDS * 40)
     assert len(text) > PIECE_CHARS

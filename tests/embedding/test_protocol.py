@@ -170,7 +170,7 @@ def test_the_query_cache_embeds_each_unknown_query_once(size: int) -> None:
     cache = QueryCache(mine, size=size)
     queries = ["a", "b", "a", "c", "d"]
     rows = cache.embed_many(queries)
-    np.testing.assert_array_equal(np.stack(rows), Hashing().embed(queries))
+    np.testing.assert_array_equal(np.stack([each.vector for each in rows]), Hashing().embed(queries))
     assert mine.seen == ["a", "b", "c", "d"]
     assert len(cache) == size
 

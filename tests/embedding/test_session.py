@@ -43,7 +43,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def ask(runtime: Runtime, times: int) -> None:
     for _ in range(times):
-        runtime.run_query("sentence_embedding", FEEDS)
+        runtime.run_query(["sentence_embedding"], FEEDS)[0]
 
 
 def test_queries_have_two_threads_while_nobody_wants_the_cores(runtime: Runtime, counts: list[int]) -> None:
@@ -72,7 +72,7 @@ def test_a_lost_core_in_a_quiet_time_costs_one_query(runtime: Runtime, counts: l
 
 
 def test_one_thread_and_two_give_the_same_vector(runtime: Runtime, counts: list[int]) -> None:
-    pair = runtime.run_query("sentence_embedding", FEEDS)
+    pair = runtime.run_query(["sentence_embedding"], FEEDS)[0]
     runtime._pause = 1
-    np.testing.assert_allclose(runtime.run_query("sentence_embedding", FEEDS), pair, atol=1e-5)
+    np.testing.assert_allclose(runtime.run_query(["sentence_embedding"], FEEDS)[0], pair, atol=1e-5)
     assert runtime._pause == 0

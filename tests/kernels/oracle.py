@@ -21,6 +21,17 @@ def hamming(query, sketches):
     return [sum((a ^ b).bit_count() for a, b in zip(query, words, strict=True)) for words in sketches]
 
 
+def max_sim(query, weights, codes, offsets, dimension):
+    scores = []
+    for i in range(len(offsets) - 1):
+        tokens = codes[offsets[i] : offsets[i + 1]]
+        alike = [[1 - 2 * distance / dimension for distance in hamming(token, tokens)] for token in query]
+        scores.append(
+            math.fsum(float(w) * max(row) for w, row in zip(weights, alike, strict=True)) if len(tokens) else 0.0
+        )
+    return scores
+
+
 def nearest(distances, rows, size):
     return sorted(rows, key=lambda row: (distances[row], row))[:size]
 

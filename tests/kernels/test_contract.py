@@ -48,6 +48,11 @@ def bm25(**changed):
     return {**arguments, **changed}
 
 
+def max_sim(**changed):
+    arguments = {"query": bits, "weights": scales, "codes": bits, "offsets": np.array([0, 3]), "dimension": 64}
+    return kernels.max_sim(**{**arguments, **changed})
+
+
 def look_up(candidates=none, offsets=None, scores=None, **changed):
     scores = unknown(len(candidates)) if scores is None else scores
     offsets = np.array([0, len(candidates)]) if offsets is None else offsets
@@ -248,6 +253,11 @@ REFUSED = [
         "offsets: not CSR offsets; wanted ascending int64 from 0 to 2",
         lambda: kernels.weighted_fusion(np.ones((3, 2)), real, np.zeros(3, np.uint8), np.array([0, 3])),
     ),
+    ("codes: shape (3, 2); wanted (any, 1)", lambda: max_sim(codes=np.ones((3, 2), np.uint64))),
+    ("weights: shape (1,); wanted (3)", lambda: max_sim(weights=np.ones(1, np.float32))),
+    ("weights: nan at 0", lambda: max_sim(weights=np.full(3, np.nan, np.float32))),
+    ("offsets: not CSR offsets", lambda: max_sim(offsets=np.array([0, 2]))),
+    ("dimension: 65; wanted from 1 to 64", lambda: max_sim(dimension=65)),
     ("first_counts: spans 4 to 4; wanted 0 to 3", lambda: join(first_counts=np.array([4]))),
     ("second_counts: spans -1 to -1; wanted 0 to 3", lambda: join(second_counts=np.array([-1]))),
     ("first_values: shape (1, 2); wanted (1, 3)", lambda: join(first_values=unit[:, :2].copy())),
@@ -262,7 +272,7 @@ REFUSED = [
     ("heads: shape (0,); wanted (3)", lambda: expand(heads=chain[:0])),
     ("targets: shape (3,); wanted (0)", lambda: expand(targets=chain)),
     ("mask: shape (2,); wanted (3)", lambda: expand(mask=np.ones(2, np.uint8))),
-    ("previous, following, targets: name a row of 3 or more", lambda: expand(previous=np.array([3, -1, -1], np.int32))),
+    ("previous, following, links: name a row of 3 or more", lambda: expand(previous=np.array([3, -1, -1], np.int32))),
     ("scores: inf at 0", lambda: kernels.order_by_score(ends, np.array([np.inf, 1, 1]), np.arange(3))),
     ("keys: shape (2,); wanted (3)", lambda: kernels.order_by_score(ends, real, np.arange(2))),
     ("offsets: not CSR offsets", lambda: kernels.order_by_score(ends[:1], real, np.arange(3))),

@@ -51,6 +51,9 @@ class Recollect:
     def warm(self) -> None:
         self._opened.warmup()
 
+    def close(self) -> None:
+        self._opened.close()
+
     def _text_mode(self) -> Mode:
         return Mode(
             lambda text, _: self._opened.recall(text, limit=TOP),

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from recollect.embedding.documents import embed_documents
 from recollect.embedding.load import load
-from recollect.embedding.protocol import DocumentEmbedder, Embedded, Embedder
+from recollect.embedding.protocol import DocumentEmbedder, Embedded, Embedder, QueryTokens, TokenEmbedder
 
-__all__ = ["DocumentEmbedder", "Embedded", "Embedder", "embed_documents", "load"]
+__all__ = [
+    "DocumentEmbedder",
+    "Embedded",
+    "Embedder",
+    "QueryTokens",
+    "TokenEmbedder",
+    "embed_documents",
+    "load",
+]

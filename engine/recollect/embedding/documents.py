@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from recollect.embedding.protocol import DocumentEmbedder, Embedded, Embedder, Progress
+from recollect.embedding.protocol import (
+    DocumentEmbedder,
+    Embedded,
+    Embedder,
+    Progress,
+    QueryTokens,
+    TokenEmbedder,
+)
 from recollect.errors import EmbedderError, InvalidInput, RecollectError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OVERLAP_TOKENS", "embed_documents", "header", "split", "starts"]
+__all__ = ["OVERLAP_TOKENS", "embed_document_tokens", "embed_documents", "header", "split", "starts"]
 
 OVERLAP_TOKENS = 32
 _CHARS_PER_TOKEN = 4
@@ -98,17 +105,56 @@ def embed_documents(
     return Embedded(vectors, np.array(owners, np.int64))
 
 
-def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """`embedder.embed(texts)`, held to the protocol: shape, finite, unit rows. Raises EmbedderError."""
-    import numpy as np
-
+def embed_document_tokens(
+    embedder: Embedder, texts: Sequence[str], contexts: Sequence[str | None]
+) -> tuple[Embedded, Sequence[bytes]]:
+    """`embed_documents`, and the codes of each part's tokens where the embedder gives such, else no codes at all."""
+    if not isinstance(embedder, TokenEmbedder):
+        return embed_documents(embedder, texts, contexts), ()
     try:
-        vectors = np.asarray(embedder.embed(texts), np.float32)
+        return embedder.embed_document_tokens(texts, contexts)
     except RecollectError:
         raise
     except Exception as reason:
         raise _failed(embedder, reason) from reason
-    expected = (len(texts), embedder.dimension)
+
+
+def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """`embedder.embed(texts)`, held to the protocol: shape, finite, unit rows. Raises EmbedderError."""
+    try:
+        vectors = embedder.embed(texts)
+    except RecollectError:
+        raise
+    except Exception as reason:
+        raise _failed(embedder, reason) from reason
+    return _unit_rows(embedder, vectors, len(texts))
+
+
+def embed_tokens_checked(
+    embedder: TokenEmbedder, texts: Sequence[str]
+) -> tuple[NDArray[np.float32], Sequence[QueryTokens]]:
+    """`embedder.embed_query_tokens(texts)`, held to the protocol. Raises EmbedderError."""
+    plain: Any = embedder
+    try:
+        vectors, tokens = embedder.embed_query_tokens(texts)
+        shapes = [(each.codes.shape, (len(each.places), -(-each.width // 64))) for each in tokens]
+    except RecollectError:
+        raise
+    except Exception as reason:
+        raise _failed(plain, reason) from reason
+    if len(shapes) != len(texts) or any(found != wanted for found, wanted in shapes):
+        raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
+    return _unit_rows(plain, vectors, len(texts)), tokens
+
+
+def _unit_rows(embedder: Embedder, given: object, count: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    try:
+        vectors = np.asarray(given, np.float32)
+    except (TypeError, ValueError) as reason:
+        raise _failed(embedder, reason) from reason
+    expected = (count, embedder.dimension)
     if vectors.shape != expected:
         raise EmbedderError(
             f"{embedder.name}.embed returned shape {vectors.shape} for {expected}: return one row a text"

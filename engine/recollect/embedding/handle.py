@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recollect.errors import EmbedderMissing, RecollectError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.embedding.cache import QueryCache
+    from recollect.embedding.cache import EmbeddedQuery, QueryCache
     from recollect.embedding.protocol import Embedded, Embedder
 
 __all__ = ["EmbedderHandle", "Identity"]
@@ -30,9 +27,11 @@ class EmbedderHandle:
     """Loads the embedder that `spec` names when it is first needed.
 
     `spec` is an object with the `Embedder` protocol, or what `embedding.load` takes; "none" means keyword only.
+    With `token_codes` documents come with the codes of their tokens.
     """
 
-    def __init__(self, spec: object, *, query_cache_size: int) -> None:
+    def __init__(self, spec: object, *, query_cache_size: int, token_codes: bool = False) -> None:
+        self._token_codes = token_codes
         self._spec = spec
         self._query_cache_size = query_cache_size
         self._lock = threading.Lock()
@@ -73,17 +72,26 @@ class EmbedderHandle:
         embedder = self.get()
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """A unit vector of each query; those asked lately come from memory."""
+    def queries(self, texts: Sequence[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
+        """A unit vector of each query, and its tokens if asked for; those asked lately come from memory."""
         self.get()
         assert self._cache is not None
-        return self._cache.embed_many(list(texts))
+        return self._cache.embed_many(list(texts), tokens=tokens)
 
-    def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> Embedded:
-        """Vectors of the parts of texts, each with its context header."""
-        from recollect.embedding.documents import embed_documents
+    def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
+        """Vectors of the parts of texts, each with its context header, and the codes of their tokens if kept."""
+        from recollect.embedding.documents import embed_document_tokens, embed_documents
 
-        return embed_documents(self.get(), texts, contexts)
+        if not self._token_codes:
+            return embed_documents(self.get(), texts, contexts), ()
+        return embed_document_tokens(self.get(), texts, contexts)
+
+    @property
+    def gives_codes(self) -> bool:
+        """True when codes of tokens are to be kept and the embedder gives such."""
+        from recollect.embedding.protocol import TokenEmbedder
+
+        return self._token_codes and isinstance(self.get(), TokenEmbedder)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text: the loaded embedder's own, else four characters a token."""

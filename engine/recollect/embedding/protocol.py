@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DocumentEmbedder", "Embedded", "Embedder", "Progress"]
+__all__ = ["DocumentEmbedder", "Embedded", "Embedder", "Progress", "QueryTokens", "TokenEmbedder"]
 
 Progress = Callable[[int, int], None]
 """Called with (parts done, parts in all), in the caller's thread."""
@@ -39,6 +39,37 @@ class Embedded(NamedTuple):
 
     vectors: NDArray[np.float32]
     owners: NDArray[np.int64]
+
+
+class QueryTokens(NamedTuple):
+    """The tokens of a query, special ones left out.
+
+    - codes: uint64 (tokens, ceil(width / 64)), 1 bit a component as `kernels.sketch` makes them
+    - places: int64 (tokens,), the character of the query at which each begins
+    - width: components of a token's vector
+    """
+
+    codes: NDArray[np.uint64]
+    places: NDArray[np.int64]
+    width: int
+
+
+@runtime_checkable
+class TokenEmbedder(Protocol):
+    """An embedder that gives codes of a text's tokens as well, from the same run of the model; optional.
+
+    Codes of documents are bytes: those of `QueryTokens.codes`, little-endian, token after token.
+    """
+
+    def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
+        """What `embed` gives, and the tokens of each text."""
+        ...
+
+    def embed_document_tokens(
+        self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
+    ) -> tuple[Embedded, list[bytes]]:
+        """What `embed_documents` gives, and the codes of each part's tokens; those that say little may be left out."""
+        ...
 
 
 @runtime_checkable

@@ -61,27 +61,27 @@ class Runtime:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    def run(self, output: str, feeds: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-        """One output of one batch; only what it needs is computed. Raises EmbedderError."""
-        return _run(self.session, output, feeds)
+    def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """These outputs of one batch; only what they need is computed. Raises EmbedderError."""
+        return _run(self.session, outputs, feeds)
 
-    def run_query(self, output: str, feeds: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+    def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a lone query. One caller at a time has two cores; another that comes meanwhile takes one."""
         if self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
-            return self.run(output, feeds)
+            return self.run(outputs, feeds)
         try:
             if self._pause:
                 self._pause -= 1
-                return self.run(output, feeds)
+                return self.run(outputs, feeds)
             if self._query_session is None:
                 self._query_session = _open_session(self._folder, _QUERY_THREADS)
             before = preemptions()
-            result = _run(self._query_session, output, feeds)
+            results = _run(self._query_session, outputs, feeds)
             if preemptions() == before:
                 self._next_pause = max(1, self._next_pause // 2)
             else:
                 self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, _LONGEST_PAUSE)
-            return result
+            return results
         finally:
             self._query_lock.release()
 
@@ -141,12 +141,12 @@ class Runtime:
             return self._pool
 
 
-def _run(session: Any, output: str, feeds: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
     try:
-        result: NDArray[np.float32] = session.run([output], feeds)[0]
+        results: list[NDArray[np.float32]] = session.run(outputs, feeds)
     except Exception as reason:
         raise EmbedderError(f"the model failed on a batch: {reason}") from reason
-    return result
+    return results
 
 
 def _fill(future: Future[str], work: Callable[[], str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import EmbedderError
+from recollect.text.stopwords import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,7 @@ class TokenIds:
         inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
         self.before = _array(framed.ids[: inner[0]])
         self.after = _array(framed.ids[inner[-1] + 1 :])
+        self._telling: NDArray[np.bool_] | None = None
         self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
 
     @property
@@ -60,6 +62,25 @@ class TokenIds:
             ]
         except Exception as reason:
             raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+
+    def places(self, text: str, limit: int) -> NDArray[np.int64]:
+        """The character at which each of the first `limit` tokens begins."""
+        encoded = self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False)
+        return _array([begin for begin, _ in encoded.offsets[:limit]])
+
+    def telling(self) -> NDArray[np.bool_]:
+        """For each id whether its token says something: it holds a letter or digit and is no stop word."""
+        import numpy as np
+
+        if self._telling is None:
+            vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
+            telling = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
+            for token, number in vocabulary.items():
+                # Pieces that begin a word carry no mark in BERT's vocabulary, "▁" or "Ġ" in others.
+                word = token.lstrip("▁Ġ").lower()
+                telling[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
+            self._telling = telling
+        return self._telling
 
     def _long(self, text: str, limit: int | None) -> NDArray[np.int64]:
         import numpy as np

@@ -13,6 +13,7 @@ JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
   back what a like handle wrote, and a scoped one shows nothing of what is outside it.
 - Times are ISO 8601 UTC with microseconds. `vectors` holds the float32 parts as base64, if asked for; they are
   taken over where the header's fingerprint is the store's own, and made anew from the text where it is not.
+  Token codes are not part of a file: they come with new vectors, or by `reembed`.
 - `embedding_state` is what the exporting store had; the importing one says what it has.
 
 CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s arguments; tags joined by `;` (or a JSON

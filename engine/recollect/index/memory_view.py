@@ -130,7 +130,12 @@ class MemoryQuestions:
         return Found(np.take_along_axis(rows, kept, axis=1), np.take_along_axis(cosines, kept, axis=1), counts)
 
     def rank(
-        self, nearest: Found, best: Found, ceilings: NDArray[np.float32], choices: kernels.Choices
+        self,
+        nearest: Found,
+        best: Found,
+        ceilings: NDArray[np.float32],
+        choices: kernels.Choices,
+        look: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`."""
         index = self._index
@@ -145,6 +150,7 @@ class MemoryQuestions:
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
             kernels.Records(table.ids, table.created_at, table.importance),
             choices,
+            look,
         )
 
     def exact_cosines(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -57,7 +57,12 @@ class Questions(Protocol):
         """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
 
     def rank(
-        self, nearest: Found, best: Found, ceilings: NDArray[np.float32], choices: kernels.Choices
+        self,
+        nearest: Found,
+        best: Found,
+        ceilings: NDArray[np.float32],
+        choices: kernels.Choices,
+        look: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`.
 

@@ -40,10 +40,14 @@ def shortlist_size(vectors: int, wanted: int) -> int:
 
 
 class Shortlist(NamedTuple):
-    """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first."""
+    """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
+
+    `size` is how many of all blocks together are wanted.
+    """
 
     places: NDArray[np.int64]
     distances: NDArray[np.uint16]
+    size: int
 
 
 class VectorIndex:
@@ -150,11 +154,12 @@ class VectorIndex:
         if visible <= _SCAN_ALL:
             places = np.arange(visible, dtype=np.int64) if allowed is None else allowed
             everything = np.tile(places, (len(queries), 1))
-            return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16))]
+            return [lambda: Shortlist(everything, np.zeros(everything.shape, dtype=np.uint16), visible)]
         sketches, size = kernels.sketch(queries), shortlist_size(visible, wanted)
 
         def scan(start: int, stop: int) -> Shortlist:
-            return Shortlist(*kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size))
+            found = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size)
+            return Shortlist(*found, size)
 
         return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, each=2)]
 
@@ -167,9 +172,8 @@ class VectorIndex:
             return nothing.astype(np.int64), nothing.astype(np.float32)
         places = np.concatenate([each.places for each in found], axis=1) if len(found) > 1 else found[0].places
         distances = np.concatenate([each.distances for each in found], axis=1) if len(found) > 1 else found[0].distances
-        size = max(each.places.shape[1] for each in found)
         return kernels.rescore_shortlist(
-            queries, self._codes.array, self._scales.array, places, distances, size, wanted
+            queries, self._codes.array, self._scales.array, places, distances, found[0].size, wanted
         )
 
     @property

@@ -6,6 +6,7 @@ spreading can lift a record that neither signal found. Every candidate then has 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Questions
     from recollect.settings import Profile
 
-__all__ = ["Candidates", "gather", "measure"]
+__all__ = ["Candidates", "Look", "gather", "measure"]
 
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
 LONE_SHARE = 0.8
 # How much of a neighbour's activation arrives: from one place away, and from two.
 _NEAR, _FAR = 1.0, 0.7
+
+
+Look = Callable[["Candidates"], "NDArray[np.float64]"]
 
 
 class Candidates(Struct):
@@ -34,7 +38,7 @@ class Candidates(Struct):
     - offsets: int64 (queries + 1,): query i has the candidates from offsets[i] to offsets[i + 1]
     - rows: int64, the questions' numbers; keys: int64, row ids in the store
     - order: int64, places of each query's candidates, counted from its first, best first
-    - signals: float64 (8, candidates), by name below
+    - signals: float64 (9, candidates), by name below
     """
 
     offsets: NDArray[np.int64]
@@ -57,34 +61,39 @@ class Candidates(Struct):
         return self._signal(1)
 
     @property
-    def fused(self) -> NDArray[np.float64]:
-        """Of cosine and BM25."""
+    def look(self) -> NDArray[np.float64]:
+        """What the second look has added to the fused score."""
         return self._signal(2)
+
+    @property
+    def fused(self) -> NDArray[np.float64]:
+        """Of cosine and BM25, with the second look."""
+        return self._signal(3)
 
     @property
     def spread(self) -> NDArray[np.float64]:
         """The score after spreading."""
-        return self._signal(3)
+        return self._signal(4)
 
     @property
     def lift(self) -> NDArray[np.float64]:
         """What neighbours, links and source added, on the scale of `fused`."""
-        return self._signal(4)
+        return self._signal(5)
 
     @property
     def linked(self) -> NDArray[np.float64]:
         """The links' part of `lift`."""
-        return self._signal(5)
+        return self._signal(6)
 
     @property
     def decay(self) -> NDArray[np.float64]:
         """The weight of age."""
-        return self._signal(6)
+        return self._signal(7)
 
     @property
     def score(self) -> NDArray[np.float64]:
         """What orders the hits."""
-        return self._signal(7)
+        return self._signal(8)
 
     def _signal(self, place: int) -> NDArray[np.float64]:
         values: NDArray[np.float64] = self.signals[place]
@@ -97,30 +106,63 @@ class Candidates(Struct):
         start, stop = self.offsets[query : query + 2].tolist()
         own = slice(start, stop)
         return Candidates(
-            np.array([0, stop - start]), self.rows[own], self.keys[own], self.order[own], self.signals[:, own]
+            np.array([0, stop - start], dtype=np.int64),
+            self.rows[own],
+            self.keys[own],
+            self.order[own],
+            self.signals[:, own],
         )
 
 
-def gather(questions: Questions, profile: Profile, wanted: int, clock_us: int) -> tuple[Candidates, NDArray[np.bool_]]:
-    """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,)."""
+def gather(
+    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None
+) -> tuple[Candidates, NDArray[np.bool_]]:
+    """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,).
+
+    `look` says what to add to the fused score of each candidate before spreading.
+    """
     nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=profile.keyword_weight > 0)
     ceilings = _rescore(nearest, questions, profile.rescored if profile.vector_weight > 0 else 0)
-    ranked = _ranked(questions, nearest, best, ceilings, _choices(profile, clock_us))
+    choices = _choices(profile, clock_us)
+    if look is None:
+        ranked = _ranked(questions, nearest, best, ceilings, choices)
+    else:
+        unspread = choices._replace(neighbor_weight=0.0, source_weight=0.0)
+        first = _ranked(questions, nearest, best, ceilings, unspread)
+        ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), look(first))
     return ranked, (nearest.counts >= wanted) | (best.counts >= wanted)
 
 
 def measure(questions: Questions, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
     """Every signal of these rows, which ascend, for the only query; nothing spreads among them."""
-    unknown = Found(rows[None, :], np.full((1, len(rows)), np.nan, dtype=np.float32), np.array([len(rows)]))
+    unknown = Found(
+        rows[None, :], np.full((1, len(rows)), np.nan, dtype=np.float32), np.array([len(rows)], dtype=np.int64)
+    )
     alone = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
     return _ranked(questions, unknown, Found.nothing(1), _no_ceilings(1), alone)
 
 
 def _ranked(
-    questions: Questions, nearest: Found, best: Found, ceilings: NDArray[np.float32], choices: kernels.Choices
+    questions: Questions,
+    nearest: Found,
+    best: Found,
+    ceilings: NDArray[np.float32],
+    choices: kernels.Choices,
+    look: NDArray[np.float64] | None = None,
 ) -> Candidates:
-    offsets, rows, signals, order = questions.rank(nearest, best, ceilings, choices)
+    offsets, rows, signals, order = questions.rank(nearest, best, ceilings, choices, look)
     return Candidates(offsets, rows, questions.keys(rows), order, signals)
+
+
+def _found_again(candidates: Candidates) -> tuple[Found, Found]:
+    """The candidates as lists of which every signal is known."""
+    counts = np.diff(candidates.offsets)
+    held = np.arange(int(counts.max(initial=0))) < counts[:, None]
+    rows = np.zeros(held.shape, dtype=np.int64)
+    rows[held] = candidates.rows
+    values = np.zeros((2, *held.shape), dtype=np.float32)
+    values[:, held] = candidates.signals[:2]
+    return Found(rows, values[0], counts), Found(rows, values[1], counts)
 
 
 def _rescore(nearest: Found, questions: Questions, count: int) -> NDArray[np.float32]:
@@ -153,7 +195,7 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         vector_weight=profile.vector_weight,
         keyword_weight=profile.keyword_weight,
         rrf_k=profile.rrf_k if profile.fusion == "rrf" else -1.0,
-        expanded=profile.expanded,
+        expanded=profile.expanded if profile.spread > 0 else 0,
         neighbor_weight=profile.spread * profile.neighbor_weight,
         source_weight=profile.spread * profile.source_weight,
         near=_NEAR,

@@ -39,7 +39,7 @@ class Watched(NamedTuple):
 
     def confidence(self, candidates: Candidates, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """The confidence of the candidates at `places`."""
-        offsets, rows = np.array([0, len(places)]), candidates.rows[places]
+        offsets, rows = np.array([0, len(places)], dtype=np.int64), candidates.rows[places]
         evidence = weigh_evidence(self.questions, offsets, rows, candidates.cosine[places], [self.unknown_words])
         return evidence.confidence
 

@@ -22,13 +22,13 @@ __all__ = ["Line", "build_hits", "describe", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
-_SIGNALS = ("cosine", "bm25", "fused", "spread", "decay", "score")
-_SHOWN = np.array([0, 1, 2, 3, 6, 7])
+_SIGNALS = ("cosine", "bm25", "look", "fused", "spread", "decay", "score")
+_SHOWN = np.array([0, 1, 2, 3, 4, 7, 8])
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_REASONS = ("semantic", "keyword", "session", "link", "recency", "importance")
-_SHARE_BITS = np.array([1, 2, 4, 8])
-_RECENT, _IMPORTANT = 16, 32
-_NAMES = [tuple(name for bit, name in enumerate(_REASONS) if bits >> bit & 1) for bits in range(64)]
+_REASONS = ("semantic", "keyword", "look", "session", "link", "recency", "importance")
+_SHARE_BITS = np.array([1, 2, 4, 8, 16])
+_RECENT, _IMPORTANT = 32, 64
+_NAMES = [tuple(name for bit, name in enumerate(_REASONS) if bits >> bit & 1) for bits in range(128)]
 
 
 class Line(NamedTuple):
@@ -137,14 +137,15 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
 
 
 def _reasons(shown: NDArray[np.float64], best_bm25: NDArray[np.float64], profile: Profile) -> NDArray[np.int64]:
-    """Bits by hit: whether each of cosine, BM25, neighbours, links and age brought it to its place."""
+    """Bits by hit: whether each of cosine, BM25, second look, neighbours, links and age brought it to its place."""
     whole = profile.vector_weight + profile.keyword_weight
-    cosine, bm25, _, _, lift, linked, decay, _ = shown
-    shares = np.empty((4, shown.shape[1]))
+    cosine, bm25, look, _, _, lift, linked, decay, _ = shown
+    shares = np.empty((5, shown.shape[1]))
     shares[0] = profile.vector_weight / whole * np.maximum(cosine, 0.0)
     shares[1] = profile.keyword_weight / whole * bm25 / np.where(best_bm25 > 0, best_bm25, 1.0)
-    shares[2] = np.maximum(lift - linked, 0.0)
-    shares[3] = linked
+    shares[2] = np.maximum(look, 0.0)
+    shares[3] = np.maximum(lift - linked, 0.0)
+    shares[4] = linked
     named = (shares > 0) & (shares >= _NAMED_SHARE * shares.sum(axis=0))
     bits: NDArray[np.int64] = _SHARE_BITS @ named
     if profile.decay != "none":

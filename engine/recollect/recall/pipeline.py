@@ -1,6 +1,6 @@
 """Recall, from queries to hits:
 
-query -> embed -> candidates by vector and keyword -> fuse -> spread -> weigh -> threshold -> diversify -> hits
+query -> embed -> candidates by vector and keyword -> fuse -> look -> spread -> weigh -> threshold -> diversify -> hits
 
 Many queries go through together, a group at a time: every kernel takes a group, and groups run side by side.
 """
@@ -26,11 +26,12 @@ from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
 from recollect.recall.confidence import evidence_gaps, weigh_evidence
 from recollect.recall.hits import Line, build_hits, describe, fit_budget
+from recollect.recall.look import ReadCodes, second_look
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request
 from recollect.recall.select import available, diversify, group_by_source, threshold
 from recollect.records import Hits
-from recollect.store import loading, reading
+from recollect.store import codes, loading, reading
 from recollect.store.filters import where_condition
 from recollect.store.vectors import EmbedderRow, active_embedder
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
+    from recollect.embedding.protocol import QueryTokens
+    from recollect.index.protocol import Questions
+    from recollect.settings import Profile
     from recollect.store.loading import TermBlock
 
 __all__ = ["Answer", "recall_queries"]
@@ -67,6 +71,11 @@ class Rows:
         assert self._embedder is not None
         with self._lock:
             return loading.exact_vectors(self._connection, self._embedder.dimension, vector_ids)
+
+    def codes(self, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        """The token codes of the parts of these records."""
+        with self._lock:
+            return codes.of_records(self._connection, keys)
 
     def terms(self, keys: NDArray[np.int64]) -> TermBlock:
         """The words of these records."""
@@ -119,7 +128,8 @@ def answer_all(
     def work(start: int) -> list[Answer]:
         group = slice(start, start + size)
         vectors = None if asked.vectors is None else np.stack(asked.vectors[group])
-        return answer(view, rows, asked.texts[group], vectors, words[group], request, wanted)
+        tokens = None if asked.tokens is None else asked.tokens[group]
+        return answer(view, rows, asked.texts[group], vectors, tokens, words[group], request, wanted)
 
     starts = range(0, len(words), size)
     if isinstance(view, ColdView):  # it reads in its stages, on the one connection
@@ -152,6 +162,7 @@ def answer(
     rows: Rows,
     texts: Sequence[str],
     vectors: NDArray[np.float32] | None,
+    tokens: Sequence[QueryTokens | None] | None,
     words: Sequence[Words],
     request: Request,
     wanted: int,
@@ -159,7 +170,8 @@ def answer(
     """A group of queries through every stage, with the best `wanted` by each signal as candidates."""
     profile = request.profile
     questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
-    candidates, more = gather(questions, profile, wanted, request.clock)
+    look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
+    candidates, more = gather(questions, profile, wanted, request.clock, look)
     unknown = [len(each.unknown) for each in words]
     sure = None
     if profile.min_confidence > 0:
@@ -191,8 +203,31 @@ def answer(
     for query in short:
         one = slice(query, query + 1)
         again = None if vectors is None else vectors[one]
-        (answers[query],) = answer(view, rows, texts[one], again, words[one], request, 4 * wanted)
+        asked = None if tokens is None else tokens[one]
+        (answers[query],) = answer(view, rows, texts[one], again, asked, words[one], request, 4 * wanted)
     return answers
+
+
+def look_again(
+    questions: Questions,
+    texts: Sequence[str],
+    tokens: Sequence[QueryTokens | None],
+    words: Sequence[Words],
+    read: ReadCodes,
+    profile: Profile,
+    candidates: Candidates,
+) -> NDArray[np.float64]:
+    """The second look at the candidates of each query."""
+    added = [np.empty(0)]
+    for query, (text, each, known) in enumerate(zip(texts, tokens, words, strict=True)):
+        part = candidates.of(query)
+        if each is None:
+            added.append(np.zeros(len(part)))
+            continue
+        idf = questions.idf[slice(*questions.word_offsets[query : query + 2].tolist())].tolist()
+        weights = dict(zip(known.known, idf, strict=True)) | dict.fromkeys(known.unknown, questions.unseen_idf)
+        added.append(second_look(part, text, each, weights, read, profile))
+    return np.concatenate(added)
 
 
 def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.checks import check_query, check_vector
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
+from recollect.store import codes
+from recollect.store.vectors import EmbedderRow, active_embedder
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.embedding.protocol import QueryTokens
     from recollect.engine import Engine
     from recollect.recall.request import Request
-    from recollect.store.vectors import EmbedderRow
 
 __all__ = ["Queries", "Words", "check_comparable", "prepare_queries", "query_words"]
 
@@ -24,11 +26,14 @@ __all__ = ["Queries", "Words", "check_comparable", "prepare_queries", "query_wor
 class Queries(NamedTuple):
     """Texts with a unit vector each, or none where only keywords are searched; `gap` then says why.
 
+    `tokens` are there where the store has codes for a second look.
+
     `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
     """
 
     texts: list[str]
     vectors: Sequence[NDArray[np.float32]] | None
+    tokens: Sequence[QueryTokens | None] | None = None
     fingerprint: str | None = None
     gap: str | None = None
 
@@ -50,14 +55,18 @@ def prepare_queries(
         return Queries(texts, _given(vectors, len(texts)))
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
-    active = engine.active_embedder()
+    with engine.store.read() as connection:
+        active = active_embedder(connection)
+        look = request.profile.look_weight > 0 and codes.exist(connection)
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
         fingerprint = engine.check_embedder(active).fingerprint
-        return Queries(texts, engine.embedder.queries(texts), fingerprint)
+        embedded = engine.embedder.queries(texts, tokens=look)
+        tokens = [each.tokens for each in embedded] if look else None
+        return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
     except EmbedderMismatch:
         raise
     except EmbedderError as failure:

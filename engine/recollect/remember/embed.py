@@ -68,15 +68,13 @@ def embed_rows(
         for row in wanted:
             row.pending = True
         return
-    for row, values in zip(wanted, parts, strict=True):
-        row.vectors = values
+    for row, each in zip(wanted, parts, strict=True):
+        row.vectors, row.codes = each
 
 
-def parts_of(
-    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]
-) -> Iterator[tuple[bytes, ...]]:
-    """The float32 bytes of each text's parts, in order."""
-    embedded = embedder.documents(texts, contexts)
+def parts_of(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> Iterator[vectors.Parts]:
+    """The parts of each text, in order."""
+    embedded, codes = embedder.documents(texts, contexts)
     try:
         values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
         owners = np.asarray(embedded.owners)
@@ -85,6 +83,8 @@ def parts_of(
     dimension = embedder.identity().dimension
     if values.shape != (len(owners), dimension):
         raise EmbedderError(f"the embedder returned shape {values.shape} for {len(owners)} parts of {dimension}")
+    if len(codes) not in (0, len(owners)):
+        raise EmbedderError(f"the embedder returned token codes of {len(codes)} parts for {len(owners)}")
     if not np.array_equal(np.unique(owners), np.arange(len(texts))) or (np.diff(owners) < 0).any():
         raise EmbedderError("the embedder left out a text, or its parts are not grouped by text")
     norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
@@ -94,7 +94,9 @@ def parts_of(
     data, width = values.tobytes(), values.shape[1] * 4
     bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
     return (
-        tuple(data[part * width : (part + 1) * width] for part in range(start, stop))
+        vectors.Parts(
+            tuple(data[part * width : (part + 1) * width] for part in range(start, stop)), tuple(codes[start:stop])
+        )
         for start, stop in itertools.pairwise(bounds)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.engine import Engine
 from recollect.remember.embed import parts_of
 from recollect.remember.pending import BATCH, Progress, embed_pending
-from recollect.store import changing, feed, vectors
+from recollect.store import changing, codes, feed, vectors
 
 __all__ = ["reembed"]
 
@@ -13,6 +13,7 @@ __all__ = ["reembed"]
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
     """Give every record vectors of the configured embedder, then switch to them; returns how many were embedded.
 
+    Token codes are added or removed as the settings say.
     It can be stopped and resumed: finished batches stay. Recall goes on with the old vectors until the switch.
     """
     identity = engine.embedder.identity()
@@ -20,7 +21,8 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         active = vectors.active_embedder(connection)
         target = vectors.add(connection, **identity._asdict())
     if active is None or active.fingerprint == identity.fingerprint:
-        return embed_pending(engine, on_progress=on_progress)
+        embedded = embed_pending(engine, on_progress=on_progress)
+        return embedded + _settle_codes(engine, target.id)
     done = 0
     while True:
         with engine.store.read() as connection:
@@ -43,6 +45,31 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)
+
+
+def _settle_codes(engine: Engine, embedder_id: int) -> int:
+    """Add the codes of tokens that vectors lack, or remove all codes; returns how many records were embedded for it.
+
+    A record whose vector the caller gave, in fewer parts than its text has, stays without.
+    """
+    if not engine.settings.token_codes:
+        with engine.atomic() as connection:
+            codes.drop(connection)
+        return 0
+    if not engine.embedder.gives_codes:
+        return 0
+    done, last = 0, 0
+    while True:
+        with engine.store.read() as connection:
+            lacking = codes.without(connection, embedder_id, last, BATCH)
+        if not lacking:
+            return done
+        made = parts_of(engine.embedder, [row[1] for row in lacking], [row[2] for row in lacking])
+        parts = dict(zip((row[0] for row in lacking), made, strict=True))
+        with engine.atomic() as connection:
+            same = vectors.unchanged(connection, lacking, parts)
+            done += codes.add(connection, embedder_id, {record_id: each.codes for record_id, each in same.items()})
+        last = lacking[-1][0]
 
 
 def _switch(engine: Engine, target: vectors.EmbedderRow) -> bool:

@@ -113,7 +113,7 @@ def change_columns(
 def set_vectors(
     connection: apsw.Connection,
     embedder: vectors.EmbedderRow,
-    parts: dict[int, tuple[bytes, ...]],
+    parts: dict[int, vectors.Parts],
     *,
     active: bool,
 ) -> None:
@@ -122,11 +122,7 @@ def set_vectors(
         "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
         (embedder.id, id_array(list(parts))),
     )
-    vectors.insert(
-        connection,
-        embedder,
-        [(record_id, part, value) for record_id, values in parts.items() for part, value in enumerate(values)],
-    )
+    vectors.insert(connection, embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
     if active:
         connection.execute(
             "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
@@ -197,10 +193,11 @@ def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: in
     active = vectors.active_embedder(connection)
     if active is not None:
         parts: Any = connection.execute(
-            "SELECT part, value FROM vector WHERE record_id = ? AND embedder_id = ? ORDER BY part",
+            "SELECT v.part, v.value, c.codes FROM vector v LEFT JOIN token_code c ON c.vector_id = v.id "
+            "WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
             (record_id, active.id),
         ).fetchall()
-        vectors.insert(connection, active, [(version_id, part, value) for part, value in parts])
+        vectors.insert(connection, active, [(version_id, *part) for part in parts])
     connection.execute(
         "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
         (version_id, _bag_of_words(connection, version_id)),

@@ -164,7 +164,10 @@ def _open_epoch(connection: apsw.Connection) -> None:
 
 
 def _mend_vectors(connection: apsw.Connection) -> None:
-    """Leave only whole sets of sound vectors of one embedder; records without go back to pending."""
+    """Leave only whole sets of sound vectors of one embedder; records without go back to pending.
+
+    Token codes that cannot be right go too; `reembed` makes them again.
+    """
     connection.execute(
         "UPDATE embedder SET active = 0 WHERE id != (SELECT e.id FROM embedder e WHERE e.active "
         "ORDER BY (SELECT count(*) FROM vector v WHERE v.embedder_id = e.id) DESC, e.id LIMIT 1)"
@@ -172,6 +175,10 @@ def _mend_vectors(connection: apsw.Connection) -> None:
     connection.execute(
         "DELETE FROM vector WHERE record_id NOT IN (SELECT id FROM record) OR embedder_id NOT IN "
         "(SELECT id FROM embedder) OR length(value) != (SELECT 4 * dimension FROM embedder e WHERE e.id = embedder_id)"
+    )
+    connection.execute(
+        "DELETE FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector) OR typeof(codes) != 'blob' "
+        "OR length(codes) % 8"
     )
     bad = vectors.unsound(connection)
     connection.execute("DELETE FROM vector WHERE record_id IN (SELECT value FROM carray(?))", (id_array(bad),))

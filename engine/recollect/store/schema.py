@@ -143,6 +143,13 @@ CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, positio
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     INSERT OR REPLACE INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
 END;
+-- Derived: for the second look, 1 bit a component of each token's vector, in the order of the text; may be absent.
+CREATE TABLE token_code (
+    vector_id INTEGER PRIMARY KEY REFERENCES vector(id) ON DELETE CASCADE,
+    codes     BLOB NOT NULL
+);
+-- Counts and sums sizes without reading the codes.
+CREATE INDEX token_code_size ON token_code(length(codes));
 
 -- Derived: words with their number, and for each record its words (int32, ascending) and their counts (uint8).
 CREATE TABLE term (

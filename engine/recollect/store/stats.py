@@ -39,6 +39,7 @@ def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any
         "versions": records("r.valid_to IS NOT NULL"),
         "pending": records("r.embedding_state = 'pending'"),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
+        **_codes(connection, seen, visible.values),
         "links": count(f"link WHERE source_id IN {seen}", *visible.values),
         "sources": count(
             f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
@@ -54,3 +55,16 @@ def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any
         "embedder": None if embedder is None else embedder.name,
         "dimension": None if embedder is None else embedder.dimension,
     }
+
+
+def _codes(connection: apsw.Connection, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
+    """How many vectors have codes of their tokens, and the bytes of these."""
+    everything = connection.execute("SELECT count(*), total(length(codes)) FROM token_code")
+    if values:
+        everything = connection.execute(
+            "SELECT count(*), total(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
+            f"WHERE v.record_id IN {seen}",
+            values,
+        )
+    row: Any = everything.fetchone()
+    return {"token_codes": row[0], "token_code_bytes": int(row[1])}

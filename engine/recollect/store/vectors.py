@@ -9,6 +9,7 @@ import apsw
 import numpy as np
 
 from recollect.errors import EmbedderMismatch
+from recollect.store import codes
 from recollect.store.arrays import id_array
 from recollect.store.packing import pack
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EmbedderRow",
+    "Parts",
     "activate",
     "active_embedder",
     "insert_sketches",
@@ -27,6 +29,18 @@ __all__ = [
     "register",
     "sketch_table_exists",
 ]
+
+
+class Parts(NamedTuple):
+    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all."""
+
+    values: tuple[bytes, ...]
+    codes: tuple[bytes, ...] = ()
+
+    def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
+        """What `insert` takes."""
+        codes = self.codes or (None,) * len(self.values)
+        return [(record_id, part, *pair) for part, pair in enumerate(zip(self.values, codes, strict=True))]
 
 
 class EmbedderRow(NamedTuple):
@@ -107,8 +121,8 @@ def count_without(connection: apsw.Connection, embedder: EmbedderRow) -> int:
 def unchanged(
     connection: apsw.Connection,
     rows: Sequence[tuple[int, str, str | None]],
-    parts: dict[int, tuple[bytes, ...]],
-) -> dict[int, tuple[bytes, ...]]:
+    parts: dict[int, Parts],
+) -> dict[int, Parts]:
     """The parts of records that still have the text they were embedded from."""
     still = {
         row[0]: row
@@ -146,18 +160,22 @@ def unsound(connection: apsw.Connection) -> list[int]:
     return sorted(bad)
 
 
-def insert(connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes]]) -> None:
-    """Store (record id, part, float32 bytes) rows and their sketches."""
+def insert(
+    connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]
+) -> None:
+    """Store (record id, part, float32 bytes, token codes or None) rows and their sketches."""
     if not vectors:
         return
     before = _last_id(connection)
     connection.executemany(
         "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
-        [(record_id, part, embedder.id, value) for record_id, part, value in vectors],
+        [(record_id, part, embedder.id, value) for record_id, part, value, _ in vectors],
     )
-    values = np.frombuffer(b"".join(value for _, _, value in vectors), dtype="<f4").reshape(len(vectors), -1)
+    values = np.frombuffer(b"".join(row[2] for row in vectors), dtype="<f4").reshape(len(vectors), -1)
     _insert_packed(connection, embedder.id, range(before + 1, before + 1 + len(vectors)),
-                   [record_id for record_id, _, _ in vectors], values)  # fmt: skip
+                   [row[0] for row in vectors], values)  # fmt: skip
+    # AUTOINCREMENT numbers the rows of one statement in their order, without gaps.
+    codes.insert(connection, [(before + place, row[3]) for place, row in enumerate(vectors, 1) if row[3] is not None])
     insert_sketches(connection, embedder, before)
 
 

@@ -116,6 +116,17 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
         "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
         "WHERE length(v.value) != 4 * e.dimension",
     )
+    yield from _listed(
+        connection,
+        "token codes of the wrong size",
+        "SELECT 'vector ' || c.vector_id FROM token_code c JOIN vector v ON v.id = c.vector_id "
+        "WHERE typeof(c.codes) != 'blob' OR length(c.codes) % 8",
+    )
+    yield from _listed(
+        connection,
+        "token codes without vector",
+        "SELECT 'vector ' || vector_id FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector)",
+    )
     bad = unsound(connection)
     if bad:
         yield Problem(

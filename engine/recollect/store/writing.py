@@ -49,6 +49,7 @@ class Row(Struct, kw_only=True):
     words: Sequence[str]
     tags: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()
+    codes: tuple[bytes, ...] = ()
     pending: bool = False
     access_count: int = 0
     accessed_at: int | None = None
@@ -187,12 +188,12 @@ def intern_sources(connection: apsw.Connection, keys: set[tuple[int, str]]) -> d
     return found
 
 
-def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes]]:
-    """(record id, part, float32 bytes) of every part of these rows."""
+def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes, bytes | None]]:
+    """Every part of these rows, as `vectors.insert` takes them."""
     return [
-        (record_id, part, value)
+        part
         for record_id, row in zip(ids, rows, strict=True)
-        for part, value in enumerate(row.vectors)
+        for part in vectors.Parts(row.vectors, row.codes).rows(record_id)
     ]
 
 

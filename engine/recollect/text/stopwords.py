@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from recollect.text.tokens import tokenize
 
-__all__ = ["STOP_TERMS"]
+__all__ = ["STOP_TERMS", "STOP_WORDS"]
 
 _WORDS = """
     a an the this that these those
@@ -28,3 +28,5 @@ _WORDS = """
 """
 
 STOP_TERMS = frozenset(tokenize(_WORDS))
+# As written: the pieces of an embedder's vocabulary are not stemmed.
+STOP_WORDS = frozenset(_WORDS.split())

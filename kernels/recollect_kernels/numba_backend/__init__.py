@@ -4,6 +4,7 @@ from recollect_kernels.numba_backend.candidates import expand_candidates, join_c
 from recollect_kernels.numba_backend.graph import spread_activation
 from recollect_kernels.numba_backend.hamming import hamming_shortlist, sketch
 from recollect_kernels.numba_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.numba_backend.look import max_sim
 from recollect_kernels.numba_backend.pooling import pool_tokens
 from recollect_kernels.numba_backend.rank import rank_candidates
 from recollect_kernels.numba_backend.ranking import (
@@ -34,6 +35,7 @@ __all__ = [
     "hamming_shortlist",
     "invert",
     "join_candidates",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "order_by_score",

@@ -12,19 +12,21 @@ from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import exact, kernel
 
 ORIGIN_BITS = 24  # of a sort key; the rest, 39 bits, is the row
+GREATEST_ROW = 2**39
 
 
 def join_candidates(
     first_rows: I64, first_values: F32, first_counts: I64, second_rows: I64, second_values: F32, second_counts: I64
-) -> tuple[I64, I64, F32, F32]:
+) -> tuple[I64, I64, F32, F32] | None:
     most = int(first_counts.sum() + second_counts.sum())
     offsets, rows = np.empty(len(first_rows) + 1, np.int64), np.empty(most, np.int64)
     first, second = np.empty(most, np.float32), np.empty(most, np.float32)
     keys = np.empty(first_rows.shape[1] + second_rows.shape[1], np.int64)
-    _join.call(
+    if not _join.call(
         first_rows, first_values, first_counts, second_rows, second_values, second_counts, keys, offsets, rows,
         first, second,
-    )  # fmt: skip
+    ):  # fmt: skip
+        return None
     m = int(offsets[-1])
     return offsets, rows[:m], first[:m], second[:m]
 
@@ -67,13 +69,17 @@ def join(
     first_rows: Any, first_values: Any, some: Any, second_rows: Any, second_values: Any, others: Any, keys: Any,
     m: Any, rows: Any, first: Any, second: Any,
 ) -> Any:  # fmt: skip
-    """Write the union from place m on; returns where it ends."""
+    """Write the union from place m on; returns where it ends, -1 where a row does not fit a sort key."""
     unknown = np.float32(np.nan)
     origin_mask = (1 << ORIGIN_BITS) - 1
     begin = m
     for at in range(some):
+        if first_rows[at] < 0 or first_rows[at] >= GREATEST_ROW:
+            return -1
         keys[at] = (first_rows[at] << ORIGIN_BITS) | at
     for at in range(others):
+        if second_rows[at] < 0 or second_rows[at] >= GREATEST_ROW:
+            return -1
         keys[some + at] = (second_rows[at] << ORIGIN_BITS) | (some + at)
     sorted_keys = np.sort(keys[: some + others])
     for at in range(some + others):
@@ -92,18 +98,22 @@ def join(
 
 @kernel(
     _jit.I64_2, _jit.F32_2, _jit.I64_1, _jit.I64_2, _jit.F32_2, _jit.I64_1, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64,
-    _jit.OUT_F32, _jit.OUT_F32,
+    _jit.OUT_F32, _jit.OUT_F32, returns=_jit.I64,
 )  # fmt: skip
 def _join(
     first_rows: Any, first_values: Any, first_counts: Any, second_rows: Any, second_values: Any, second_counts: Any,
     keys: Any, offsets: Any, rows: Any, first: Any, second: Any,
-) -> None:  # fmt: skip
+) -> Any:  # fmt: skip
     offsets[0] = 0
     for q in range(first_rows.shape[0]):
-        offsets[q + 1] = join(
+        m = join(
             first_rows[q], first_values[q], first_counts[q], second_rows[q], second_values[q], second_counts[q], keys,
             offsets[q], rows, first, second,
         )  # fmt: skip
+        if m < 0:
+            return 0
+        offsets[q + 1] = m
+    return 1
 
 
 @exact
@@ -137,8 +147,11 @@ def find_beside(
                 if at >= n:
                     return -1
                 count = add_allowed(found, count, at, mask)
-        edge = np.int64(heads[heap_rows[place]])
+        edge, steps = np.int64(heads[heap_rows[place]]), 0
         while edge >= 0:
+            steps += 1
+            if edge >= targets.shape[0] or steps > targets.shape[0]:
+                return -1
             at = np.int64(targets[edge])
             if at >= n:
                 return -1

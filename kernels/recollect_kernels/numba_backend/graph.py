@@ -69,7 +69,7 @@ def activate(
     targets: Any, strengths: Any, mask: Any, near: Any, far: Any, slots: Any, best: Any, by_chain: Any, by_link: Any,
     best_three: Any, company: Any,
 ) -> Any:  # fmt: skip
-    """Fill in what reaches the candidates of one query; 0 where the chain leaves the records."""
+    """Fill in what reaches the candidates of one query; 0 where a chain leaves the records or a list does not end."""
     n = previous.shape[0]
     masked = mask.shape[0] > 0
     slots[:] = -1
@@ -91,8 +91,11 @@ def activate(
                 place = find_candidate(rows, start, stop, i, at)
                 if place >= 0:
                     by_chain[i] = max(by_chain[i], (near if step == 0 else far) * scores[place])
-        edge = np.int64(heads[rows[i]])
+        edge, steps = np.int64(heads[rows[i]]), 0
         while edge >= 0:
+            steps += 1
+            if edge >= targets.shape[0] or steps > targets.shape[0]:
+                return 0
             at = np.int64(targets[edge])
             if at >= n:
                 return 0

@@ -142,8 +142,8 @@ def fill_bm25(
         weight = idf[s] * np.float32(k1 + 1)
         at, end = starts[s], ends[s]
         for place in range(np.uintp(many)):
-            c = np.uintp(unknown[place])
-            row = candidates[c]
+            candidate = np.uintp(unknown[place])
+            row = candidates[candidate]
             if not ascending:
                 at = starts[s]
             # Step away from the last place before halving: a third of the time of halving the whole slice.
@@ -167,7 +167,7 @@ def fill_bm25(
             count = counts[np.uintp(at)]
             if rows[np.uintp(at)] == row and count:
                 length = lengths[np.uintp(row)]
-                scores[c] += impact(count, weight, length, np.float32(constant), np.float32(slope))
+                scores[candidate] += impact(count, weight, length, np.float32(constant), np.float32(slope))
 
 
 @kernel(*POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.I64_1, _jit.OUT_I64, _jit.OUT_F32, fast=True)

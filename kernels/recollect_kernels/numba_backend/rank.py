@@ -24,12 +24,11 @@ DAY_US = 86_400_000_000.0
 
 
 def rank_candidates(
-    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices
+    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices, look: F64
 ) -> tuple[I64, I64, F64, I64] | None:
     queries = len(lists.vector_counts)
     known = lists.vector_rows.shape[1] + lists.keyword_rows.shape[1]
-    spreading = choices.neighbor_weight > 0 or choices.source_weight > 0
-    best = min(choices.expanded, known) if spreading else 0
+    best = min(choices.expanded, known)
     measured = codes or (NO_QUERIES, NO_SCALES, records.keys[:0], graph.heads[:0], NO_CODES, NO_SCALES)
     *arrays, average_length, k1, b = postings
     weights = np.array([choices.vector_weight, choices.keyword_weight])
@@ -45,7 +44,7 @@ def rank_candidates(
             *lists, *measured, *arrays, k1, k1 * (1 - b), k1 * b / average_length, *graph, *records, weights,
             choices.rrf_k, best, choices.neighbor_weight, choices.source_weight, choices.near, choices.far,
             choices.lone_share, choices.clock, choices.half_life_days, choices.decay_floor, choices.exponential,
-            choices.importance_weight, np.empty((4, most), np.int64), np.empty((6, most), np.float32),
+            choices.importance_weight, look, np.empty((4, most), np.int64), np.empty((6, most), np.float32),
             np.empty((8, most)), np.empty(room, np.int64), np.empty(slots, np.int64), np.empty((slots, 3)),
             offsets, rows, signals, order,
         )  # fmt: skip
@@ -89,7 +88,7 @@ def fuse(
     _jit.I32_1, _jit.I32_1, _jit.I64_1, _jit.I32_1, _jit.I32_1, _jit.I32_1, _jit.F32_1, _jit.U8_1,  # graph
     _jit.I64_1, _jit.I64_1, _jit.F32_1,  # records
     _jit.F64_1, _jit.F64, _jit.I64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.I64, _jit.F64, _jit.F64,
-    _jit.I64, _jit.F64,  # choices
+    _jit.I64, _jit.F64, _jit.F64_1,  # choices, look
     _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2,  # scratch
     _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
@@ -101,7 +100,7 @@ def _rank_candidates(
     previous: Any, following: Any, sources: Any, heads: Any, nexts: Any, targets: Any, strengths: Any, mask: Any,
     keys: Any, created_at: Any, importance: Any,
     weights: Any, rrf_k: Any, best: Any, neighbor: Any, source: Any, near: Any, far: Any, lone_share: Any, clock: Any,
-    half_life_days: Any, decay_floor: Any, exponential: Any, importance_weight: Any,
+    half_life_days: Any, decay_floor: Any, exponential: Any, importance_weight: Any, look: Any,
     whole: Any, single: Any, double: Any, beside: Any, slots: Any, slot_best: Any,
     offsets: Any, out_rows: Any, signals: Any, order: Any,
 ) -> Any:  # fmt: skip
@@ -118,6 +117,8 @@ def _rank_candidates(
             vector_rows[q], vector_values[q], vector_counts[q], word_rows[q], word_values[q], word_counts[q], wider, 0,
             rows, cosine, bm25,
         )  # fmt: skip
+        if m < 0:
+            return -1
         for step in range(2 if best > 0 else 1):
             if step == 1:
                 fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
@@ -139,8 +140,10 @@ def _rank_candidates(
                 if queries.shape[0] == 0:
                     if cosine[i] != cosine[i]:
                         cosine[i] = np.float32(0.0)
-                elif first_place[rows[i]] + parts[rows[i]] > codes.shape[0]:
-                    return -1
+                elif parts[rows[i]] != 0:
+                    first, count = first_place[rows[i]], np.int64(parts[rows[i]])
+                    if count < 0 or first < 0 or first > codes.shape[0] - count:
+                        return -1
             if queries.shape[0] > 0:
                 fill_cosines(queries[q], 0, m, rows, first_place, parts, codes, scales, ceilings[q], cosine)
             fill_bm25(
@@ -150,6 +153,10 @@ def _rank_candidates(
         if most > beside.shape[0]:
             continue
         fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
+        at = offsets[q]
+        looked = look.shape[0] >= at + m
+        for i in range(m if looked else 0):
+            fused[i] += look[at + i]
         spreading = neighbor > 0 or source > 0
         if spreading:
             for i in range(m):
@@ -159,7 +166,6 @@ def _rank_candidates(
                 slots, slot_best, by_chain, by_link, best_three, company,
             ):  # fmt: skip
                 return -1
-        at = offsets[q]
         for i in range(m):
             row = rows[i]
             spread, lift, linked = fused[i], 0.0, 0.0
@@ -177,12 +183,13 @@ def _rank_candidates(
             out_rows[at + i] = row
             signals[at + i, 0] = np.float64(cosine[i])
             signals[at + i, 1] = np.float64(bm25[i])
-            signals[at + i, 2] = fused[i]
-            signals[at + i, 3] = spread
-            signals[at + i, 4] = lift
-            signals[at + i, 5] = linked
-            signals[at + i, 6] = weight
-            signals[at + i, 7] = score[i]
+            signals[at + i, 2] = look[at + i] if looked else 0.0
+            signals[at + i, 3] = fused[i]
+            signals[at + i, 4] = spread
+            signals[at + i, 5] = lift
+            signals[at + i, 6] = linked
+            signals[at + i, 7] = weight
+            signals[at + i, 8] = score[i]
         order_one(0, m, score, keys[rows[:m]], heap_scores, heap_rows, order[at : at + m])
         offsets[q + 1] = at + m
     return most

@@ -139,6 +139,7 @@ def _rescore_shortlist(
                 if below >= size:
                     break
         held = 0
+        finite = True
         for at in range(rows.shape[1]):
             row = rows[q, at]
             distance = np.int64(distances[q, at])
@@ -146,9 +147,12 @@ def _rescore_shortlist(
                 continue
             ties -= distance == limit
             score = dot_int8(query, codes, np.uintp(row)) * scales[np.uintp(row)]
+            finite &= abs(score) <= GREATEST
             score = min(np.float32(1.0), max(np.float32(-1.0), score))
             held = push(best_scores, best_rows, held, k, score, row)
         sort_best_first(best_scores, best_rows, held)
+        if held and not finite:
+            best_scores[0] = np.float32(np.nan)
 
 
 @helper
@@ -161,10 +165,12 @@ def fill_cosines(
             continue
         row = np.uintp(rows[at])
         best = np.float32(-1.0) if parts[row] else np.float32(0.0)
+        finite = True
         for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
             score = dot_int8(query, codes, place) * scales[place]
+            finite &= abs(score) <= GREATEST
             best = max(best, min(np.float32(1.0), score))
-        cosines[at] = min(best, ceiling)
+        cosines[at] = min(best, ceiling) if finite else np.float32(np.nan)
 
 
 @kernel(_jit.F32_2, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.I32_1, _jit.I8_2, _jit.F32_1, _jit.OUT_F32, fast=True)

@@ -3,6 +3,7 @@
 from recollect_kernels.python_backend.candidates import expand_candidates, join_candidates, order_by_score
 from recollect_kernels.python_backend.graph import spread_activation
 from recollect_kernels.python_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
+from recollect_kernels.python_backend.look import max_sim
 from recollect_kernels.python_backend.pooling import pool_tokens
 from recollect_kernels.python_backend.rank import rank_candidates
 from recollect_kernels.python_backend.ranking import (
@@ -35,6 +36,7 @@ __all__ = [
     "hamming_shortlist",
     "invert",
     "join_candidates",
+    "max_sim",
     "maximal_marginal_relevance",
     "normalise_scores",
     "order_by_score",

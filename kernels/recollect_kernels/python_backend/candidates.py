@@ -12,11 +12,13 @@ from recollect_kernels.contract import F32, F64, I32, I64, U8
 
 def join_candidates(
     first_rows: I64, first_values: F32, first_counts: I64, second_rows: I64, second_values: F32, second_counts: I64
-) -> tuple[I64, I64, F32, F32]:
+) -> tuple[I64, I64, F32, F32] | None:
     lists = []
     for query in range(len(first_rows)):
         some, others = slice(first_counts[query]), slice(second_counts[query])
         rows = np.unique(np.concatenate([first_rows[query, some], second_rows[query, others]]))
+        if rows.size and not 0 <= int(rows[0]) <= int(rows[-1]) < 2**39:
+            return None
         first, second = np.full((2, len(rows)), np.nan, np.float32)
         first[np.searchsorted(rows, first_rows[query, some])] = first_values[query, some]
         second[np.searchsorted(rows, second_rows[query, others])] = second_values[query, others]
@@ -41,8 +43,11 @@ def expand_candidates(
                 return None
             twice = chain[once]
             found += [once, twice[twice >= 0]]
-        edges = heads[chosen]
+        edges, steps = heads[chosen], 0
         while (edges := edges[edges >= 0]).size:
+            steps += 1
+            if steps > len(targets) or int(edges.max()) >= len(targets):
+                return None
             linked = targets[edges]
             found.append(linked[linked >= 0])
             edges = nexts[edges]

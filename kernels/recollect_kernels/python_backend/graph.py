@@ -28,9 +28,14 @@ def spread_activation(
                 near_by += (at >= 0) & (mask[at] > 0) if mask.size else at >= 0
                 among, place = _among(own, at, mask)
                 out[among] = np.maximum(out[among], weight * score[place[among]])
-        edges = heads[own]
+        edges, steps = heads[own], 0
         while (edges >= 0).any():
+            steps += 1
+            if steps > len(targets) or int(edges.max()) >= len(targets):
+                return None
             at = np.where(edges >= 0, targets[edges], -1).astype(np.int64)
+            if int(at.max()) >= len(previous):
+                return None
             among, place = _among(own, at, mask)
             strength = strengths[edges[among]].astype(np.float64)
             linked[among] = np.maximum(linked[among], strength * score[place[among]])

@@ -24,9 +24,11 @@ ONLY_BM25 = np.array([0, 1], np.uint8)
 
 
 def rank_candidates(
-    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices
+    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices, look: F64
 ) -> tuple[I64, I64, F64, I64] | None:
     joined = join_candidates(*lists)
+    if joined is None:
+        return None
     n = len(graph.previous)
     rows = joined[1]
     if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < n:
@@ -34,7 +36,7 @@ def rank_candidates(
     spreading = choices.neighbor_weight > 0 or choices.source_weight > 0
     if not _measure(joined, codes, postings):
         return None
-    if spreading and choices.expanded > 0:
+    if choices.expanded > 0:
         score = _fuse(joined, records.keys, choices)
         wider = expand_candidates(
             *joined, score, choices.expanded, graph.previous, graph.following, graph.heads, graph.nexts, graph.targets,
@@ -45,6 +47,8 @@ def rank_candidates(
         joined = wider
     offsets, rows, cosine, bm25 = joined
     fused = _fuse(joined, records.keys, choices)
+    added = look if len(look) == len(rows) else np.zeros(len(rows))
+    fused = fused + added
     spread, lift, linked = fused, np.zeros(len(rows)), np.zeros(len(rows))
     if spreading:
         spread_to = _spread(joined, fused, graph, choices)
@@ -55,7 +59,7 @@ def rank_candidates(
     weight = decay(ages, choices.half_life_days, choices.decay_floor, choices.exponential == 1)
     importance = records.importance[rows].astype(np.float64)
     score = spread * weight * (1.0 + choices.importance_weight * (2.0 * importance - 1.0))
-    signals = np.stack([cosine, bm25, fused, spread, lift, linked, weight, score]).astype(np.float64, copy=False)
+    signals = np.stack([cosine, bm25, added, fused, spread, lift, linked, weight, score]).astype(np.float64, copy=False)
     return offsets, rows, signals, order_by_score(offsets, score, records.keys[rows])
 
 
@@ -66,7 +70,9 @@ def _measure(joined: tuple[I64, I64, F32, F32], codes: Codes | None, postings: P
     if codes is None:
         cosine[unknown] = 0
     else:
-        if rows.size and int((codes.first_place[rows] + codes.parts[rows]).max()) > len(codes.codes):
+        parts, first = codes.parts[rows], codes.first_place[rows]
+        held = parts > 0
+        if (parts < 0).any() or (first[held] < 0).any() or (first[held] > len(codes.codes) - parts[held]).any():
             return False
         row_cosines(codes.queries, offsets, rows, codes.first_place, codes.parts, codes.codes, codes.scales, cosine)
         ceilings = np.repeat(codes.ceilings, np.diff(offsets))

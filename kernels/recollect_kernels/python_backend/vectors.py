@@ -48,7 +48,7 @@ def hamming_shortlist(
         for first in range(start, stop, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, stop)
             block = sketches[allowed[first:last]] if listed else sketches[first:last]
-            distances[first - start : last - start] = _bit_count(block ^ query).sum(axis=1, dtype=np.uint16)
+            distances[first - start : last - start] = bit_count(block ^ query).sum(axis=1, dtype=np.uint16)
         # Sorted by distance and place in one key; only the nearest are sorted.
         key = distances.astype(np.int64) << 32 | np.arange(stop - start)
         chosen = np.sort(np.partition(key, size - 1)[:size] if 0 < size < len(key) else key)
@@ -67,7 +67,11 @@ def rescore_shortlist(
         if len(chosen) > size:
             chosen = chosen[np.argsort(distances[place], kind="stable")[:size]]
         chosen = np.sort(chosen)
-        scores = np.clip(_dots_int8(query, codes, scales, chosen), -1, 1)
+        scores = _dots_int8(query, codes, scales, chosen)
+        if not np.isfinite(scores).all():
+            found[place], cosines[place] = 0, np.nan
+            continue
+        scores = np.clip(scores, -1, 1)
         order = best(scores, k)
         found[place], cosines[place] = chosen[order], scores[order]
     return found, cosines
@@ -84,12 +88,14 @@ def row_cosines(
         starts = np.cumsum(counts) - counts
         places = np.repeat(first_place[rows[at]] - starts, counts) + np.arange(counts.sum())
         if len(at):
-            scores = np.clip(_dots_int8(query, codes, scales, places), -1, 1)
+            scores = _dots_int8(query, codes, scales, places)
+            scores = np.where(np.isfinite(scores), np.clip(scores, -1, 1), np.float32(np.nan))
             cosines[at] = np.maximum.reduceat(scores, starts)
 
 
 def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
-    dots: F32 = (codes[places].astype(np.float32) @ query) * scales[places]
+    # Not a BLAS product: there the last bit of a dot depends on its place, and equal vectors would not tie.
+    dots: F32 = np.einsum("ij,j->i", codes[places].astype(np.float32), query) * scales[places]
     return dots
 
 
@@ -179,7 +185,7 @@ def cosines(queries: F32, block: F32) -> F32:
     return scores
 
 
-def _bit_count(words: U64) -> U8:
+def bit_count(words: U64) -> U8:
     if hasattr(np, "bitwise_count"):
         counts: U8 = np.bitwise_count(words)
         return counts

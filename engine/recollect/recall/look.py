@@ -1,0 +1,95 @@
+"""The second look: the best candidates scored again by their tokens (late interaction, Khattab and Zaharia, 2020).
+
+It moves the fused score, before spreading, so that neighbours hear of it too. After spreading, at the same weight, it
+gave LoCoMo as much and cost RealMem 0.005 of recall@20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.numerics import kernels
+from recollect.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.embedding.protocol import QueryTokens
+    from recollect.recall.candidates import Candidates
+    from recollect.settings import Profile
+
+__all__ = ["ReadCodes", "second_look", "token_weights"]
+
+ReadCodes = Callable[["NDArray[np.int64]"], "list[tuple[int, bytes]]"]
+"""(row id, codes) of the parts that have codes, of records with these row ids, grouped by record."""
+
+_WORD = re.compile(r"\S+")
+
+
+def second_look(
+    candidates: Candidates,
+    text: str,
+    tokens: QueryTokens,
+    idf: Mapping[str, float],
+    read: ReadCodes,
+    profile: Profile,
+) -> NDArray[np.float64]:
+    """What to add to the fused score of each candidate of one query.
+
+    Of the best `profile.looked` it is how much better than their mean they look, times the weight. A look is the mean
+    over the query's tokens, weighted by the `idf` of their words, of the likeness of the likest token of the record's
+    best part. A record without codes neither gains nor loses, nor does one below the shortlist.
+    """
+    added = np.zeros(len(candidates))
+    if not len(candidates) or profile.look_weight == 0 or profile.looked == 0:
+        return added
+    weights = token_weights(text, tokens.places, idf)
+    asked = np.flatnonzero(weights)
+    if not len(asked):
+        return added
+    short = np.argsort(-candidates.fused, kind="stable")[: profile.looked]
+    keys = candidates.keys[short]
+    place_of = dict(zip(keys.tolist(), short.tolist(), strict=True))
+    words = tokens.codes.shape[1]
+    places: list[int] = []
+    firsts: list[int] = []
+    ends = [0]
+    blobs: list[bytes] = []
+    # Plain lists: for 50 records they take a third of the time of arrays.
+    for key, blob in read(keys):
+        if isinstance(blob, bytes) and blob and len(blob) % (8 * words) == 0:
+            if not places or places[-1] != place_of[key]:
+                places.append(place_of[key])
+                firsts.append(len(blobs))
+            blobs.append(blob)
+            ends.append(ends[-1] + len(blob) // (8 * words))
+    if not places:
+        return added
+    codes = np.frombuffer(b"".join(blobs), dtype="<u8").astype(np.uint64, copy=False).reshape(-1, words)
+    by_part = kernels.max_sim(
+        tokens.codes[asked], weights[asked], codes, np.array(ends, dtype=np.int64), tokens.width
+    ).astype(np.float64)
+    # A long text is as good as its best part: with the tokens of all parts together SciFact gained half as much.
+    looks = np.maximum.reduceat(by_part, firsts)
+    added[places] = profile.look_weight * (looks - looks.mean())
+    return added
+
+
+def token_weights(text: str, places: NDArray[np.int64], idf: Mapping[str, float]) -> NDArray[np.float32]:
+    """The share of each token of a query, float32, of sum 1: its word's `idf`, 0 for words that are not in it.
+
+    `places` are the characters at which the tokens begin. Of a word of several terms the rarest counts. All zero where
+    no token has a word.
+    """
+    begins, weights = [], [0.0]
+    for word in _WORD.finditer(text):
+        begins.append(word.start())
+        weights.append(max((idf.get(term, 0.0) for term in tokenize(word[0])), default=0.0))
+    found = np.array(weights, dtype=np.float32)[np.searchsorted(begins, places, side="right")]
+    total = found.sum()
+    shares: NDArray[np.float32] = found / total if total > 0 else np.zeros_like(found)
+    return shares
