@@ -50,7 +50,7 @@ def choices(**changed):
     )._replace(**changed)  # fmt: skip
 
 
-def composed(lists, codes, words, graph, records, chosen):
+def composed(lists, codes, words, graph, records, chosen, look=None):
     """What `rank_candidates` says it is."""
 
     def measure(joined):
@@ -85,12 +85,13 @@ def composed(lists, codes, words, graph, records, chosen):
     measure(joined)
     allowed = graph.mask if graph.mask.size else None
     spreading = chosen.neighbor_weight + chosen.source_weight > 0
-    if spreading and chosen.expanded:
+    if chosen.expanded:
         chains = graph.previous, graph.following, graph.heads, graph.nexts, graph.targets
         joined = kernels.expand_candidates(*joined, fuse(joined), chosen.expanded, *chains, allowed)
         measure(joined)
     offsets, rows, cosine, bm25 = joined
-    fused = fuse(joined)
+    look = np.zeros(len(rows)) if look is None else look
+    fused = fuse(joined) + look
     spread, lift, linked = fused, np.zeros(len(rows)), np.zeros(len(rows))
     if spreading:
         own = np.maximum(fused, 0)
@@ -111,7 +112,7 @@ def composed(lists, codes, words, graph, records, chosen):
         weight = kernels.decay(ages, chosen.half_life_days, chosen.decay_floor, form)
     importance = records.importance[rows].astype(np.float64)
     score = spread * weight * (1 + chosen.importance_weight * (2 * importance - 1))
-    signals = np.stack([cosine, bm25, fused, spread, lift, linked, weight, score])
+    signals = np.stack([cosine, bm25, look, fused, spread, lift, linked, weight, score])
     return offsets, rows, signals, kernels.order_by_score(offsets, score, records.keys[rows])
 
 
@@ -144,6 +145,27 @@ def test_it_is_the_other_kernels_in_turn(seed, queries, kind, with_codes, links,
     assert rows.tolist() == wanted[1].tolist()
     np.testing.assert_allclose(signals, wanted[2], rtol=1e-12, atol=1e-12)
     assert order.tolist() == wanted[3].tolist()
+
+
+@holds(seed=seeds, queries=st.sampled_from([1, 3]))
+def test_a_look_is_added_before_spreading(seed, queries):
+    arguments = *case(seed, queries), choices(expanded=0)
+    look = rng(seed).random(len(kernels.rank_candidates(*arguments)[1]))
+    _, rows, signals, order = kernels.rank_candidates(*arguments, look)
+    wanted = composed(*arguments, look)
+    assert rows.tolist() == wanted[1].tolist()
+    np.testing.assert_allclose(signals, wanted[2], rtol=1e-12, atol=1e-12)
+    assert order.tolist() == wanted[3].tolist()
+    with pytest.raises(kernels.KernelError, match="one for each of"):
+        kernels.rank_candidates(*arguments, np.append(look, 0.0))
+    with pytest.raises(kernels.KernelError, match="look: with expansion"):
+        kernels.rank_candidates(*arguments[:-1], choices(), look)
+
+
+@pytest.mark.parametrize("changed", [{"vector_weight": 0.0, "keyword_weight": 0.0}, {"expanded": -1}])
+def test_choices_that_make_no_sense_are_refused(changed):
+    with pytest.raises(kernels.KernelError, match="choices"):
+        kernels.rank_candidates(*case(1, 1), choices(**changed))
 
 
 @holds(seed=seeds)
