@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.cached_embedder import cached
+from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe
 from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.result import Evaluation
@@ -33,13 +33,19 @@ def main() -> None:
     if options.render:
         print(report.markdown(json.loads(options.out.read_text(encoding="utf-8"))))
         return
-    run = evaluate(options.data, options.set or list(SETS), options.embedder, options.cache)
+    run = evaluate(options.data, options.set or list(SETS), options.embedder, options.cache, codes=not options.no_codes)
+    if options.out.exists():
+        before = json.loads(options.out.read_text(encoding="utf-8"))
+        if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
+            run["sets"] = {**before["sets"], **run["sets"]}
     report.write(run, options.out)
     report.show(run, Console(width=max(Console().width, 110)))
 
 
-def evaluate(data: Path, names: list[str], embedder_name: str | None, cache: Path | None) -> dict[str, Any]:
-    """All figures of the named sets."""
+def evaluate(
+    data: Path, names: list[str], embedder_name: str | None, cache: Path | None, *, codes: bool = True
+) -> dict[str, Any]:
+    """All figures of the named sets; without `codes` of tokens none of the second look."""
     inner = load(embedder_name)
     run: dict[str, Any] = {**describe(), "embedder": inner.name, "fingerprint": inner.fingerprint, "sets": {}}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -47,16 +53,18 @@ def evaluate(data: Path, names: list[str], embedder_name: str | None, cache: Pat
         for name in names:
             # Confidence asks LoCoMo's stores, so they share a cache. What is cached is let go after each set.
             folder = None if cache is None else cache / ("locomo" if name == "confidence" else name)
-            embedder = cached(inner, folder)
+            embedder = cached(inner, folder) if codes else CachedEmbedder(inner, folder)
             task = progress.add_task(report.TITLES[name], total=None)
             try:
                 run["sets"][name] = SETS[name](
                     data,
-                    lambda: Memory(":memory:", embedder=embedder, settings=Settings(token_codes=True)),  # noqa: B023
+                    lambda: Memory(":memory:", embedder=embedder, settings=Settings(token_codes=codes)),  # noqa: B023
                     lambda done, total: progress.update(task, completed=done, total=total),  # noqa: B023
                 )
                 # How many texts were not in the cache: it explains the seconds.
                 run["sets"][name]["embedded"] = embedder.embedded
+                if not run["sets"][name].get("code_bytes_per_record"):
+                    run["sets"][name]["figures"].pop("second look", None)
             finally:
                 embedder.flush()
     return run
@@ -69,6 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
+    parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing of the second look")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
     if not options.render and options.data is None:

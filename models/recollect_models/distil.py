@@ -11,8 +11,8 @@ choice measured by vector recall alone, without BM25, as (LoCoMo recall@20, Real
   out instead: at best (0.647, 0.438, 0.497).
 - Weighted by a / (a + p), a = 0.001, p the token's frequency (SIF; Arora, Liang and Ma, 2017). a = 0.0003 and 0.003:
   (0.617, 0.441, 0.472) and (0.638, 0.407, 0.466) before whitening. p is Zipf's law over the vocabulary, whose words
-  stand in order of frequency from "the" (1996) on; what stands before counts as the most frequent. Ranks from the
-  beginning of the file instead cost 0.12, 0.10 and 0.07. So no text is needed, and none was used.
+  stand in order of frequency from "the" (1996) on; what stands before counts as the most frequent. So no text is
+  needed, and none was used.
 - Counts of a repeated token stay as they are: their square roots gave (0.655, 0.410, 0.406), each once
   (0.648, 0.410, 0.288), before whitening.
 - All 384 dimensions: 256 gave (0.653, 0.433, 0.504) with half whitening, 128 (0.608, 0.406, 0.442).
@@ -81,7 +81,7 @@ def distil(outputs: NDArray[np.float32], used: NDArray[np.bool_]) -> NDArray[np.
     scales = np.where(variances > 1e-9 * variances[-1], np.maximum(variances, 1e-30) ** -0.25, 0)
     halfway = (components * scales) @ components.T
     # A rotation changes no cosine, but sketches take one bit an axis: of 40,000 chat lines 400 nearest by sketch hold
-    # 0.988 of the best ten after it, 0.981 on the model's own axes, 0.974 on the principal components (0.967 of 256).
+    # 0.988 of the best ten after it, 0.981 on the model's own axes, 0.974 on the principal components.
     rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((WIDTH, WIDTH)))[0]
     vectors = vectors @ (halfway @ rotation) * weigh(len(vectors))[:, None]
     vectors[~used] = 0
@@ -119,7 +119,7 @@ def manifest(folder: Path, tokenizer: Path) -> dict[str, Any]:
 def build(weights: Path, out: Path) -> None:
     """Write the folder of `instant` into `out`; the default model's tokenizer.json is named in it, not copied.
 
-    The last bits of a float graph differ between machines: there a code in some thousands differs by 1.
+    The last bits of a float graph differ between machines, and with them a few codes by 1.
     """
     from tokenizers import Tokenizer
 
