@@ -76,8 +76,9 @@ def finite(name: str, value: NDArray[Any]) -> None:
 
 def _all_finite(value: NDArray[Any]) -> bool:
     flat = value.reshape(-1)
-    # A finite sum of squares has finite terms, and is a third of the work; where it overflows, each is looked at.
-    return math.isfinite(np.vdot(flat, flat)) or bool(np.isfinite(value).all())
+    # A finite sum of squares has finite terms, and is a third of the work; where it overflows, each is looked at, and
+    # where it is long: there BLAS would wake its threads.
+    return (flat.size < 8192 and math.isfinite(np.vdot(flat, flat))) or bool(np.isfinite(value).all())
 
 
 def finite_scores(scores: NDArray[Any], of: str) -> None:

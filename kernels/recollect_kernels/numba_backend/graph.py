@@ -110,7 +110,8 @@ def activate(
         slot = slot_of(slots, source)
         if slots[slot] == -1:
             slots[slot] = source
-            best[slot] = 0.0
+            # Numbers, not rows: a view made in the loop takes longer than all else in it.
+            best[slot, 0] = best[slot, 1] = best[slot, 2] = 0.0
         score = scores[i]
         for rank in range(3):
             if score > best[slot, rank]:
@@ -118,8 +119,8 @@ def activate(
     for i in range(start, stop):
         best_three[i] = 0.0
         if sources[rows[i]] >= 0:
-            top = best[slot_of(slots, sources[rows[i]])]
-            best_three[i] = top[0] + top[1] + top[2]
+            slot = slot_of(slots, sources[rows[i]])
+            best_three[i] = best[slot, 0] + best[slot, 1] + best[slot, 2]
     return 1
 
 
