@@ -74,7 +74,7 @@ def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
                 f"{result['questions']:,}" if place == 0 else "",
                 metric,
                 *("" if figure is None else f"{figure:.3f}" for figure in figures),
-                f"{result['code_bytes_per_record']:,}" if place == 0 and "code_bytes_per_record" in result else "",
+                f"{result['code_bytes_per_record']:,}" if place == 0 and result.get("code_bytes_per_record") else "",
             )
 
 

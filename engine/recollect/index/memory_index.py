@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -63,6 +64,7 @@ class MemoryIndex:
         self._keeper = keeper
         self._kept_values: dict[Hashable, Any] = {}
         self._kept_version = -1
+        self._keeping = threading.Lock()
         self._reset()
 
     def _reset(self) -> None:
@@ -117,9 +119,10 @@ class MemoryIndex:
         value = kept.get((kind, key))
         if value is None:
             value = make()
-            while len(kept) >= _KEPT_FILTERS:
-                kept.pop(next(iter(kept)), None)
-            kept[kind, key] = value
+            with self._keeping:  # recalls share the index: another may be adding while the oldest is looked for
+                while len(kept) >= _KEPT_FILTERS:
+                    del kept[next(iter(kept))]
+                kept[kind, key] = value
         return value
 
     def describe(self) -> dict[str, Any]:
