@@ -16,6 +16,7 @@ from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
+    from recollect.llm.protocol import LanguageModel
 
 __all__ = ["AsyncMemory"]
 
@@ -47,8 +48,11 @@ class AsyncMemory:
         *,
         embedder: Embedder | str | None = None,
         settings: Settings | None = None,
+        language_model: LanguageModel | None = None,
     ) -> None:
-        self._open: Callable[[], Memory] = partial(Memory, path, embedder=embedder, settings=settings)
+        self._open: Callable[[], Memory] = partial(
+            Memory, path, embedder=embedder, settings=settings, language_model=language_model
+        )
         self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
         self._owner = True
         self._opening = asyncio.Lock()

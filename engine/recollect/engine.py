@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import apsw
 
     from recollect.embedding.protocol import Embedder
+    from recollect.llm.protocol import LanguageModel
 
 __all__ = ["AccessLog", "Engine"]
 
@@ -39,8 +40,15 @@ _LARGE = 30_000
 class Engine:
     """A store, its words, its index and its embedder."""
 
-    def __init__(self, path: str | os.PathLike[str], embedder: Embedder | str | None, settings: Settings) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        embedder: Embedder | str | None,
+        settings: Settings,
+        language_model: LanguageModel | None = None,
+    ) -> None:
         self.settings = settings
+        self.language_model = language_model
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())

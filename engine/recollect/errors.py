@@ -20,6 +20,7 @@ RecollectError
 │   ├── EmbedderMissing                no embedder can be loaded here
 │   ├── EmbedderMismatch               the store holds vectors of another embedder
 │   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
+├── LanguageModelError                 a language model gave no usable answer
 └── KernelError                        a kernel refused its arguments
 """
 
@@ -36,6 +37,7 @@ __all__ = [
     "InvalidText",
     "InvalidVector",
     "KernelError",
+    "LanguageModelError",
     "ModelInvalid",
     "NotADatabase",
     "NotFound",
@@ -143,6 +145,10 @@ class EmbedderMismatch(EmbedderError):
 
 class ModelInvalid(EmbedderError):
     """A model folder lacks a file, or a file is not what its manifest says."""
+
+
+class LanguageModelError(RecollectError):
+    """A language model could not be reached, was out of budget, or gave no usable answer."""
 
 
 class KernelError(RecollectError, ValueError):

@@ -42,6 +42,7 @@ from recollect.store.filters import Condition, everything
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
+    from recollect.llm.protocol import LanguageModel
 
 __all__ = ["Memory"]
 
@@ -52,7 +53,8 @@ class Memory:
     """Long-term memory in one SQLite file.
 
     `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
-    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. A Memory may be
+    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. `language_model`
+    is any object with the `LanguageModel` protocol; without one everything works, as each verb says. A Memory may be
     used from many threads; after fork() the child opens its own.
     """
 
@@ -62,10 +64,12 @@ class Memory:
         *,
         embedder: Embedder | str | None = None,
         settings: Settings | None = None,
+        language_model: LanguageModel | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, Settings):
             raise InvalidInput(f"settings is {checks.shown(settings)}: give Settings(...)")
-        self._engine = Engine(default_path() if path is None else path, embedder, settings or Settings())
+        opened = default_path() if path is None else path
+        self._engine = Engine(opened, embedder, settings or Settings(), language_model)
         self._scope = "/"
         self._owner = True
 

@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, check_unit, shown
 from recollect.errors import InvalidInput
+from recollect.policies import Consolidation, WritePolicy
 
 __all__ = ["PROFILES", "Profile", "Settings", "default_path", "resolve_profile"]
 
@@ -132,6 +133,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
     - query_cache_size: query embeddings kept in memory.
+    - write: what writing does besides storing; None is what the profile implies, which by default is nothing.
+    - consolidation: consolidate episodes by themselves, after each `threshold` new ones of an agent; None does not.
     - token_codes: keep a code of 48 bytes for each telling token of what is written, by which recall takes a second
       look at its shortlist. `reembed` adds the codes to what is stored, or removes them.
     """
@@ -147,6 +150,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     compile_kernels: bool = True
     query_cache_size: int = 512
     token_codes: bool = False
+    write: WritePolicy | None = None
+    consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
         if self.durability not in ("full", "normal"):
@@ -163,6 +168,11 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"Settings.busy_timeout_ms is {self.busy_timeout_ms}: at most {2**31 - 1}")
         check_count(self.max_text_chars, "Settings.max_text_chars")
         check_count(self.query_cache_size, "Settings.query_cache_size", minimum=0)
+
+    @property
+    def write_policy(self) -> WritePolicy:
+        """What `remember` does besides storing."""
+        return self.write or WritePolicy()
 
     @property
     def embedder_name(self) -> str:

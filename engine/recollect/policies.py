@@ -1,0 +1,66 @@
+"""Policies: what writing does besides storing, and how episodes are consolidated. `Settings` holds them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from recollect.checks import check_count, check_finite, check_unit, shown
+from recollect.errors import InvalidInput
+
+__all__ = ["Consolidation", "MergeStrategy", "WritePolicy"]
+
+MergeStrategy = Literal["append", "latest", "replace"]
+
+
+class WritePolicy(Struct, frozen=True, kw_only=True):
+    """How a write treats what is near it in its own scope and kind; by default it stores and looks at nothing else.
+
+    - merge_strategy: for records of one topic. "append" keeps all; "latest" makes the new text the next version of the
+      record that is there, "replace" does so and purges the old text.
+    - topic_cosine: without a topic given, the nearest record from here on is of the same topic; None detects none.
+    - duplicate_cosine: from here on the nearest record is the same memory and nothing is stored; None looks for none.
+    - recognise_recalled: a text that a recall has returned, or that quotes what one returned, is not stored again.
+    - link_cosine, most_links: link to what is at least so near, as "similar", the cosine being the link's strength;
+      None links nothing.
+    - contradiction_cosine: report records at least so near that seem to say otherwise; None reports none.
+    """
+
+    merge_strategy: MergeStrategy = "append"
+    topic_cosine: float | None = None
+    duplicate_cosine: float | None = None
+    recognise_recalled: bool = False
+    link_cosine: float | None = None
+    most_links: int = 10
+    contradiction_cosine: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.merge_strategy not in ("append", "latest", "replace"):
+            raise InvalidInput(f"merge_strategy is {shown(self.merge_strategy)}: 'append', 'latest' or 'replace'")
+        for name in ("topic_cosine", "duplicate_cosine", "link_cosine", "contradiction_cosine"):
+            if getattr(self, name) is not None:
+                check_unit(getattr(self, name), name)
+        if not isinstance(self.recognise_recalled, bool):
+            raise InvalidInput(f"recognise_recalled is {shown(self.recognise_recalled)}: True or False")
+        check_count(self.most_links, "most_links", minimum=0)
+
+
+class Consolidation(Struct, frozen=True, kw_only=True):
+    """How episodes are consolidated.
+
+    - threshold: after so many new episodes of an agent a cycle runs by itself
+    - decay_factor: each cycle multiplies the importance of episodes by it
+    - prune_threshold: episodes that fall below are deleted; 0 deletes none
+    """
+
+    threshold: int = 10
+    decay_factor: float = 0.95
+    prune_threshold: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_count(self.threshold, "threshold")
+        check_unit(self.decay_factor, "decay_factor")
+        check_unit(self.prune_threshold, "prune_threshold")
+        if check_finite(self.decay_factor, "decay_factor") <= 0:
+            raise InvalidInput("decay_factor is 0: everything would be forgotten in one cycle; give a number above 0")
