@@ -120,6 +120,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
       caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else "default".
+    - tier: "standard" is keyword recall only, no model loaded: embedder "none" by another name; "enhanced" is what
+      `embedder` says.
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one.
     - busy_timeout_ms: how long a write waits for another process's lock.
@@ -140,6 +142,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     embedder: str | None = None
+    tier: Literal["standard", "enhanced"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
     profile: str = "default"
     busy_timeout_ms: int = 10_000
@@ -154,6 +157,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
+        if self.tier not in ("standard", "enhanced"):
+            raise InvalidInput(f"Settings.tier is {shown(self.tier)}: 'standard' or 'enhanced'")
+        if self.tier == "standard" and self.embedder not in (None, "none"):
+            raise InvalidInput(
+                f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
+            )
         if self.durability not in ("full", "normal"):
             raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
         if self.index not in ("auto", "memory", "cold", "once"):
@@ -176,5 +185,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def embedder_name(self) -> str:
-        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"."""
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"; "none" in tier "standard"."""
+        if self.tier == "standard":
+            return "none"
         return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or "default"
