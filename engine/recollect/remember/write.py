@@ -10,6 +10,7 @@ from recollect.checks import check_vector
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidItem, RecollectError
+from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.pending import Progress, drain_pending
@@ -26,15 +27,21 @@ __all__ = ["insert_rows", "remember_batches", "remember_one"]
 PENDING_A_WRITE = 32
 
 
-def remember_one(engine: Engine, item: NewRecord, *, base: str) -> Record:
-    """Store one memory; once this returns, it survives."""
+def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None) -> Record:
+    """Store one memory as `policy` (None: that of the settings) says; once this returns, it survives."""
     row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars)
     _write(engine, [row], [item.vector])
     return as_record(row)
 
 
 def remember_batches(
-    engine: Engine, items: Iterable[object], *, base: str, batch_size: int, on_progress: Progress | None
+    engine: Engine,
+    items: Iterable[object],
+    *,
+    base: str,
+    batch_size: int,
+    on_progress: Progress | None,
+    policy: WritePolicy | None = None,
 ) -> list[str]:
     """Store a stream of memories, a transaction a batch; InvalidItem names the item that stopped it."""
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
