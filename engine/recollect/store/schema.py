@@ -145,7 +145,7 @@ END;
 CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, valid_from,
     valid_to, expires_at, importance ON record BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
-    INSERT OR REPLACE INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
+    UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
 END;
 -- Derived: for the second look, 1 bit a component of each token's vector, in the order of the text; may be absent.
 CREATE TABLE token_code (
