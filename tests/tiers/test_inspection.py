@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 from recollect import Memory
 from tests.memory.support import PLAIN, raw
@@ -38,7 +39,7 @@ def test_the_seeds_sql_runs_as_it_stands(path):
         ("my-project-session", "ada", 2),
         ("empty", None, 0),
     ]
-    assert rows[0]["created_at"] == created.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert abs(datetime.fromisoformat(rows[0]["created_at"]) - created) <= timedelta(milliseconds=1)
     (pattern,) = query(path, "SELECT * FROM experience_tool_patterns")
     assert (pattern["task_type"], pattern["pattern"]) == ("query", '["file-write"]')
     assert (pattern["total_count"], pattern["success_count"], pattern["success_rate"]) == (2, 2, 1.0)
