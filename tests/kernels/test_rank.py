@@ -144,8 +144,14 @@ profiles = st.sampled_from(
         {"stand_in": 1, "expanded": 0, "neighbor_weight": 0.0, "source_weight": 0.0},
         {"stand_in": 1, "rrf_k": 60.0},
         {
-            "additive": 1, "semantic_weight": 0.5, "recency_weight": 0.3, "neighbor_weight": 0.0, "source_weight": 0.0,
-            "expanded": 0, "decay_floor": 0.0, "half_life_days": 30.0,
+            "additive": 1,
+            "semantic_weight": 0.5,
+            "recency_weight": 0.3,
+            "neighbor_weight": 0.0,
+            "source_weight": 0.0,
+            "expanded": 0,
+            "decay_floor": 0.0,
+            "half_life_days": 30.0,
         },
         {"additive": 1, "semantic_weight": 2.0, "recency_weight": 0.0, "importance_weight": 5.0, "stand_in": 1},
     ]

@@ -83,7 +83,9 @@ def fuse(
 
 
 @exact
-def words_alone(m: Any, rows: Any, bm25: Any, by_vector: Any, parts: Any, rrf_k: Any, by_words: Any, fused: Any) -> None:
+def words_alone(
+    m: Any, rows: Any, bm25: Any, by_vector: Any, parts: Any, rrf_k: Any, by_words: Any, fused: Any
+) -> None:
     """BM25 divided by its maximum for the rows without a vector; `by_words` is scratch."""
     if rrf_k >= 0:
         return
