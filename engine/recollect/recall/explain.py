@@ -90,7 +90,7 @@ def explain(
         stage=stage,
         reason=reason,
         rank=rank,
-        score=signals.get("score"),
+        score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
         confidence=sure,
         signals=signals,
         ranks=ranks,
