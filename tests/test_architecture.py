@@ -30,6 +30,8 @@ FLOORS = {
     "numerics": 1,
     "cpus": 1,
     "policies": 2,
+    "profiles": 2,
+    "settings_files": 2,
     "settings": 3,
     "store": 4,
     "index": 5,
