@@ -30,6 +30,7 @@ FLOORS = {
     "numerics": 1,
     "cpus": 1,
     "policies": 2,
+    "remote": 2,
     "settings": 3,
     "store": 4,
     "index": 5,

@@ -10,8 +10,9 @@ from msgspec import Struct, structs
 from recollect.checks import check_count, check_finite, check_unit, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
+from recollect.remote.address import ModelAddress, provider_url
 
-__all__ = ["PROFILES", "Profile", "Settings", "default_path", "resolve_profile"]
+__all__ = ["PROFILES", "Profile", "Settings", "default_path", "language_model_address", "resolve_profile"]
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -115,11 +116,54 @@ def default_path() -> str:
     return str(folder / "memory.db")
 
 
+def language_model_address(
+    base_url: str | None = None, model: str | None = None, api_key: str | None = None
+) -> ModelAddress | None:
+    """The language model named by these and, where they are None, by RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
+    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing.
+    """
+    base_url = base_url or os.environ.get("RECOLLECT_LLM_BASE_URL") or None
+    model = model or os.environ.get("RECOLLECT_LLM_MODEL") or None
+    if base_url is None and model is None:
+        return None
+    if base_url is None or model is None:
+        name = "RECOLLECT_LLM_BASE_URL" if base_url is None else "RECOLLECT_LLM_MODEL"
+        raise InvalidInput(f"{name} is not set: a language model needs a base URL and a model's name")
+    key = api_key or os.environ.get("RECOLLECT_LLM_API_KEY") or None
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def remote_embedder_address() -> ModelAddress | None:
+    """The embedder that EMBEDDING_PROVIDER ("openai", "ollama" or a base URL) and EMBEDDING_MODEL name, None without
+    a provider. EMBEDDING_BASE_URL moves a provider elsewhere; EMBEDDING_API_KEY is its key, for OpenAI's also
+    OPENAI_API_KEY.
+    """
+    provider = os.environ.get("EMBEDDING_PROVIDER")
+    if not provider:
+        return None
+    base_url = provider_url(provider, "EMBEDDING_PROVIDER")
+    model = os.environ.get("EMBEDDING_MODEL")
+    if not model:
+        raise InvalidInput(
+            "EMBEDDING_MODEL is not set: name the model of EMBEDDING_PROVIDER, as 'text-embedding-3-small'"
+        )
+    key = os.environ.get("EMBEDDING_API_KEY")
+    # OpenAI's key is sent to OpenAI alone, or where the user says that OpenAI is.
+    is_openai = base_url == provider_url("openai")
+    if is_openai:
+        key = key or os.environ.get("OPENAI_API_KEY")
+    base_url = os.environ.get("EMBEDDING_BASE_URL") or base_url
+    if is_openai and not key:
+        raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
+    return ModelAddress(base_url=base_url, model=model, api_key=key or None)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """How an engine runs. Every field has a measured or safe default.
 
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
-      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else "default".
+      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else
+      EMBEDDING_PROVIDER's, else "default".
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one.
     - busy_timeout_ms: how long a write waits for another process's lock.
@@ -175,6 +219,6 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.write or WritePolicy()
 
     @property
-    def embedder_name(self) -> str:
-        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"."""
-        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or "default"
+    def embedder_spec(self) -> str | ModelAddress:
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default"."""
+        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or remote_embedder_address() or "default"
