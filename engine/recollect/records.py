@@ -48,7 +48,10 @@ class NewRecord(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed."""
+    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
+
+    `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+    """
 
     id: str
     text: str
@@ -57,6 +60,7 @@ class Record(Struct, frozen=True, kw_only=True):
     context: str | None = None
     tags: tuple[str, ...] = ()
     importance: float = 0.5
+    given_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None

@@ -37,9 +37,10 @@ _TAGS = (
 )
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 _RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.pinned, r.topic, o.name, "
-    "r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, coalesce(a.count, 0), "
-    f"r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} LEFT JOIN access a ON a.record_id = r.id"
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.given_importance, "
+    "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
+    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} "
+    "LEFT JOIN access a ON a.record_id = r.id"
 )
 _ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance DESC, r.id DESC"}
 
@@ -196,8 +197,8 @@ def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, typ
 
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
-        public_id, text, kind, scope, context, tags, importance, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+        public_id, text, kind, scope, context, tags, importance, given, pinned, topic, source, position, created,
+        event, updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
     ) = row  # fmt: skip
     return Record(
         id=public_id,
@@ -207,6 +208,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         context=context,
         tags=tuple(_decode(tags)),
         importance=importance,
+        given_importance=given,
         pinned=bool(pinned),
         topic=topic,
         source=source,

@@ -33,7 +33,8 @@ def rank_candidates(
     *arrays, average_length, k1, b = postings
     weights = np.array([choices.vector_weight, choices.keyword_weight])
     weights /= weights.sum()
-    room = 4 * best
+    # Every link stands in both its ends' lists. A pass that finds too little room is made again.
+    room = (4 + 2 * len(graph.targets) // max(len(records.keys), 1)) * best
     while True:
         most = known + room
         offsets, rows = np.empty(queries + 1, np.int64), np.empty(queries * most, np.int64)
