@@ -15,6 +15,7 @@ from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.numerics import kernel_errors
+from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_filter, build_request
@@ -114,6 +115,7 @@ class Memory:
         expires_at: datetime | str | None = None,
         pinned: bool = False,
         vector: object = None,
+        policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
 
@@ -129,10 +131,15 @@ class Memory:
             topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
         )  # fmt: skip
-        return self._seen(remember_one(self._engine, item, base=self._scope))
+        return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy))
 
     def remember_many(
-        self, items: Iterable[object], *, batch_size: int = 2048, on_progress: Progress | None = None
+        self,
+        items: Iterable[object],
+        *,
+        batch_size: int = 2048,
+        on_progress: Progress | None = None,
+        policy: WritePolicy | None = None,
     ) -> list[str]:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 
@@ -142,7 +149,9 @@ class Memory:
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
-        return remember_batches(self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress)
+        return remember_batches(
+            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy
+        )
 
     def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep."""

@@ -45,6 +45,18 @@ class WritePolicy(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"recognise_recalled is {shown(self.recognise_recalled)}: True or False")
         check_count(self.most_links, "most_links", minimum=0)
 
+    @property
+    def idle(self) -> bool:
+        """True when writing only stores."""
+        return self.floor is None and self.merge_strategy == "append" and not self.recognise_recalled
+
+    @property
+    def floor(self) -> float | None:
+        """The least cosine at which anything is done; None when vectors are not compared."""
+        linked = self.link_cosine if self.most_links else None
+        given = [self.topic_cosine, self.duplicate_cosine, self.contradiction_cosine, linked]
+        return min((cosine for cosine in given if cosine is not None), default=None)
+
 
 class Consolidation(Struct, frozen=True, kw_only=True):
     """How episodes are consolidated.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 __all__ = [
+    "Contradiction",
     "Explanation",
     "Forgotten",
     "Hit",
@@ -47,10 +48,37 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     vector: Any = None
 
 
+class Link(Struct, frozen=True, kw_only=True):
+    """A directed edge between two records; `strength` in [0, 1]."""
+
+    source: str
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created_at: datetime | None = None
+
+
+class Contradiction(Struct, frozen=True, kw_only=True):
+    """A stored memory that seems to say otherwise than the one just written: a candidate, found without a model.
+
+    `reason` is "negation", "number" (a date too) or "value": what differs where the rest is the same.
+    """
+
+    id: str
+    text: str
+    cosine: float
+    reason: Literal["negation", "number", "value"]
+
+
 class Record(Struct, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
 
     `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+
+    What a write returns says what it did: `outcome` is "created", "merged" (this record's next version), "replaced"
+    (the same, its old text purged) or "duplicate" (this record says it already; nothing was stored); `cosine` is how
+    near the record was that it merged into or repeats, None where text or topic were equal; `links` are those made by
+    themselves, strongest first; `contradictions` are memories that seem to say otherwise, nearest first.
     """
 
     id: str
@@ -76,16 +104,9 @@ class Record(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
     outcome: Outcome = "stored"
-
-
-class Link(Struct, frozen=True, kw_only=True):
-    """A directed edge between two records; `strength` in [0, 1]."""
-
-    source: str
-    target: str
-    type: str = "similar"
-    strength: float = 1.0
-    created_at: datetime | None = None
+    cosine: float | None = None
+    links: tuple[Link, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 class SourceRef(Struct, frozen=True, kw_only=True):

@@ -159,6 +159,7 @@ class RecordTable:
             (self._kinds, columns.kinds),
             (self._sources, columns.sources),
             (self._positions, columns.positions),
+            (self._created, columns.created_at),
             (self._moments, columns.moments),
             (self._expires, columns.expires_at),
             (self._importance, columns.importance),

@@ -72,6 +72,8 @@ CREATE INDEX record_scope ON record(scope_id, kind);
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
+-- Finds a text again; the first 8 bytes do not depend on case, spaces or quote marks.
+CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
 CREATE INDEX record_pending ON record(id) WHERE embedding_state = 'pending';
 
 CREATE TABLE access (
