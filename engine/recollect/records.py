@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 __all__ = [
     "Contradiction",
@@ -19,9 +19,11 @@ __all__ = [
     "NewRecord",
     "Problem",
     "Record",
+    "Shown",
     "SourceRef",
     "Stats",
     "Verification",
+    "as_seen",
 ]
 
 EmbeddingState = Literal["embedded", "pending", "none"]
@@ -186,10 +188,13 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
-    """Receipt of `forget`: how many records, with their versions, are gone."""
+    """Receipt of `forget`: how many records are gone, with their versions, and how many rows of services (sessions,
+    snapshots, experience and the like) where a whole scope was forgotten.
+    """
 
     records: int
     versions: int = 0
+    services: int = 0
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -245,5 +250,16 @@ class Stats(Struct, frozen=True, kw_only=True):
     dimension: int | None
     kernels: str
     mode: str
+    services: dict[str, int] = field(default_factory=dict)
     index: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+Shown = TypeVar("Shown", Record, Hit)
+
+
+def as_seen(shown: Shown, base: str) -> Shown:
+    """A record or hit as a handle bound to `base` shows it: its scope as the handle's own verbs take it."""
+    if base == "/":
+        return shown
+    return structs.replace(shown, scope=shown.scope.removeprefix(base) or "/")

@@ -164,6 +164,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
       caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else
       EMBEDDING_PROVIDER's, else "default".
+    - tier: "standard" is keyword recall only, no model loaded: embedder "none" by another name; "enhanced" is what
+      `embedder` says.
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one.
     - busy_timeout_ms: how long a write waits for another process's lock.
@@ -184,6 +186,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     embedder: str | None = None
+    tier: Literal["standard", "enhanced"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
     profile: str = "default"
     busy_timeout_ms: int = 10_000
@@ -198,6 +201,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
+        if self.tier not in ("standard", "enhanced"):
+            raise InvalidInput(f"Settings.tier is {shown(self.tier)}: 'standard' or 'enhanced'")
+        if self.tier == "standard" and self.embedder not in (None, "none"):
+            raise InvalidInput(
+                f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
+            )
         if self.durability not in ("full", "normal"):
             raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
         if self.index not in ("auto", "memory", "cold", "once"):
@@ -220,5 +229,9 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def embedder_spec(self) -> str | ModelAddress:
-        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default"."""
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default";
+        "none" in tier "standard".
+        """
+        if self.tier == "standard":
+            return "none"
         return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or remote_embedder_address() or "default"

@@ -7,6 +7,8 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 
 from __future__ import annotations
 
+from recollect.store.service_schema import SERVICE_SCHEMA
+
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION"]
 
 APPLICATION_ID = 0x5265636F  # "Reco"
@@ -204,5 +206,5 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
  WHERE r.valid_to IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_INITIAL,)
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 SCHEMA_VERSION = len(MIGRATIONS)
