@@ -51,7 +51,16 @@ def test_hermes_recall(use, name):
     assert best["importance"] == 0.8
     assert {"semantic", "importance"} <= set(best["match_reasons"])
     assert best["evidence_gaps"] == []
-    assert set(best) >= {"content", "scope", "importance", "score", "match_reasons", "evidence_gaps", "created_at", "id"}
+    assert set(best) >= {
+        "content",
+        "scope",
+        "importance",
+        "score",
+        "match_reasons",
+        "evidence_gaps",
+        "created_at",
+        "id",
+    }
 
 
 def test_hermes_composite_score(use):
@@ -133,8 +142,8 @@ def test_contradictions_are_reported(path):
 
 
 def test_the_scope_of_the_call_overrides_the_models_own(memory):
-    def use(action, scope, **fields):
-        return tools.call("memory", {"action": action, **fields}, memory=memory, scope=scope)
+    def use(action, within, **fields):
+        return tools.call("memory", {"action": action, **fields}, memory=memory, scope=within)
 
     written = use("write", "/users/ada", content="ada's secret", scope="/users/eve")
     assert written["scope"] == "/users/ada"

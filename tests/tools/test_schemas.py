@@ -75,7 +75,12 @@ def test_an_unknown_shape_is_refused():
         tools.schemas("gemini")
 
 
-def test_the_tools_load_neither_numpy_nor_a_model():
-    code = "import sys, recollect.tools as t; t.schemas(); print(sorted({'numba', 'onnxruntime', 'httpx2'} & set(sys.modules)))"
+def test_the_tools_load_neither_a_compiler_nor_a_model():
+    code = """
+import sys
+import recollect.tools
+recollect.tools.schemas()
+print(sorted({"numba", "onnxruntime", "httpx2"} & set(sys.modules)))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -53,7 +53,7 @@ class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_
     """One thing a model may ask for; its docstring is what the model is told about it."""
 
 
-class Write(Action, tag="write"):
+class Write(Action, frozen=True, kw_only=True, tag="write"):
     """store a memory"""
 
     content: Content
@@ -65,7 +65,7 @@ class Write(Action, tag="write"):
     scope: Scope | None = None
 
 
-class Search(Action, tag="search"):
+class Search(Action, frozen=True, kw_only=True, tag="search"):
     """find memories by meaning and words, newer ones first among equals"""
 
     query: Query
@@ -74,7 +74,7 @@ class Search(Action, tag="search"):
     scope: Scope | None = None
 
 
-class Recall(Action, tag="recall"):
+class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     """find memories by meaning, recency and importance, with reasons and what is missing; give content or query"""
 
     content: Content | None = None
@@ -86,7 +86,7 @@ class Recall(Action, tag="recall"):
     scope: Scope | None = None
 
 
-class Replace(Action, tag="replace"):
+class Replace(Action, frozen=True, kw_only=True, tag="replace"):
     """put content in the place of a memory's text; give old_text or id"""
 
     content: Content
@@ -95,7 +95,7 @@ class Replace(Action, tag="replace"):
     scope: Scope | None = None
 
 
-class Remove(Action, tag="remove"):
+class Remove(Action, frozen=True, kw_only=True, tag="remove"):
     """forget a memory for good; give old_text or id"""
 
     old_text: OldText | None = None
@@ -103,7 +103,7 @@ class Remove(Action, tag="remove"):
     scope: Scope | None = None
 
 
-class ListMemories(Action, tag="list"):
+class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     """show memories, newest first"""
 
     limit: Limit = 20
@@ -112,7 +112,7 @@ class ListMemories(Action, tag="list"):
     scope: Scope | None = None
 
 
-class OpenSession(Action, tag="open"):
+class OpenSession(Action, frozen=True, kw_only=True, tag="open"):
     """begin a session, or go on with one that has this id"""
 
     id: SessionId | None = None
@@ -121,7 +121,7 @@ class OpenSession(Action, tag="open"):
     scope: Scope | None = None
 
 
-class AppendMessage(Action, tag="append"):
+class AppendMessage(Action, frozen=True, kw_only=True, tag="append"):
     """store a message at the end of a session"""
 
     id: SessionId
@@ -131,7 +131,7 @@ class AppendMessage(Action, tag="append"):
     scope: Scope | None = None
 
 
-class ReadMessages(Action, tag="messages"):
+class ReadMessages(Action, frozen=True, kw_only=True, tag="messages"):
     """read the last messages of a session"""
 
     id: SessionId
@@ -140,7 +140,7 @@ class ReadMessages(Action, tag="messages"):
     scope: Scope | None = None
 
 
-class ListSessions(Action, tag="list"):
+class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
     """show sessions, the one used last first"""
 
     limit: Limit = 20
@@ -148,7 +148,7 @@ class ListSessions(Action, tag="list"):
     scope: Scope | None = None
 
 
-class SearchSessions(Action, tag="search"):
+class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
     """find messages of any session by their words"""
 
     query: Query
@@ -157,7 +157,7 @@ class SearchSessions(Action, tag="search"):
     scope: Scope | None = None
 
 
-class EndSession(Action, tag="end"):
+class EndSession(Action, frozen=True, kw_only=True, tag="end"):
     """remove a session; with a summary, a snapshot of it is kept"""
 
     id: SessionId
@@ -166,7 +166,7 @@ class EndSession(Action, tag="end"):
     scope: Scope | None = None
 
 
-class RecordRun(Action, tag="record"):
+class RecordRun(Action, frozen=True, kw_only=True, tag="record"):
     """note how a task went"""
 
     task_type: TaskType
@@ -177,7 +177,7 @@ class RecordRun(Action, tag="record"):
     scope: Scope | None = None
 
 
-class RecordRecovery(Action, tag="record_recovery"):
+class RecordRecovery(Action, frozen=True, kw_only=True, tag="record_recovery"):
     """note what helped against an error of a tool"""
 
     tool: ToolName
@@ -186,7 +186,7 @@ class RecordRecovery(Action, tag="record_recovery"):
     scope: Scope | None = None
 
 
-class Tips(Action, tag="tips"):
+class Tips(Action, frozen=True, kw_only=True, tag="tips"):
     """what worked before on tasks of this type; with tool and error, what helped against it"""
 
     task_type: TaskType | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -19,8 +20,9 @@ from recollect.tools.schema import properties
 __all__ = ["as_text", "call"]
 
 _ANSWERS = {"memory": on_memory.answer, "session": on_session.answer, "experience": on_experience.answer}
-# Where a message of the engine begins with another name than the tool's field.
-_OWN_NAMES = {"text": "content", "the": "role", "message": "content"}
+# What the engine calls a field of a tool, and among how many words at the beginning of a message it says so.
+_OWN_NAMES = {"text": "content", "tag": "tags"}
+_NAMED_WITHIN = 4
 
 
 def call(name: str, arguments: object, *, memory: Memory, scope: str | None = None) -> dict[str, Any]:
@@ -74,7 +76,6 @@ def _fault(type: FailureType, fault: Exception, action: Action, *, field: str | 
     """What the engine says, under the name of the tool's field that it begins with."""
     takes = properties(action.__class__)
     if field not in takes:
-        first = str(fault).split(" ", 1)[0].split("[", 1)[0]
-        first = _OWN_NAMES.get(first, first)
-        field = first if first in takes else None
+        said = [_OWN_NAMES.get(word, word) for word in re.findall(r"\w+", str(fault))[:_NAMED_WITHIN]]
+        field = next((word for word in said if word in takes), None)
     return ToolFault(type, field, str(fault))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.memory import Memory
-from recollect.tiers.sessions import Session
 from recollect.tools import arguments as asked
-from recollect.tools.failures import ToolFault
 from recollect.tools.results import FoundMessage, ListedSession, Message, Quotes, Recorded
 
 __all__ = ["answer"]
@@ -21,10 +19,10 @@ def answer(action: asked.Action, memory: Memory, within: str) -> Struct:
             session = sessions.open(action.id, agent=action.agent, provider=action.provider)
             return Recorded(outcome="opened", id=session.id, position=len(session.messages(skip_damaged=True)))
         case asked.AppendMessage():
-            position = _existing(memory, action.id, action.agent).append(action.role, action.content)
+            position = sessions.get(action.id, agent=action.agent).append(action.role, action.content)
             return Recorded(outcome="appended", id=action.id, position=position)
         case asked.ReadMessages():
-            messages = _existing(memory, action.id, action.agent).messages(limit=action.limit, skip_damaged=True)
+            messages = sessions.get(action.id, agent=action.agent).messages(limit=action.limit, skip_damaged=True)
             return Quotes.of(Message(role=each["role"], content=each.get("content")) for each in messages)
         case asked.ListSessions():
             return Quotes.of(
@@ -43,15 +41,8 @@ def answer(action: asked.Action, memory: Memory, within: str) -> Struct:
                 for each in sessions.search(action.query, agent=action.agent, limit=action.limit)
             )  # fmt: skip
         case asked.EndSession():
-            session = _existing(memory, action.id, action.agent)
+            session = sessions.get(action.id, agent=action.agent)
             session.end(snapshot=action.summary is not None, summary=action.summary or "")
             return Recorded(outcome="ended", id=action.id)
         case _:
             raise AssertionError(action)
-
-
-def _existing(memory: Memory, id: str, agent: str | None) -> Session:
-    """A session that was opened before: a slip of the model must not begin one."""
-    if not any(each.id == id and each.agent == agent for each in memory.sessions.list(agent=agent)):
-        raise ToolFault("not_found", "id", f"no session has the id {id!r} here: open it first, or list them")
-    return memory.sessions.open(id, agent=agent)

@@ -24,7 +24,9 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
     if shape not in ("plain", "openai", "anthropic"):
         raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
     if shape == "plain":
-        return {name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()}
+        return {
+            name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
+        }
     if shape == "openai":
         return [
             {
