@@ -90,9 +90,7 @@ class Consolidator(Service):
             return extract
         model = self._engine.language_model
         if model is None:
-            raise InvalidInput(
-                "extract=True asks a language model: open Memory(language_model=...), or give a callable"
-            )
+            raise InvalidInput("extract=True needs a model: open Memory(language_model=...), or give a callable")
         return lambda episodes: ask_model(model, episodes)
 
     def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
@@ -106,9 +104,8 @@ class Consolidator(Service):
                 replayed = reading.count(connection, condition)
                 episodes = [] if extractor is None or not new else list(reading.records(connection, condition))
             if new < new_from:
-                return (
-                    Cycle(scope=self._seen(scope), agent=self._agent_of(scope)) if last is None else self._cycle(last)
-                )
+                idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
+                return idle if last is None else self._cycle(last)
             facts, error = self._extract(extractor, episodes)
             prepared = self._rows(scope, facts)
             done = self._write(scope, last, trigger, replayed, facts, prepared, error)

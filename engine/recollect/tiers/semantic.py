@@ -59,8 +59,8 @@ class Semantic(Service):
         known = own_metadata(metadata, summary=summary, verified=check_flag(verified, "verified") or None)
         return self._remember(
             agent, self._policy(auto_link), kind=KIND, text=content, importance=importance,
-            tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known, created_at=created_at,
-            event_at=event_at, expires_at=expires_at, vector=vector,
+            tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known,
+            created_at=created_at, event_at=event_at, expires_at=expires_at, vector=vector,
         )  # fmt: skip
 
     def recent(self, limit: int = 10, *, agent: str | None = None) -> list[Record]:
