@@ -31,6 +31,8 @@ FLOORS = {
     "cpus": 1,
     "policies": 2,
     "remote": 2,
+    "profiles": 2,
+    "settings_files": 2,
     "settings": 3,
     "store": 4,
     "index": 5,

@@ -145,10 +145,11 @@ class Hits(list[Hit]):
     """The hits of one query, best first.
 
     `left_out` counts hits that a `token_budget` had no room for; `evidence_gaps` says what the store
-    seems not to know; `stages` holds the milliseconds of each stage.
+    seems not to know; `stages` holds the milliseconds of each stage. A long question was searched by its
+    `sub_queries` too, and where a language model chose `scopes`, within those only.
     """
 
-    __slots__ = ("evidence_gaps", "left_out", "query", "stages", "sub_queries")
+    __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "stages", "sub_queries")
 
     def __init__(
         self,
@@ -157,6 +158,7 @@ class Hits(list[Hit]):
         query: str = "",
         evidence_gaps: tuple[str, ...] = (),
         sub_queries: tuple[str, ...] = (),
+        scopes: tuple[str, ...] = (),
         left_out: int = 0,
         stages: dict[str, float] | None = None,
     ) -> None:
@@ -164,6 +166,7 @@ class Hits(list[Hit]):
         self.query = query
         self.evidence_gaps = evidence_gaps
         self.sub_queries = sub_queries
+        self.scopes = scopes
         self.left_out = left_out
         self.stages = stages or {}
 

@@ -23,6 +23,7 @@ __all__ = [
     "fetch",
     "find_ids",
     "history",
+    "inhabited_scopes",
     "links_of",
     "matching_ids",
     "records",
@@ -168,15 +169,28 @@ def count(connection: apsw.Connection, condition: Condition) -> int:
     return number
 
 
-def scopes_within(connection: apsw.Connection, scope: str) -> list[int]:
-    """The ids of `scope` and its descendants."""
-    return [
+def scopes_within(connection: apsw.Connection, scopes: Sequence[str]) -> list[int]:
+    """The ids of these scopes and their descendants, each once."""
+    found = {
         row[0]
+        for scope in scopes
         for row in connection.execute(
             "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)",
             (scope, scope + "/", scope + "0"),
         )
-    ]
+    }
+    return sorted(found)
+
+
+def inhabited_scopes(connection: apsw.Connection, scopes: Sequence[str], limit: int) -> list[str]:
+    """Paths of these scopes (none: of all) and those below that hold a record as it stands, shallow ones first."""
+    rows = connection.execute(
+        "SELECT s.path FROM scope s WHERE (? OR s.id IN (SELECT value FROM carray(?))) AND EXISTS "
+        "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.valid_to IS NULL) "
+        "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
+        (not scopes, id_array(scopes_within(connection, scopes)), limit),
+    )
+    return [row[0] for row in rows]
 
 
 def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:

@@ -7,6 +7,7 @@ from msgspec import Struct, structs
 from recollect.checks import shown
 from recollect.errors import NotFound
 from recollect.memory import Memory
+from recollect.profiles import Profile, resolve_profile
 from recollect.records import Record
 from recollect.settings import PROFILES, Profile
 from recollect.tools import arguments as asked
@@ -117,7 +118,8 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
 
 def _profile(memory: Memory, name: str) -> str | Profile:
     """The profile that the action is known for, with the choices of the settings where they are of that profile."""
-    return name if name in PROFILES else "default"
+    own = resolve_profile(memory.settings.profile)
+    return own if own.name == name else name
 
 
 def _joined(within: str, scope: str) -> str:
