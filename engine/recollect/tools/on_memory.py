@@ -9,7 +9,6 @@ from recollect.errors import NotFound
 from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
 from recollect.records import Record
-from recollect.settings import PROFILES, Profile
 from recollect.tools import arguments as asked
 from recollect.tools.failures import Candidate, ToolFault
 from recollect.tools.results import (
