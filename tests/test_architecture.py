@@ -30,6 +30,7 @@ FLOORS = {
     "numerics": 1,
     "cpus": 1,
     "policies": 2,
+    "remote": 2,
     "profiles": 2,
     "settings_files": 2,
     "settings": 3,

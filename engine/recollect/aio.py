@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
+from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from recollect.errors import StoreClosed
 from recollect.memory import Memory
 from recollect.settings import Settings
+from recollect.tiers.consolidator import Consolidator
+from recollect.tiers.episodes import Episodes
+from recollect.tiers.experience import Experience
+from recollect.tiers.procedures import Procedures
+from recollect.tiers.semantic import Semantic
+from recollect.tiers.service import Service
+from recollect.tiers.sessions import Sessions
+from recollect.tiers.working import Working
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
-__all__ = ["AsyncMemory"]
+__all__ = ["AsyncMemory", "AsyncService"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 MAX_THREADS = 4
+SERVICES: dict[str, type[Service]] = {
+    "working": Working,
+    "semantic": Semantic,
+    "episodes": Episodes,
+    "procedures": Procedures,
+    "experience": Experience,
+    "sessions": Sessions,
+    "consolidator": Consolidator,
+}
 
 
 def _verb(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[AsyncMemory, P], Awaitable[R]]:
@@ -34,6 +52,46 @@ def _verb(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[A
 
     update_wrapper(verb, method)
     return verb
+
+
+class AsyncService:
+    """A service of Memory (`memory.sessions`, ...) whose methods are awaited and run in the executor.
+
+    What a method returns is awaited likewise if it is a service itself, as a session is; properties are read at once.
+    Iterate with `async for`.
+    """
+
+    def __init__(self, owner: AsyncMemory, kind: type[Service], find: Callable[[Memory], Any]) -> None:
+        self._owner = owner
+        self._kind = kind
+        self._find = find
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        attribute = getattr(self._kind, name)
+        if isinstance(attribute, property):
+            memory = self._owner._memory
+            if memory is None:
+                raise StoreClosed("this AsyncMemory is not open yet: use `async with`, or await open()")
+            return getattr(self._find(memory), name)
+
+        async def verb(*args: Any, **kwargs: Any) -> Any:
+            return await self._call(name, *args, **kwargs)
+
+        return update_wrapper(verb, attribute)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        for item in await self._call("__iter__"):
+            yield item
+
+    async def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        memory = await self._owner._opened()
+        service = self._find(memory)
+        result = await self._owner._run(partial(getattr(service, name), *args, **kwargs))
+        if isinstance(result, Service):
+            return AsyncService(self._owner, type(result), lambda _: result)
+        return result
 
 
 class AsyncMemory:
@@ -56,7 +114,20 @@ class AsyncMemory:
         self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
         self._owner = True
         self._opening = asyncio.Lock()
-        self._memory: Memory | None = None
+        self._bind(None)
+
+    def _bind(self, memory: Memory | None) -> None:
+        self._memory = memory
+        for name, kind in SERVICES.items():
+            setattr(self, name, AsyncService(self, kind, attrgetter(name)))
+
+    working: AsyncService
+    semantic: AsyncService
+    episodes: AsyncService
+    procedures: AsyncService
+    experience: AsyncService
+    sessions: AsyncService
+    consolidator: AsyncService
 
     remember = _verb(Memory.remember)
     remember_many = _verb(Memory.remember_many)
@@ -66,6 +137,7 @@ class AsyncMemory:
     recall = _verb(Memory.recall)
     recall_many = _verb(Memory.recall_many)
     explain = _verb(Memory.explain)
+    bootstrap = _verb(Memory.bootstrap)
     get = _verb(Memory.get)
     list = _verb(Memory.list)
     count = _verb(Memory.count)
@@ -86,7 +158,7 @@ class AsyncMemory:
         if self._memory is None:
             raise StoreClosed("this AsyncMemory is not open yet: use `async with`, or await open()")
         handle = object.__new__(type(self))
-        handle._memory = self._memory.scoped(scope)
+        handle._bind(self._memory.scoped(scope))
         handle._executor = self._executor
         handle._owner = False
         return handle

@@ -128,6 +128,21 @@ def join_scopes(base: str, scope: str | None) -> str | None:
     return base + check_scope(scope)
 
 
+def check_agent(agent: object) -> str:
+    """An agent id: one segment of a scope."""
+    name = check_name(agent, "agent")
+    if "/" in name or name in (".", "..") or name != name.strip():
+        raise InvalidInput(
+            f"agent is {shown(agent)}: an agent id is one name without '/' or surrounding spaces, and not '.' or '..'"
+        )
+    return name
+
+
+def agent_scope(base: str, agent: str | None) -> str:
+    """The scope of an agent within `base`: `base/agents/<agent>`, or `base` itself for None."""
+    return join_scopes(base, None if agent is None else f"/agents/{check_agent(agent)}") or "/"
+
+
 def check_unit(value: object, name: str) -> float:
     """A number in [0, 1]."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
@@ -196,17 +211,24 @@ def now_us() -> int:
 
 def check_metadata(metadata: object) -> dict[str, Any]:
     """Metadata: a JSON object of at most 1 MB as text. What JSON would change (NaN, bytes, sets) is refused."""
-    import json
-
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is {shown(metadata)}: give a dict with str keys")
-    _check_json(metadata, "metadata", 0)
-    size = len(json.dumps(metadata, ensure_ascii=False).encode())
-    if size > MAX_METADATA_BYTES:
-        raise InvalidInput(f"metadata has {size:,} bytes as JSON: the limit is {MAX_METADATA_BYTES:,}")
+    check_json(metadata, "metadata", MAX_METADATA_BYTES)
     return dict(metadata)
+
+
+def check_json(value: object, name: str, max_bytes: int) -> str:
+    """`value` as JSON text of at most `max_bytes`; what JSON would change (NaN, bytes, sets) is refused."""
+    import json
+
+    _check_json(value, name, 0)
+    text = json.dumps(value, ensure_ascii=False, default=dict)
+    size = len(text.encode())
+    if size > max_bytes:
+        raise InvalidInput(f"{name} has {size:,} bytes as JSON: the limit is {max_bytes:,}")
+    return text
 
 
 def _check_json(value: object, path: str, depth: int) -> None:

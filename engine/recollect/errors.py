@@ -14,6 +14,7 @@ RecollectError
 │   ├── StoreLocked                    another process holds the write lock for longer than the timeout
 │   ├── StoreFull                      no space left on the disk
 │   ├── StoreCorrupt                   SQLite found a damaged page
+│   ├── SessionDamaged                 a message of a session is not what was written: another program changed it
 │   └── StoreClosed                    used after close()
 ├── ForkedProcess                      opened before fork(), used in the child
 ├── EmbedderError                      embedding failed
@@ -43,6 +44,7 @@ __all__ = [
     "NotFound",
     "RecollectError",
     "SchemaTooNew",
+    "SessionDamaged",
     "StoreClosed",
     "StoreCorrupt",
     "StoreError",
@@ -121,6 +123,18 @@ class StoreFull(StoreError):
 
 class StoreCorrupt(StoreError):
     """SQLite found damage in the file."""
+
+
+class SessionDamaged(StoreError):
+    """A message of a session cannot be read; `session` and `position` say which. The others can."""
+
+    def __init__(self, session: str, position: int, reason: str) -> None:
+        super().__init__(
+            f"session {session!r}, message {position}: {reason}. It was changed by another program: mend the row in "
+            "session_message, or read the rest with messages(skip_damaged=True)"
+        )
+        self.session = session
+        self.position = position
 
 
 class StoreClosed(StoreError):

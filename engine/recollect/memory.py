@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -15,6 +15,7 @@ from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.numerics import kernel_errors
+from recollect.policies import WritePolicy
 from recollect.profiles import Profile
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
@@ -22,15 +23,16 @@ from recollect.recall.request import build_filter, build_request
 from recollect.records import (
     Explanation,
     Forgotten,
-    Hit,
     Hits,
     Imported,
     Link,
     NewRecord,
     Outcome,
     Record,
+    Shown,
     Stats,
     Verification,
+    as_seen,
 )
 from recollect.remember import change
 from recollect.remember.change import row_id
@@ -40,14 +42,21 @@ from recollect.remember.write import remember_batches, remember_one
 from recollect.settings import Settings, default_path
 from recollect.store import filters, reading, rebuilding, stats, verifying
 from recollect.store.filters import Condition, everything
+from recollect.tiers import bootstrap as bootstrapping
+from recollect.tiers.bootstrap import Bootstrap
+from recollect.tiers.consolidator import Consolidator
+from recollect.tiers.episodes import Episodes
+from recollect.tiers.experience import Experience
+from recollect.tiers.procedures import Procedures
+from recollect.tiers.semantic import Semantic
+from recollect.tiers.sessions import Sessions
+from recollect.tiers.working import Working
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
 __all__ = ["Memory"]
-
-Shown = TypeVar("Shown", Record, Hit)
 
 
 class Memory:
@@ -70,9 +79,18 @@ class Memory:
         if settings is not None and not isinstance(settings, Settings):
             raise InvalidInput(f"settings is {checks.shown(settings)}: give Settings(...)")
         opened = default_path() if path is None else path
-        self._engine = Engine(opened, embedder, settings or Settings(), language_model)
-        self._scope = "/"
-        self._owner = True
+        self._bind(Engine(opened, embedder, settings or Settings(), language_model), "/", owner=True)
+
+    def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
+        """Attach the services to the engine and a scope; they open nothing and load nothing."""
+        self._engine, self._scope, self._owner = engine, scope, owner
+        self.semantic = Semantic(engine, scope)
+        self.consolidator = Consolidator(engine, scope)
+        self.episodes = Episodes(engine, scope, self.consolidator.logged)
+        self.working = Working(engine, scope, self.semantic, self.episodes)
+        self.procedures = Procedures(engine, scope)
+        self.experience = Experience(engine, scope)
+        self.sessions = Sessions(engine, scope)
 
     @property
     def path(self) -> str:
@@ -90,9 +108,7 @@ class Memory:
         Scopes given to and shown by the handle are within its own: `/x` of `scoped("/a")` is the file's `/a/x`.
         """
         handle = object.__new__(type(self))
-        handle._engine = self._engine
-        handle._scope = checks.join_scopes(self._scope, scope) or "/"
-        handle._owner = False
+        handle._bind(self._engine, checks.join_scopes(self._scope, scope) or "/", owner=False)
         return handle
 
     # ── write ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,6 +131,7 @@ class Memory:
         expires_at: datetime | str | None = None,
         pinned: bool = False,
         vector: object = None,
+        policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
 
@@ -130,10 +147,15 @@ class Memory:
             topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
         )  # fmt: skip
-        return self._seen(remember_one(self._engine, item, base=self._scope))
+        return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy))
 
     def remember_many(
-        self, items: Iterable[object], *, batch_size: int = 2048, on_progress: Progress | None = None
+        self,
+        items: Iterable[object],
+        *,
+        batch_size: int = 2048,
+        on_progress: Progress | None = None,
+        policy: WritePolicy | None = None,
     ) -> list[str]:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 
@@ -143,7 +165,9 @@ class Memory:
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
-        return remember_batches(self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress)
+        return remember_batches(
+            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy
+        )
 
     def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep."""
@@ -161,7 +185,10 @@ class Memory:
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
     ) -> Forgotten:
-        """Purge memories by id, or all that a scope and filters match, with their versions, vectors and words."""
+        """Purge memories by id, or all that a scope and filters match, with their versions, vectors and words.
+
+        A scope and nothing else forgets all of it: its sessions, snapshots, experience, cycles and working memory too.
+        """
         if id is not None:
             if any(argument is not None for argument in (scope, where, kinds, tags)):
                 raise InvalidInput("forget takes an id or filters, not both")
@@ -249,6 +276,17 @@ class Memory:
 
     def _request(self, options: dict[str, Any]) -> Any:
         return build_request(self._scope, self.settings.profile, **options)
+
+    def bootstrap(
+        self, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None
+    ) -> Bootstrap:
+        """What an agent should have in mind for a task, as Markdown of at most `budget_tokens` tokens of the embedder.
+
+        It holds relevant and recent knowledge, the last session's snapshot, the last episodes, procedures, and tips
+        of experience for `task_type` (None: for any). Agent None is the handle's own scope.
+        """
+        tiers = self.semantic, self.episodes, self.procedures, self.experience
+        return bootstrapping.bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)
 
     # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -458,10 +496,7 @@ class Memory:
         return self._seen(record)
 
     def _seen(self, shown: Shown) -> Shown:
-        """A record or hit as this handle shows it: its scope as the handle's own verbs take it."""
-        if self._scope == "/":
-            return shown
-        return structs.replace(shown, scope=shown.scope.removeprefix(self._scope) or "/")
+        return as_seen(shown, self._scope)
 
     def _condition(self, *arguments: Any) -> Condition:
         scope, where, kinds, tags, since, until, as_of = arguments

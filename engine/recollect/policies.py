@@ -45,6 +45,18 @@ class WritePolicy(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"recognise_recalled is {shown(self.recognise_recalled)}: True or False")
         check_count(self.most_links, "most_links", minimum=0)
 
+    @property
+    def idle(self) -> bool:
+        """True when writing only stores."""
+        return self.floor is None and self.merge_strategy == "append" and not self.recognise_recalled
+
+    @property
+    def floor(self) -> float | None:
+        """The least cosine at which anything is done; None when vectors are not compared."""
+        linked = self.link_cosine if self.most_links else None
+        given = [self.topic_cosine, self.duplicate_cosine, self.contradiction_cosine, linked]
+        return min((cosine for cosine in given if cosine is not None), default=None)
+
 
 class Consolidation(Struct, frozen=True, kw_only=True):
     """How episodes are consolidated.
@@ -52,11 +64,13 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     - threshold: after so many new episodes of an agent a cycle runs by itself
     - decay_factor: each cycle multiplies the importance of episodes by it
     - prune_threshold: episodes that fall below are deleted; 0 deletes none
+    - extract: have the language model, where there is one, find lasting facts in the new episodes
     """
 
     threshold: int = 10
     decay_factor: float = 0.95
     prune_threshold: float = 0.1
+    extract: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.threshold, "threshold")
@@ -64,3 +78,5 @@ class Consolidation(Struct, frozen=True, kw_only=True):
         check_unit(self.prune_threshold, "prune_threshold")
         if check_finite(self.decay_factor, "decay_factor") <= 0:
             raise InvalidInput("decay_factor is 0: everything would be forgotten in one cycle; give a number above 0")
+        if not isinstance(self.extract, bool):
+            raise InvalidInput(f"extract is {shown(self.extract)}: True or False")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 __all__ = [
+    "Contradiction",
     "Explanation",
     "Forgotten",
     "Hit",
@@ -18,9 +19,11 @@ __all__ = [
     "NewRecord",
     "Problem",
     "Record",
+    "Shown",
     "SourceRef",
     "Stats",
     "Verification",
+    "as_seen",
 ]
 
 EmbeddingState = Literal["embedded", "pending", "none"]
@@ -47,10 +50,37 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     vector: Any = None
 
 
+class Link(Struct, frozen=True, kw_only=True):
+    """A directed edge between two records; `strength` in [0, 1]."""
+
+    source: str
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created_at: datetime | None = None
+
+
+class Contradiction(Struct, frozen=True, kw_only=True):
+    """A stored memory that seems to say otherwise than the one just written: a candidate, found without a model.
+
+    `reason` is "negation", "number" (a date too) or "value": what differs where the rest is the same.
+    """
+
+    id: str
+    text: str
+    cosine: float
+    reason: Literal["negation", "number", "value"]
+
+
 class Record(Struct, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
 
     `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+
+    What a write returns says what it did: `outcome` is "created", "merged" (this record's next version), "replaced"
+    (the same, its old text purged) or "duplicate" (this record says it already; nothing was stored); `cosine` is how
+    near the record was that it merged into or repeats, None where text or topic were equal; `links` are those made by
+    themselves, strongest first; `contradictions` are memories that seem to say otherwise, nearest first.
     """
 
     id: str
@@ -76,16 +106,9 @@ class Record(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
     outcome: Outcome = "stored"
-
-
-class Link(Struct, frozen=True, kw_only=True):
-    """A directed edge between two records; `strength` in [0, 1]."""
-
-    source: str
-    target: str
-    type: str = "similar"
-    strength: float = 1.0
-    created_at: datetime | None = None
+    cosine: float | None = None
+    links: tuple[Link, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 class SourceRef(Struct, frozen=True, kw_only=True):
@@ -168,10 +191,13 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
-    """Receipt of `forget`: how many records, with their versions, are gone."""
+    """Receipt of `forget`: how many records are gone, with their versions, and how many rows of services (sessions,
+    snapshots, experience and the like) where a whole scope was forgotten.
+    """
 
     records: int
     versions: int = 0
+    services: int = 0
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -227,5 +253,16 @@ class Stats(Struct, frozen=True, kw_only=True):
     dimension: int | None
     kernels: str
     mode: str
+    services: dict[str, int] = field(default_factory=dict)
     index: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+Shown = TypeVar("Shown", Record, Hit)
+
+
+def as_seen(shown: Shown, base: str) -> Shown:
+    """A record or hit as a handle bound to `base` shows it: its scope as the handle's own verbs take it."""
+    if base == "/":
+        return shown
+    return structs.replace(shown, scope=shown.scope.removeprefix(base) or "/")

@@ -12,9 +12,10 @@ from recollect.checks import check_count, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
+from recollect.remote.address import ModelAddress, provider_url
 from recollect.settings_files import adopt_foreign, check_keys, read_table
 
-__all__ = ["Settings", "default_path", "environment_settings"]
+__all__ = ["Settings", "default_path", "environment_settings", "language_model_address"]
 
 Built = TypeVar("Built")
 
@@ -44,11 +45,56 @@ def environment_settings() -> Settings:
     return Settings.load(path) if path else Settings()
 
 
+def language_model_address(
+    base_url: str | None = None, model: str | None = None, api_key: str | None = None
+) -> ModelAddress | None:
+    """The language model named by these and, where they are None, by RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
+    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing.
+    """
+    base_url = base_url or os.environ.get("RECOLLECT_LLM_BASE_URL") or None
+    model = model or os.environ.get("RECOLLECT_LLM_MODEL") or None
+    if base_url is None and model is None:
+        return None
+    if base_url is None or model is None:
+        name = "RECOLLECT_LLM_BASE_URL" if base_url is None else "RECOLLECT_LLM_MODEL"
+        raise InvalidInput(f"{name} is not set: a language model needs a base URL and a model's name")
+    key = api_key or os.environ.get("RECOLLECT_LLM_API_KEY") or None
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def remote_embedder_address() -> ModelAddress | None:
+    """The embedder that EMBEDDING_PROVIDER ("openai", "ollama" or a base URL) and EMBEDDING_MODEL name, None without
+    a provider. EMBEDDING_BASE_URL moves a provider elsewhere; EMBEDDING_API_KEY is its key, for OpenAI's also
+    OPENAI_API_KEY.
+    """
+    provider = os.environ.get("EMBEDDING_PROVIDER")
+    if not provider:
+        return None
+    base_url = provider_url(provider, "EMBEDDING_PROVIDER")
+    model = os.environ.get("EMBEDDING_MODEL")
+    if not model:
+        raise InvalidInput(
+            "EMBEDDING_MODEL is not set: name the model of EMBEDDING_PROVIDER, as 'text-embedding-3-small'"
+        )
+    key = os.environ.get("EMBEDDING_API_KEY")
+    # OpenAI's key is sent to OpenAI alone, or where the user says that OpenAI is.
+    is_openai = base_url == provider_url("openai")
+    if is_openai:
+        key = key or os.environ.get("OPENAI_API_KEY")
+    base_url = os.environ.get("EMBEDDING_BASE_URL") or base_url
+    if is_openai and not key:
+        raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
+    return ModelAddress(base_url=base_url, model=model, api_key=key or None)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """How an engine runs. Every field has a measured or safe default.
 
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
-      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else "default".
+      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else
+      EMBEDDING_PROVIDER's, else "default".
+    - tier: "standard" is keyword recall only, no model loaded: embedder "none" by another name; "enhanced" is what
+      `embedder` says.
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one, by name or as a `Profile`.
     - busy_timeout_ms: how long a write waits for another process's lock.
@@ -70,6 +116,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     embedder: str | None = None
+    tier: Literal["standard", "enhanced"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
     profile: str | Profile = "default"
     busy_timeout_ms: int = 10_000
@@ -84,6 +131,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
+        if self.tier not in ("standard", "enhanced"):
+            raise InvalidInput(f"Settings.tier is {shown(self.tier)}: 'standard' or 'enhanced'")
+        if self.tier == "standard" and self.embedder not in (None, "none"):
+            raise InvalidInput(
+                f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
+            )
         for name, kind in (("write", WritePolicy), ("consolidation", Consolidation)):
             if not isinstance(getattr(self, name), kind | None):
                 raise InvalidInput(
@@ -110,9 +163,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.write or _implied(self.profile)
 
     @property
-    def embedder_name(self) -> str:
-        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"."""
-        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or "default"
+    def embedder_spec(self) -> str | ModelAddress:
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default";
+        "none" in tier "standard".
+        """
+        if self.tier == "standard":
+            return "none"
+        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or remote_embedder_address() or "default"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Settings:

@@ -9,8 +9,8 @@ properties = settings(derandomize=True, max_examples=200, deadline=None)
 
 
 def test_a_hash_is_sixteen_bytes_and_stable() -> None:
-    assert content_hash("hello").hex() == "1da02013dd1b331b1424b4f6c2ea8bd7"
-    assert content_hash("héllo", "Caroline").hex() == "6eaf39ac6068b7f66e43d4df0f9e97d8"
+    assert content_hash("hello").hex() == "a7b6eda801e5347d76a4e36695fd0838"
+    assert content_hash("héllo", "Caroline").hex() == "135dd36ec231afcbb5a70dafc40ffd20"
 
 
 def test_encodings_of_one_text_are_equal() -> None:

@@ -148,6 +148,15 @@ class RecordTable:
         self._expiring = None
         return rows
 
+    def displaced(self, columns: Columns) -> NDArray[np.int64]:
+        """The rows of those of these records that are here and now have another source or position."""
+        rows = self.rows_of(columns.ids)
+        known = rows >= 0
+        rows = rows[known]
+        moved = self.sources[rows] != columns.sources[known]
+        moved |= self.positions[rows] != columns.positions[known]
+        return rows[moved]
+
     def overwrite(self, columns: Columns) -> NDArray[np.int64]:
         """Replace the columns of records that are here; returns their rows."""
         rows = self.rows_of(columns.ids)
@@ -159,6 +168,7 @@ class RecordTable:
             (self._kinds, columns.kinds),
             (self._sources, columns.sources),
             (self._positions, columns.positions),
+            (self._created, columns.created_at),
             (self._moments, columns.moments),
             (self._expires, columns.expires_at),
             (self._importance, columns.importance),

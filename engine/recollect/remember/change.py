@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from recollect import checks
 from recollect.engine import Engine
@@ -13,7 +14,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.records import Forgotten
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
-from recollect.store import changing, filters, reading, vectors
+from recollect.store import changing, filters, reading, services, vectors
 from recollect.store.filters import Filter
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
@@ -68,7 +69,10 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
 
 
 def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str) -> Forgotten:
-    """Purge records by id, or all that a filter matches, with their versions and everything derived."""
+    """Purge records by id, or all that a filter matches, with their versions and everything derived.
+
+    A filter of a scope and nothing else takes along what the services keep in it.
+    """
     with engine.atomic() as connection:
         if chosen is None:
             found = [row_id(connection, public_id, base) for public_id in dict.fromkeys(ids)]
@@ -76,7 +80,10 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
             condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
         versions = changing.delete(connection, found)
-    return Forgotten(records=len(found), versions=versions)
+        whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
+        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
+        kept = sum(services.purge(connection, scope) for scope in scopes)
+    return Forgotten(records=len(found), versions=versions, services=kept)
 
 
 def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:

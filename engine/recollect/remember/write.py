@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from recollect.checks import check_vector
+from recollect.checks import check_vector, shown
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
-from recollect.errors import InvalidItem, RecollectError
+from recollect.errors import InvalidInput, InvalidItem, RecollectError
+from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.store import vectors, writing
@@ -20,23 +22,54 @@ from recollect.store.writing import Row
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["insert_rows", "remember_batches", "remember_one"]
+__all__ = ["check_policy", "insert_rows", "remember_batches", "remember_one"]
 
 # How many records that wait for a vector are embedded along with a write once the embedder works again.
 PENDING_A_WRITE = 32
 
 
-def remember_one(engine: Engine, item: NewRecord, *, base: str) -> Record:
-    """Store one memory; once this returns, it survives."""
+def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None) -> Record:
+    """Store one memory as `policy` (None: that of the settings) says; once this returns, it survives.
+
+    Call it outside a transaction: the text is embedded first.
+    """
+    policy = check_policy(engine, policy)
     row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars)
-    _write(engine, [row], [item.vector])
-    return as_record(row)
+    identity = identity_for(engine, item.vector)
+    embed_rows(engine.embedder, [row], [item.vector], identity)
+    if policy.idle:
+        with engine.atomic() as connection:
+            insert_rows(engine, connection, [row], identity)
+        record = as_record(row)
+    else:
+        record = write_one(engine, row, identity, policy)
+    _settle(engine, [row])
+    return record
+
+
+def check_policy(engine: Engine, policy: object) -> WritePolicy:
+    """The policy of a write: the one given, else that of the settings."""
+    if policy is None:
+        return engine.settings.write_policy
+    if not isinstance(policy, WritePolicy):
+        raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
+    return policy
 
 
 def remember_batches(
-    engine: Engine, items: Iterable[object], *, base: str, batch_size: int, on_progress: Progress | None
+    engine: Engine,
+    items: Iterable[object],
+    *,
+    base: str,
+    batch_size: int,
+    on_progress: Progress | None,
+    policy: WritePolicy | None = None,
 ) -> list[str]:
-    """Store a stream of memories, a transaction a batch; InvalidItem names the item that stopped it."""
+    """Store a stream of memories, a transaction a batch; InvalidItem names the item that stopped it.
+
+    Returns an id for each item: of what was stored, or of the memory that `policy` found it to repeat or continue.
+    """
+    policy = check_policy(engine, policy)
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
     ids: list[str] = []
     for batch in _batches(items, batch_size):
@@ -50,23 +83,32 @@ def remember_batches(
                 raise InvalidItem(len(ids) + place, len(ids), reason) from reason
             given.append(record.vector)
         try:
-            _write(engine, rows, given)
+            ids += _write(engine, rows, given, policy)
         except RecollectError as reason:
             bad = _first_bad_vector(engine, given)
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
-        ids.extend(row.public_id for row in rows)
         if on_progress is not None:
             on_progress(len(ids), total)
     return ids
 
 
-def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object]) -> None:
+def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy) -> list[str]:
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
-    with engine.atomic() as connection:
-        insert_rows(engine, connection, rows, identity)
+    if policy.idle:
+        with engine.atomic() as connection:
+            insert_rows(engine, connection, rows, identity)
+        ids = [row.public_id for row in rows]
+    else:
+        ids = write_rows(engine, rows, identity, policy)
+    _settle(engine, rows)
+    return ids
+
+
+def _settle(engine: Engine, rows: Sequence[Row]) -> None:
+    """Embed some of what waits for vectors, where the embedder works."""
     if any(row.pending for row in rows):
         engine.may_have_pending = True
     elif engine.may_have_pending and any(row.vectors for row in rows):

@@ -43,9 +43,9 @@ def change_text(
     keep_version: bool = True,
 ) -> None:
     """Give a record a new text. The old one becomes a closed version in a row of its own, or is purged."""
-    # A record may have been dated into the future: its next version begins no earlier than it did.
+    # The next version begins after this one, whatever the clocks of two writers say: each once was the one that stood.
     began: Any = connection.execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
-    valid_from = max(row.valid_from, began)
+    valid_from = max(row.valid_from, began + 1)
     if keep_version:
         _close_version(connection, record_id, closed_at=valid_from)
     else:
@@ -160,7 +160,8 @@ def put_links(connection: apsw.Connection, links: Iterable[tuple[int, int, str, 
         "ON CONFLICT DO UPDATE SET strength = excluded.strength",
         rows,
     )
-    feed.append_ids(connection, "link", sorted({record_id for row in rows for record_id in row[:2]}))
+    # Who reads a record's links anew finds both ends.
+    feed.append_ids(connection, "link", sorted({row[0] for row in rows}))
 
 
 def touch(connection: apsw.Connection, counts: dict[str, int], accessed_at: int) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "open_versions",
     "records_in",
     "restriction",
+    "same_text",
     "scope_condition",
     "where_condition",
     "without_vector",
@@ -144,6 +145,15 @@ def one_record(record_id: int) -> Condition:
 def records_in(ids: Sequence[int] | NDArray[np.int64]) -> Condition:
     """The records with these row ids."""
     return Condition("r.id IN (SELECT value FROM carray(?))", (id_array(ids),))
+
+
+def same_text(scope: str, kind: str, content_hash: bytes) -> Condition:
+    """Open records of a kind in exactly this scope that say the same, word for word."""
+    return Condition(
+        "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+        "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+        (kind, content_hash, scope),
+    )
 
 
 def open_versions() -> Condition:

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from recollect.errors import InvalidInput, StoreError
-from recollect.store import feed, vectors, writing
+from recollect.store import feed, sessions, vectors, writing
 from recollect.store.arrays import id_array
 from recollect.store.connection import MEMORY
 from recollect.store.faults import translated
@@ -49,6 +49,7 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
             done += len(rows)
             if on_progress is not None:
                 on_progress(done, total)
+        sessions.rebuild_words(connection)
         _mend_vectors(connection)
         vectors.rebuild_packed(connection)
         vectors.rebuild_sketches(connection)
@@ -67,6 +68,7 @@ def vacuum(store: Store, lexicon: Lexicon) -> None:
             connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
             feed.append(connection, "reload", 0)
         connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
+        connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
         connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
         vectors.rebuild_sketches(connection)
     lexicon.forget_unsaved()
@@ -120,6 +122,7 @@ def _recreate(connection: apsw.Connection) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     connection.execute("REINDEX").fetchall()
     _drop(connection, "record_fts")
+    _drop(connection, "session_fts")
     for table in ("vector_packed", "record_packed", "kind", "record_terms", "term"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in _derived_statements():
@@ -151,6 +154,7 @@ def _derived_statements() -> list[str]:
         "CREATE TABLE record_terms ",
         "CREATE VIRTUAL TABLE record_fts ",
         "INSERT INTO record_fts ",
+        "CREATE VIRTUAL TABLE session_fts ",
     )
     code = "\n".join(line for line in MIGRATIONS[0].splitlines() if not line.startswith("--"))
     return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]

@@ -7,6 +7,8 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 
 from __future__ import annotations
 
+from recollect.store.service_schema import SERVICE_SCHEMA
+
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION"]
 
 APPLICATION_ID = 0x5265636F  # "Reco"
@@ -72,6 +74,8 @@ CREATE INDEX record_scope ON record(scope_id, kind);
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
+-- Finds a text again; the first 8 bytes do not depend on case, spaces or quote marks.
+CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
 CREATE INDEX record_pending ON record(id) WHERE embedding_state = 'pending';
 
 CREATE TABLE access (
@@ -202,5 +206,5 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
  WHERE r.valid_to IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_INITIAL,)
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store import feed
+from recollect.store import feed, services
 from recollect.store.connection import sqlite_vec_version
 from recollect.store.filters import scope_condition
 from recollect.store.rebuilding import bytes_on_disk
@@ -47,6 +47,7 @@ def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any
         ),
         "terms": count("term") if scope == "/" else None,
         "kinds": dict(kinds),
+        "services": services.figures(connection, scope),
         "bytes_on_disk": bytes_on_disk(path),
         "schema_version": SCHEMA_VERSION,
         "sequence": feed.last_sequence(connection),

@@ -30,7 +30,7 @@ def verify(connection: apsw.Connection, on_progress: Callable[[int, int | None],
     for table in counts:
         with _reported(problems):
             counts[table] = connection.execute(f"SELECT count(*) FROM {table}").get
-    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _columns):
+    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _columns, _session_words):
         with _reported(problems):
             problems.extend(check(connection))
     with _reported(problems):
@@ -253,6 +253,15 @@ def _columns(connection: apsw.Connection) -> Iterator[Problem]:
         "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
         "restore a backup",
     )  # fmt: skip
+
+
+def _session_words(connection: apsw.Connection) -> Iterator[Problem]:
+    yield from _listed(
+        connection,
+        "message without words, or words without message",
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
+        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)",
+    )
 
 
 def _listed(

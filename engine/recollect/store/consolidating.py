@@ -1,0 +1,108 @@
+"""Cycles of consolidation over the episodes of one scope. Every function runs inside `Store.read()` or `atomic()`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.store import changing, feed
+from recollect.store.filters import Condition
+
+__all__ = ["CycleRow", "add_cycle", "compress", "cycles", "episodes_between", "last_cycle", "last_episode", "new_since"]
+
+_EPISODES = (
+    "r.kind = 'episode' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
+    "AND r.id > ? AND r.id <= ?"
+)
+_CYCLE = (
+    "SELECT c.id, p.path, c.trigger_id, c.replayed_id, c.created_at, c.compressed, c.pruned, c.replayed, c.promoted, "
+    "c.error FROM consolidation c JOIN scope p ON p.id = c.scope_id"
+)
+
+
+class CycleRow(NamedTuple):
+    """What one cycle did; time in microseconds."""
+
+    row_id: int
+    scope: str
+    trigger_id: int
+    replayed_id: int
+    created_at: int
+    compressed: int
+    pruned: int
+    replayed: int
+    promoted: int
+    error: str | None
+
+
+def last_episode(connection: apsw.Connection, scope: str) -> int:
+    """The row id of the newest episode of exactly this scope; 0 for none."""
+    found: int = connection.execute(
+        "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+        "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+        (scope,),
+    ).get
+    return found
+
+
+def last_cycle(connection: apsw.Connection, scope: str) -> CycleRow | None:
+    """The newest cycle of exactly this scope."""
+    row: Any = connection.execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
+    return None if row is None else CycleRow(*row)
+
+
+def cycles(connection: apsw.Connection, scope: str, limit: int) -> list[CycleRow]:
+    """The cycles of exactly this scope, newest first."""
+    rows: Any = connection.execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
+    return [CycleRow(*row) for row in rows]
+
+
+def new_since(connection: apsw.Connection, scope: str, enough: int) -> int:
+    """How many episodes of this scope are newer than its last cycle; counts no further than `enough`."""
+    number: int = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+        "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
+        "FROM consolidation c JOIN scope p ON p.id = c.scope_id WHERE p.path = ?1), 0) LIMIT ?2)",
+        (scope, enough),
+    ).get
+    return number
+
+
+def episodes_between(scope: str, after: int, last: int) -> Condition:
+    """The episodes of exactly this scope with row ids after one and up to another."""
+    return Condition(_EPISODES, (scope, after, last))
+
+
+def compress(
+    connection: apsw.Connection, scope: str, last: int, *, decay_factor: float, prune_threshold: float
+) -> tuple[int, int]:
+    """Multiply the importance of all episodes up to the row id `last` that are not pinned; purge what falls too low.
+
+    An episode is purged when its new importance is under prune_threshold * decay_factor ** accesses: each recall is
+    worth one cycle. Returns how many were multiplied, the purged among them, and how many were purged.
+    """
+    chosen = f"{_EPISODES} AND NOT r.pinned"
+    bound = (scope, 0, last)
+    doomed = [
+        row[0]
+        for row in connection.execute(
+            f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {chosen} "
+            "AND r.importance * ? < ? * pow(?, coalesce(a.count, 0))",
+            (*bound, decay_factor, prune_threshold, decay_factor),
+        )
+    ]
+    changing.delete(connection, doomed)
+    connection.execute(f"UPDATE record AS r SET importance = r.importance * ? WHERE {chosen}", (decay_factor, *bound))
+    kept = [row[0] for row in connection.execute(f"SELECT r.id FROM record r WHERE {chosen} ORDER BY r.id", bound)]
+    feed.append_updates(connection, kept)
+    return len(kept) + len(doomed), len(doomed)
+
+
+def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:
+    """Write down what a cycle did."""
+    connection.execute(
+        "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
+        "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (scope_id, *row[2:]),
+    )

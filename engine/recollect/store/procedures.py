@@ -1,0 +1,63 @@
+"""How often procedures were used. Every function runs inside `Store.read()` or `Store.atomic()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from recollect.store.filters import Condition, scope_condition
+
+__all__ = ["count_outcome", "named", "set_rate", "uses", "with_id"]
+
+
+def named(scope: str, name: str) -> Condition:
+    """The procedure of this name in exactly this scope."""
+    return Condition(
+        "r.kind = 'procedure' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
+        "AND json_extract(r.metadata, '$.name') = ?",
+        (scope, name),
+    )
+
+
+def with_id(scope: str, public_id: str) -> Condition:
+    """The procedure with this public id in a scope or below it."""
+    return Condition("r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ?", (public_id,)) & scope_condition(
+        scope
+    )
+
+
+def set_rate(connection: apsw.Connection, record_id: int, success_rate: float) -> None:
+    """Begin to count, or set the rate again; counts stay."""
+    connection.execute(
+        "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
+        "ON CONFLICT DO UPDATE SET success_rate = excluded.success_rate",
+        (record_id, success_rate),
+    )
+
+
+def count_outcome(
+    connection: apsw.Connection, record_id: int, *, success: bool, first_rate: float, weight: float
+) -> None:
+    """Count one use; the rate moves by `weight` towards its outcome. A procedure not counted yet starts at
+    `first_rate`.
+    """
+    connection.execute(
+        "INSERT INTO procedure_use VALUES (?1, (1 - ?4) * ?3 + ?4 * ?2, 1, ?2) ON CONFLICT DO UPDATE SET "
+        "success_rate = (1 - ?4) * success_rate + ?4 * ?2, use_count = use_count + 1, "
+        "success_count = success_count + ?2",
+        (record_id, int(success), first_rate, weight),
+    )
+
+
+def uses(connection: apsw.Connection, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
+    """Rate, uses and successes of procedures, by public id; those never counted are absent."""
+    if not public_ids:
+        return {}
+    rows: Any = connection.execute(
+        "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r "
+        "JOIN procedure_use u ON u.record_id = r.id "
+        "WHERE r.valid_to IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
+        (apsw.carray(tuple(public_ids)),),
+    )
+    return {row[0]: (row[1], row[2], row[3]) for row in rows}

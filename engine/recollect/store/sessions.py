@@ -1,0 +1,211 @@
+"""Sessions, their messages and snapshots. Every function runs inside `Store.read()` or `Store.atomic()`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.store.arrays import id_array
+from recollect.store.service_schema import SESSION_UPDATED
+from recollect.text.tokens import tokenize
+
+__all__ = [
+    "FoundMessage",
+    "SessionRow",
+    "SnapshotRow",
+    "append",
+    "create",
+    "delete",
+    "find",
+    "in_scopes",
+    "last_snapshot",
+    "messages",
+    "put_snapshot",
+    "rebuild_words",
+    "search",
+    "set_provider",
+    "snapshots",
+    "within",
+]
+
+_WITHIN = "(path = ? OR (path >= ? AND path < ?))"
+
+
+class SessionRow(NamedTuple):
+    """A session as it is listed; times in microseconds."""
+
+    row_id: int
+    name: str
+    scope: str
+    provider: str | None
+    messages: int
+    created_at: int
+    updated_at: int
+
+
+class FoundMessage(NamedTuple):
+    """A message that a search found; a higher score is better."""
+
+    session: str
+    scope: str
+    position: int
+    role: str
+    content: str
+    created_at: int
+    score: float
+
+
+class SnapshotRow(NamedTuple):
+    """A snapshot as it is stored: lists are JSON."""
+
+    public_id: str
+    scope: str
+    session: str | None
+    messages: str
+    summary: str
+    key_decisions: str
+    task_ids: str
+    started_at: int | None
+    ended_at: int
+    total_cost: float
+    total_tokens: int
+
+
+_SESSION = (
+    "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
+    f"s.created_at, {SESSION_UPDATED} AS updated_at FROM session s JOIN scope p ON p.id = s.scope_id"
+)
+_SNAPSHOT = (
+    "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
+    "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
+)
+
+
+def within(scope: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on `path` that holds for a scope and its descendants, and what it binds."""
+    if scope == "/":
+        return "1", ()
+    return _WITHIN, (scope, scope + "/", scope + "0")
+
+
+def find(connection: apsw.Connection, scope: str, name: str) -> SessionRow | None:
+    """The session of this name in exactly this scope."""
+    row: Any = connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
+    return None if row is None else SessionRow(*row)
+
+
+def create(connection: apsw.Connection, scope_id: int, name: str, provider: str | None, now: int) -> None:
+    """Add a session without messages."""
+    connection.execute(
+        "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
+        (scope_id, name, provider, now),
+    )
+
+
+def set_provider(connection: apsw.Connection, session_id: int, provider: str) -> None:
+    """Note who answers in a session from now on."""
+    connection.execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
+
+
+def in_scopes(
+    connection: apsw.Connection, scope: str, *, before: int | None = None, limit: int | None = None
+) -> list[SessionRow]:
+    """The sessions of a scope and its descendants, lately used first; with `before`, those not used since."""
+    condition, bound = within(scope)
+    rows: Any = connection.execute(
+        f"SELECT * FROM ({_SESSION} WHERE {condition}) WHERE updated_at < ? ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*bound, 2**63 - 1 if before is None else before, -1 if limit is None else limit),
+    )
+    return [SessionRow(*row) for row in rows]
+
+
+def append(
+    connection: apsw.Connection,
+    session_id: int,
+    rows: Sequence[tuple[str, str, str, Sequence[str]]],
+    created_at: int,
+) -> int:
+    """Add messages (role, content, message as JSON, words of the content) at the end; returns the first's position."""
+    position: int = connection.execute(
+        "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
+    ).get
+    for place, (role, content, message, words) in enumerate(rows):
+        connection.execute(
+            "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (session_id, position + place, role, content, message, created_at),
+        )
+        connection.execute(
+            "INSERT INTO session_fts (rowid, words) VALUES (?, ?)", (connection.last_insert_rowid(), " ".join(words))
+        )
+    return position
+
+
+def messages(connection: apsw.Connection, session_id: int, *, limit: int | None = None) -> list[tuple[int, str, int]]:
+    """Position, JSON text and time of a session's messages in order; with a limit, the last of them."""
+    rows: Any = connection.execute(
+        "SELECT position, message, created_at FROM session_message WHERE session_id = ? ORDER BY position DESC LIMIT ?",
+        (session_id, -1 if limit is None else limit),
+    ).fetchall()
+    return list(reversed(rows))
+
+
+def delete(connection: apsw.Connection, session_ids: Sequence[int]) -> None:
+    """Purge sessions with their messages and words."""
+    ids = id_array(session_ids)
+    connection.execute(
+        "DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message "
+        "WHERE session_id IN (SELECT value FROM carray(?)))",
+        (ids,),
+    )
+    connection.execute("DELETE FROM session WHERE id IN (SELECT value FROM carray(?))", (ids,))
+
+
+def search(connection: apsw.Connection, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
+    """The messages of a scope and its descendants that hold any of `words`, by BM25, best first."""
+    if not words:
+        return []
+    condition, bound = within(scope)
+    rows: Any = connection.execute(
+        "SELECT s.name, p.path, m.position, m.role, m.content, m.created_at, -bm25(session_fts) "
+        "FROM session_fts f JOIN session_message m ON m.id = f.rowid JOIN session s ON s.id = m.session_id "
+        f"JOIN scope p ON p.id = s.scope_id WHERE f.session_fts MATCH ? AND {condition} "
+        "ORDER BY bm25(session_fts), m.id DESC LIMIT ?",
+        (" OR ".join(f'"{word}"' for word in words), *bound, limit),
+    )
+    return [FoundMessage(*row) for row in rows]
+
+
+def put_snapshot(connection: apsw.Connection, scope_id: int, row: SnapshotRow) -> None:
+    """Store a snapshot."""
+    connection.execute(
+        "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
+        "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (row.public_id, scope_id, *row[2:]),
+    )
+
+
+def last_snapshot(connection: apsw.Connection, scope: str) -> SnapshotRow | None:
+    """The snapshot of a scope and its descendants that ended last."""
+    found = snapshots(connection, scope, 1)
+    return found[0] if found else None
+
+
+def snapshots(connection: apsw.Connection, scope: str, limit: int) -> list[SnapshotRow]:
+    """The snapshots of a scope and its descendants, the last first."""
+    condition, bound = within(scope)
+    rows: Any = connection.execute(
+        f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit)
+    )
+    return [SnapshotRow(*row) for row in rows]
+
+
+def rebuild_words(connection: apsw.Connection) -> None:
+    """Make the words of all messages afresh, into an empty table."""
+    rows: Any = connection.execute("SELECT id, content FROM session_message")
+    connection.executemany(
+        "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
+        [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
+    )

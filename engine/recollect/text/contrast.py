@@ -1,0 +1,204 @@
+"""What two texts that are near say differently: a negation, a number, a value. Cheap rules for English, no model.
+
+Other languages are compared word by word: any word that differs counts as a difference in content.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from msgspec import Struct
+
+from recollect.text.stopwords import STOP_WORDS
+from recollect.text.tokens import tokenize
+
+__all__ = ["Difference", "Statement", "contradiction", "same_statement"]
+
+Difference = Literal["negation", "number", "value"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
+_NEGATIONS = _words(
+    """
+    not no never none nobody nothing nowhere neither nor cannot without hardly stopped quit ceased lacks lack fails
+    failed refuses refused unable dislikes dislike hates hate avoids avoid isn't
+    """
+)
+_NUMBER_WORDS = _words(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first
+    second third fourth fifth sixth seventh eighth ninth tenth once twice half double monday tuesday wednesday
+    thursday friday saturday sunday january february march april may june july august september october november
+    december today tomorrow yesterday morning afternoon evening night noon midnight spring summer autumn winter
+    """
+)
+# Words that change a statement's strength or its polish, not what it states.
+_FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
+# In the list of stop words, but telling here.
+_TELLING = _words(
+    """
+    he him his himself she her hers herself i me my you your they them their we our before after above below up down
+    in out on off over under more most few all both each other some same will would can could may might must shall
+    should against from to if unless until who whom where when why how
+    """
+)
+_PLAIN = (STOP_WORDS - _TELLING) | _FILLERS
+# Who does one of these to one thing may do it to another: "likes tea" and "likes coffee" agree.
+_ADDING = frozenset(
+    tokenize(
+        """
+        like love enjoy visit meet met see saw buy bought read watch eat ate play know speak own try tried learn
+        study want need add include support mention discuss talk say said ask write wrote make made finish complete
+        """
+    )
+)
+_STATES = _words("is are was were am be been has have had will 's 're")
+_DEFINITE = _words("the our my your his her its their")
+_ONLY = _words("the our")
+_LONGEST = 400
+
+
+class Statement(Struct, frozen=True):
+    """A text as the rules see it: every token in lower case, and of those that tell, the stems in order.
+
+    `numbers` holds digits, and words of number and of date; `negations` counts what denies.
+    """
+
+    tokens: tuple[str, ...]
+    content: tuple[str, ...]
+    numbers: tuple[str, ...]
+    negations: int
+
+    @classmethod
+    def of(cls, text: str, context: str | None = None) -> Statement:
+        """The statement of a text under its context header."""
+        return _statement(text if context is None else f"{context}\n{text}")
+
+
+@lru_cache(maxsize=1024)
+def _statement(text: str) -> Statement:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    tokens = tuple(token for word in _TOKEN.findall(folded) for token in _parted(word))
+    content, numbers, negations = [], [], 0
+    for token in tokens:
+        if token in _NEGATIONS:
+            negations += 1
+        elif _number(token):
+            numbers.append(token)
+        elif token == "?":
+            content.append(token)
+        elif token not in _PLAIN and token[0].isalpha():
+            content.extend(tokenize(token))
+    return Statement(tokens, tuple(content), tuple(numbers), negations)
+
+
+def _parted(word: str) -> tuple[str, ...]:
+    """A token, contractions taken apart."""
+    if word.endswith("n't"):
+        return ({"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]) or "do", "not")
+    if "'" in word[1:]:
+        head, _, tail = word.partition("'")
+        return (head,) if tail == "s" else (head, f"'{tail}")
+    return (word,)
+
+
+def same_statement(one: Statement, other: Statement) -> bool:
+    """Whether two texts whose vectors are all but equal also state the same.
+
+    Negations, numbers and telling words agree, in one order, or with a part moved from one end to the other
+    ("Yesterday I met Bob", "I met Bob yesterday"): "Alice paid Bob" is not "Bob paid Alice".
+    """
+    if one.negations != other.negations or one.numbers != other.numbers:
+        return False
+    if one.content == other.content:
+        return bool(one.content or one.numbers) or one.tokens == other.tokens
+    if len(one.content) != len(other.content) or len(one.content) < 3:
+        return False
+    twice = other.content * 2
+    return any(twice[place : place + len(one.content)] == one.content for place in range(len(other.content)))
+
+
+def contradiction(one: Statement, other: Statement) -> Difference | None:
+    """What makes two texts on one matter candidates for a contradiction; None where nothing does.
+
+    - "negation": one denies what the other says, in much the same words
+    - "number": the same words around another number or date
+    - "value": the same words around another word or two, where only one of them can hold ("We use A", "We use B")
+    """
+    if max(len(one.tokens), len(other.tokens)) > _LONGEST or "?" in (*one.tokens[-1:], *other.tokens[-1:]):
+        return None
+    shared = sum((Counter(one.content) & Counter(other.content)).values())
+    fewer, more = sorted((len(one.content), len(other.content)))
+    if (one.negations % 2) != (other.negations % 2):
+        alike = shared >= max(1, fewer - 1) and shared * 2 >= more and one.numbers == other.numbers
+        return "negation" if alike and _same_subject(one, other) else None
+    slot = _slot(one.tokens, other.tokens)
+    if slot is None:
+        return None
+    before, old, new, after = slot
+    if _counts(old) and _counts(new):
+        return "number" if shared * 2 >= more and _predicate_slot(before, after) else None
+    if not (_tells(old) and _tells(new)) or _counts(old) or _counts(new):
+        return None
+    if {*tokenize(" ".join(before))} & _ADDING:
+        return None
+    return "value" if _predicate_slot(before, after) else None
+
+
+def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
+    """The one place where two token lists differ, at most three tokens each, with what stands before and after."""
+    left = [token for token in one if token[0].isalnum() or token[0] == "'"]
+    right = [token for token in other if token[0].isalnum() or token[0] == "'"]
+    edits = [edit for edit in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if edit[0] != "equal"]
+    if len(edits) == 2 and edits[0][0] == edits[1][0] == "replace":
+        # Two numbers of one date, or a number and its unit, stand side by side or a word apart.
+        if edits[1][1] - edits[0][2] > 1:
+            return None
+        edits = [("replace", edits[0][1], edits[1][2], edits[0][3], edits[1][4])]
+    if len(edits) != 1 or edits[0][0] != "replace":
+        return None
+    _, start, stop, begin, end = edits[0]
+    if max(stop - start, end - begin) > 3 or len(left) - (stop - start) < 2:
+        return None
+    return left[:start], left[start:stop], right[begin:end], left[stop:]
+
+
+def _predicate_slot(before: list[str], after: list[str]) -> bool:
+    """Whether a slot is what is said rather than of whom: "Bob is tall" does not deny "Alice is tall".
+
+    A slot at the head counts before "is the", "is our": only one can be it.
+    """
+    if not before or all(token in _DEFINITE or token in ("a", "an") for token in before):
+        return any(state in _STATES and what in _ONLY for state, what in pairwise(after[:3]))
+    # "Room 3 is blue", "Room 4 is blue": the slot still belongs to the subject.
+    return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
+
+
+def _same_subject(one: Statement, other: Statement) -> bool:
+    """Whether two statements open with the same telling word."""
+    if not one.content or not other.content:
+        return True
+    return one.content[0] == other.content[0] or one.content[-1] == other.content[-1]
+
+
+def _counts(tokens: list[str]) -> bool:
+    return any(map(_number, tokens))
+
+
+def _number(token: str) -> bool:
+    return token[0].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
+
+
+def _tells(tokens: list[str]) -> bool:
+    return any(token not in _PLAIN and token not in _NEGATIONS for token in tokens)

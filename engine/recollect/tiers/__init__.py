@@ -1,0 +1,1 @@
+"""Services over records for agents: four tiers of memory, sessions, experience, consolidation and bootstrap."""

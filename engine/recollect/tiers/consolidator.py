@@ -1,0 +1,214 @@
+"""Consolidation: episodes fade, the faintest go, and what is new is read again for lasting facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from recollect import checks
+from recollect.embedding.handle import Identity
+from recollect.errors import InvalidInput, StoreError
+from recollect.policies import Consolidation
+from recollect.records import NewRecord, Record, as_seen
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import prepare
+from recollect.remember.write import insert_rows
+from recollect.store import changing, consolidating, filters, reading, services
+from recollect.store.consolidating import CycleRow
+from recollect.store.writing import Row
+from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
+from recollect.tiers.service import Service
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["Consolidator", "Cycle"]
+
+
+class Cycle(Struct, frozen=True, kw_only=True):
+    """What one cycle did; `created_at` is None when there was no episode to work on.
+
+    - compressed: episodes whose importance was multiplied, those pruned among them; pruned: those deleted
+    - replayed: episodes since the last cycle that replayed; promoted: semantic memories made of them
+    - error: why the extractor gave nothing; its episodes are replayed again by the next cycle
+    """
+
+    agent: str | None = None
+    scope: str = "/"
+    created_at: datetime | None = None
+    compressed: int = 0
+    pruned: int = 0
+    replayed: int = 0
+    promoted: int = 0
+    error: str | None = None
+
+
+class Consolidator(Service):
+    """Works on the episodes of exactly one scope at a time: an agent's, or the handle's own without an agent."""
+
+    def run(self, agent: str | None = None, *, extract: bool | Extractor = False) -> Cycle:
+        """One cycle, in one transaction, whatever the threshold; with no new episode since the last one it changes
+        nothing and returns that one's report.
+
+        COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those under `prune_threshold`;
+        pinned ones are exempt, and each recall of an episode holds off its end for a cycle. REPLAY counts the new
+        episodes and, with `extract`, has them read for lasting facts, which become semantic memories linked to their
+        episodes: True asks the language model, a callable takes the episodes and returns facts. Settings are those of
+        `Settings.consolidation`. Accesses counted by other processes and not written yet are not seen.
+        """
+        return self._run(self._scope(agent), self._extractor(extract), new_from=1)
+
+    def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
+        """What the last cycles did, newest first."""
+        with self._engine.store.read() as connection:
+            rows = consolidating.cycles(connection, self._scope(agent), checks.check_count(limit, "limit"))
+        return [self._cycle(row) for row in rows]
+
+    def logged(self, scope: str) -> None:
+        """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
+        chosen = self._engine.settings.consolidation
+        if chosen is None:
+            return
+        with self._engine.store.read() as connection:
+            if consolidating.new_since(connection, scope, chosen.threshold) < chosen.threshold:
+                return
+        extract = chosen.extract and self._engine.language_model is not None
+        # The episode is stored: that the store is locked now is no failure of its logging, and the next tries again.
+        with suppress(StoreError):
+            self._run(scope, self._extractor(extract), new_from=chosen.threshold)
+
+    def _extractor(self, extract: bool | Extractor) -> Extractor | None:
+        if extract is False:
+            return None
+        if extract is not True:
+            if not callable(extract):
+                raise InvalidInput(f"extract is {checks.shown(extract)}: give True, False or a callable")
+            return extract
+        model = self._engine.language_model
+        if model is None:
+            raise InvalidInput("extract=True needs a model: open Memory(language_model=...), or give a callable")
+        return lambda episodes: ask_model(model, episodes)
+
+    def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
+        while True:
+            with self._engine.store.read() as connection:
+                last = consolidating.last_cycle(connection, scope)
+                trigger = consolidating.last_episode(connection, scope)
+                new = consolidating.new_since(connection, scope, new_from)
+                after = 0 if last is None else last.replayed_id
+                condition = consolidating.episodes_between(scope, after, trigger)
+                replayed = reading.count(connection, condition)
+                episodes = [] if extractor is None or not new else list(reading.records(connection, condition))
+            if new < new_from:
+                idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
+                return idle if last is None else self._cycle(last)
+            facts, error = self._extract(extractor, episodes)
+            prepared = self._rows(scope, facts)
+            done = self._write(scope, last, trigger, replayed, facts, prepared, error)
+            if done is not None:
+                return done
+
+    def _extract(self, extractor: Extractor | None, episodes: Sequence[Record]) -> tuple[list[Fact], str | None]:
+        """What the extractor makes of episodes, or why it failed; no transaction is open."""
+        if extractor is None or not episodes:
+            return [], None
+        shown = [as_seen(episode, self._base) for episode in episodes]
+        try:
+            return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
+        except Exception as fault:  # an extractor is foreign code: whatever it raises, the cycle goes on without it
+            return [], f"{type(fault).__name__}: {fault}"
+
+    def _rows(self, scope: str, facts: Sequence[Fact]) -> tuple[list[Row], Identity | None]:
+        """Facts as rows with their vectors, made before the transaction begins."""
+        rows = [
+            prepare(
+                NewRecord(text=fact.content, importance=fact.importance, tags=fact.tags),
+                base=scope,
+                max_text_chars=self._engine.settings.max_text_chars,
+            )
+            for fact in facts
+        ]
+        identity = identity_for(self._engine, None) if rows else None
+        if rows:
+            embed_rows(self._engine.embedder, rows, [None] * len(rows), identity)
+        return rows, identity
+
+    def _write(
+        self,
+        scope: str,
+        last: CycleRow | None,
+        trigger: int,
+        replayed: int,
+        facts: Sequence[Fact],
+        prepared: tuple[list[Row], Identity | None],
+        error: str | None,
+    ) -> Cycle | None:
+        """The cycle's transaction; None where another process has run one meanwhile."""
+        engine = self._engine
+        chosen = engine.settings.consolidation or Consolidation()
+        rows, identity = prepared
+        accesses, accessed_at = engine.accesses.take()
+        try:
+            with engine.atomic() as connection:
+                changing.touch(connection, accesses, accessed_at)
+                if consolidating.last_cycle(connection, scope) != last:
+                    return None
+                compressed, pruned = consolidating.compress(
+                    connection, scope, trigger,
+                    decay_factor=chosen.decay_factor, prune_threshold=chosen.prune_threshold,
+                )  # fmt: skip
+                cycle = CycleRow(
+                    row_id=0,
+                    scope=scope,
+                    trigger_id=trigger,
+                    replayed_id=trigger if error is None else 0 if last is None else last.replayed_id,
+                    created_at=checks.now_us(),
+                    compressed=compressed,
+                    pruned=pruned,
+                    replayed=replayed,
+                    promoted=self._promote(connection, scope, facts, rows, identity),
+                    error=error,
+                )
+                consolidating.add_cycle(connection, services.scope_id(connection, scope), cycle)
+        except BaseException:
+            engine.accesses.put_back(accesses)
+            raise
+        if any(row.pending for row in rows):
+            engine.may_have_pending = True
+        return self._cycle(cycle)
+
+    def _promote(
+        self,
+        connection: apsw.Connection,
+        scope: str,
+        facts: Sequence[Fact],
+        rows: Sequence[Row],
+        identity: Identity | None,
+    ) -> int:
+        """Store facts that are not known word for word, and link all to those of their episodes that are left."""
+        promoted, now = 0, checks.now_us()
+        for fact, row in zip(facts, rows, strict=True):
+            known = reading.matching_ids(connection, filters.same_text(scope, row.kind, row.content_hash))
+            if not known:
+                known = insert_rows(self._engine, connection, [row], identity)
+                promoted += 1
+            left = reading.find_ids(connection, fact.episodes, filters.scope_condition(scope))
+            ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
+            changing.put_links(connection, ends)
+        return promoted
+
+    def _cycle(self, row: CycleRow) -> Cycle:
+        return Cycle(
+            agent=self._agent_of(row.scope),
+            scope=self._seen(row.scope),
+            created_at=checks.to_datetime(row.created_at),
+            compressed=row.compressed,
+            pruned=row.pruned,
+            replayed=row.replayed,
+            promoted=row.promoted,
+            error=row.error,
+        )

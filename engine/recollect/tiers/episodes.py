@@ -1,0 +1,163 @@
+"""Episodic memory: a log of what an agent did and saw, and snapshots of its sessions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
+from recollect.records import Record
+from recollect.tiers.service import Service, own_metadata
+from recollect.tiers.snapshots import Snapshot, Snapshots
+
+__all__ = ["EVENT_TYPES", "Episodes"]
+
+KIND = "episode"
+EVENT_TYPES = (
+    "task-started", "task-completed", "task-failed", "decision-made", "error-encountered", "user-feedback",
+    "tool-call", "observation", "chat-turn",
+)  # fmt: skip
+
+
+class Episodes(Service):
+    """Records of kind "episode"; their event type, task, cost and duration stand in their metadata.
+
+    `logged` is called with the scope of each new episode once it is committed.
+    """
+
+    def __init__(self, engine: Engine, base: str, logged: Callable[[str], None]) -> None:
+        super().__init__(engine, base)
+        self._logged = logged
+        self._snapshots = Snapshots(engine, base)
+
+    def log(
+        self,
+        content: str,
+        *,
+        event_type: str = "observation",
+        agent: str | None = None,
+        task_id: str | None = None,
+        cost: float | None = None,
+        duration_ms: float | None = None,
+        importance: float = 0.5,
+        pinned: bool = False,
+        tags: Sequence[str] = (),
+        context: str | None = None,
+        source: str | None = None,
+        position: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: datetime | str | None = None,
+        event_at: datetime | str | None = None,
+        vector: object = None,
+    ) -> Record:
+        """Store an episode. Cost is in whatever unit the agent counts in; `pinned` exempts it from consolidation.
+
+        Where `Settings.consolidation` is set and this is the last of `threshold` new episodes, a cycle runs before
+        this returns; one that finds the store locked is left to the next episode.
+        """
+        kept = own_metadata(
+            metadata,
+            event_type=check_event_type(event_type),
+            task_id=None if task_id is None else checks.check_name(task_id, "task_id"),
+            cost=None if cost is None else checks.check_finite(cost, "cost", minimum=0.0),
+            duration_ms=None if duration_ms is None else checks.check_finite(duration_ms, "duration_ms", minimum=0.0),
+        )
+        record = self._remember(
+            agent, WritePolicy(), kind=KIND, text=content, importance=importance, pinned=pinned,
+            tags=checks.check_tags(tags), context=context, source=source, position=position, metadata=kept,
+            created_at=created_at, event_at=event_at, vector=vector,
+        )  # fmt: skip
+        self._logged(self._scope(agent))
+        return record
+
+    def recent(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Record]:
+        """The newest episodes, newest first."""
+        return self._records(agent, KIND, limit=limit)
+
+    def list(
+        self,
+        *,
+        agent: str | None = None,
+        task_id: str | None = None,
+        event_type: str | None = None,
+        on: date | str | None = None,
+        since: object = None,
+        until: object = None,
+        order: str = "oldest",
+        limit: int | None = 100,
+    ) -> builtins.list[Record]:
+        """Episodes by task, type and time, in order ("oldest", "newest", "importance").
+
+        `on` is a day of UTC, as a date or "2026-03-01"; `since` and `until` bound `event_at`, else `created_at`.
+        """
+        if order not in ("oldest", "newest", "importance"):
+            raise InvalidInput(f"order is {checks.shown(order)}: 'oldest', 'newest' or 'importance'")
+        where: dict[str, Any] = {}
+        if task_id is not None:
+            where["metadata.task_id"] = checks.check_name(task_id, "task_id")
+        if event_type is not None:
+            where["metadata.event_type"] = check_event_type(event_type)
+        if on is not None:
+            if since is not None or until is not None:
+                raise InvalidInput("episodes are listed by on, or by since and until, not both")
+            since, until = _day(on)
+        return self._records(agent, KIND, limit=limit, order=order, where=where, since=since, until=until)
+
+    def get(self, id: str) -> Record:
+        """The episode with this id; NotFound if there is none here."""
+        return self._find(id, KIND)
+
+    def snapshot(
+        self,
+        session_id: str | None = None,
+        *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        summary: str = "",
+        key_decisions: Sequence[str] = (),
+        task_ids: Sequence[str] = (),
+        started_at: datetime | str | None = None,
+        ended_at: datetime | str | None = None,
+        total_cost: float = 0.0,
+        total_tokens: int = 0,
+        agent: str | None = None,
+    ) -> Snapshot:
+        """Keep what a session was: its messages, or those of the stored session of this id, and what came of it."""
+        return self._snapshots.take(
+            session_id, messages, agent=agent, summary=summary, key_decisions=key_decisions, task_ids=task_ids,
+            started_at=started_at, ended_at=ended_at, total_cost=total_cost, total_tokens=total_tokens,
+        )  # fmt: skip
+
+    def last_snapshot(self, agent: str | None = None) -> Snapshot | None:
+        """The snapshot that ended last; None when there is none."""
+        found = self._snapshots.list(1, agent=agent)
+        return found[0] if found else None
+
+    def snapshots(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Snapshot]:
+        """Snapshots, the one that ended last first."""
+        return self._snapshots.list(limit, agent=agent)
+
+
+def check_event_type(event_type: object) -> str:
+    """One of the event types."""
+    if not isinstance(event_type, str) or event_type not in EVENT_TYPES:
+        raise InvalidInput(f"event_type is {checks.shown(event_type)}: use one of {', '.join(EVENT_TYPES)}")
+    return event_type
+
+
+def _day(on: date | str) -> tuple[str, str]:
+    """The first and last microsecond of a day of UTC."""
+    if isinstance(on, str):
+        try:
+            on = date.fromisoformat(on)
+        except ValueError:
+            raise InvalidInput(f"on is {checks.shown(on)}: give a date, e.g. '2026-03-01'") from None
+    if not isinstance(on, date) or isinstance(on, datetime):
+        raise InvalidInput(f"on is {checks.shown(on)}: give a date, e.g. '2026-03-01'")
+    start = datetime(on.year, on.month, on.day)
+    end = start + timedelta(days=1, microseconds=-1)
+    return f"{start.isoformat()}+00:00", f"{end.isoformat()}+00:00"

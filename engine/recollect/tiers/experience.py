@@ -1,0 +1,169 @@
+"""Experience: which tools worked for which tasks, and what helped against which errors, as tips for the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from recollect import checks
+from recollect.errors import InvalidInput
+from recollect.remember.prepare import check_flag
+from recollect.store import experience, services
+from recollect.store.experience import ToolPattern
+from recollect.tiers.error_patterns import alike, error_pattern
+from recollect.tiers.service import Service
+
+__all__ = ["Experience", "Tip", "unique_tools"]
+
+# A pattern becomes a tip from so many runs and so much success on.
+FEWEST_RUNS = 2
+LEAST_SUCCESS = 0.5
+MAX_ERROR_CHARS = 4_000
+
+
+class Tip(Struct, frozen=True, kw_only=True):
+    """One lesson; its `str` is a sentence for a prompt.
+
+    A "pattern" has the task type, tools and figures; a "recovery" has the one tool, the error and what helped.
+    """
+
+    kind: Literal["pattern", "recovery"]
+    tools: tuple[str, ...]
+    runs: int
+    task_type: str | None = None
+    success_rate: float = 1.0
+    avg_steps: float | None = None
+    avg_tokens: float | None = None
+    error: str | None = None
+    recovery: str | None = None
+
+    def __str__(self) -> str:
+        """The tip as a sentence, on one line."""
+        if self.kind == "recovery":
+            times = "once" if self.runs == 1 else f"{self.runs:,} times"
+            return f"When {self.tools[0]} fails with {_line(self.error)!r}: {_line(self.recovery)} (helped {times})"
+        figures = []
+        if self.avg_steps is not None:
+            figures.append(_counted(self.avg_steps, "step"))
+        if self.avg_tokens is not None:
+            figures.append(_counted(self.avg_tokens, "token"))
+        average = f" (avg {', '.join(figures)})" if figures else ""
+        return (
+            f"For {self.task_type} tasks, use [{', '.join(self.tools)}] — {self.success_rate * 100:.0f}% success rate "
+            f"over {_counted(self.runs, 'run')}{average}"
+        )
+
+
+class Experience(Service):
+    """Recorded without an agent, experience is shared by all agents of the handle's scope; with one, it is its own."""
+
+    def record(
+        self,
+        *,
+        task_type: str,
+        tools: Sequence[str],
+        success: bool,
+        steps: int | None = None,
+        tokens: int | None = None,
+        agent: str | None = None,
+    ) -> None:
+        """Count a run: the tools in the order of their first use, whether the task succeeded, its steps and tokens."""
+        kind = checks.check_name(task_type, "task_type")
+        pattern = msgspec.json.encode(unique_tools(tools)).decode()
+        check_flag(success, "success")
+        for name, value in (("steps", steps), ("tokens", tokens)):
+            if value is not None:
+                checks.check_count(value, name, minimum=0)
+        scope = self._scope(agent)
+        with self._engine.atomic() as connection:
+            key = services.scope_id(connection, scope), kind, pattern
+            experience.add_run(connection, key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
+
+    def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
+        """Note what helped when a tool failed; of one tool and error pattern the latest recovery is kept."""
+        name = checks.check_name(tool, "tool")
+        message = _message(error, "error")
+        helped = _message(recovery, "recovery")
+        scope = self._scope(agent)
+        with self._engine.atomic() as connection:
+            key = services.scope_id(connection, scope), name, error_pattern(message)
+            experience.add_recovery(connection, key, error=message, recovery=helped, now=checks.now_us())
+
+    def tips(
+        self,
+        task_type: str | None,
+        tool: str | None = None,
+        error: str | None = None,
+        *,
+        agent: str | None = None,
+        limit: int = 10,
+    ) -> list[Tip]:
+        """What helped before: recoveries for `error` of `tool`, then tool patterns for `task_type` (None: any).
+
+        A pattern is a tip from 2 runs and 50 % success on; the most successful come first. Recoveries are those of
+        the same tool and a similar error. An agent sees its own experience and what is shared.
+        """
+        if task_type is not None:
+            checks.check_name(task_type, "task_type")
+        if (tool is None) != (error is None):
+            raise InvalidInput("tool and error go together: recoveries are for an error of a tool")
+        most = checks.check_count(limit, "limit")
+        scopes = list(dict.fromkeys([self._base, self._scope(agent)]))
+        with self._engine.store.read() as connection:
+            known = experience.patterns(connection, scopes, task_type)
+            helped = [] if tool is None else experience.recoveries(connection, scopes, checks.check_name(tool, "tool"))
+        recovered: list[Tip] = []
+        if error is not None:
+            asked = error_pattern(_message(error, "error"))
+            near = sorted(((alike(asked, row.error_pattern), row) for row in helped), key=lambda each: -each[0])
+            recovered = [
+                Tip(kind="recovery", tools=(row.tool,), runs=row.total_count, error=row.error, recovery=row.recovery)
+                for nearness, row in near
+                if nearness > 0
+            ]
+        learnt = [_tip(row) for row in known if row.total_count >= FEWEST_RUNS]
+        good = [tip for tip in learnt if tip.success_rate >= LEAST_SUCCESS]
+        good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
+        return [*recovered, *good][:most]
+
+
+def unique_tools(tools: object) -> list[str]:
+    """Tool names in the order of their first use, each once."""
+    if isinstance(tools, str) or not isinstance(tools, Sequence):
+        raise InvalidInput(f"tools is {checks.shown(tools)}: give a list of tool names, e.g. ['file-write']")
+    names = list(dict.fromkeys(checks.check_name(tool, f"tools[{place}]") for place, tool in enumerate(tools)))
+    if not names:
+        raise InvalidInput("tools is empty: give the tools of the run, e.g. ['file-write']")
+    return names
+
+
+def _tip(row: ToolPattern) -> Tip:
+    return Tip(
+        kind="pattern",
+        tools=tuple(msgspec.json.decode(row.pattern)),
+        runs=row.total_count,
+        task_type=row.task_type,
+        success_rate=row.success_count / row.total_count,
+        avg_steps=row.avg_steps,
+        avg_tokens=row.avg_tokens,
+    )
+
+
+def _message(text: object, name: str) -> str:
+    checked = checks.check_text(text, 2**31) if isinstance(text, str) and text.strip() else None
+    if checked is None:
+        raise InvalidInput(f"{name} is {checks.shown(text)}: give a non-empty str")
+    return checked[:MAX_ERROR_CHARS]
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _counted(number: float, unit: str) -> str:
+    """`1 run`, `4 steps`, `1,190 tokens`."""
+    whole = f"{number:,.0f}"
+    return f"{whole} {unit}" if whole == "1" else f"{whole} {unit}s"

@@ -1,0 +1,81 @@
+"""Messages of sessions: any JSON object with a role, kept as it was given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect import checks
+from recollect.errors import InvalidInput, NotFound, SessionDamaged
+from recollect.store import sessions
+from recollect.store.sessions import SessionRow
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["Checked", "check_message", "decoded", "no_session", "read_messages"]
+
+# Pictures and files stand in messages as base64.
+MAX_MESSAGE_BYTES = 32_000_000
+
+
+class Checked(NamedTuple):
+    """A message ready to be stored: its role, what it says as plain text, and itself as JSON."""
+
+    role: str
+    content: str
+    text: str
+
+
+def check_message(message: object) -> Checked:
+    """A message: a JSON object with a role; its content may be a str, None, or a list of parts."""
+    if not isinstance(message, Mapping):
+        raise InvalidInput(
+            f"the message is {type(message).__name__} {checks.shown(message)}: give a dict such as "
+            "{'role': 'user', 'content': 'Hello'}"
+        )
+    if "role" not in message:
+        raise InvalidInput(f"the message {checks.shown(dict(message))} has no 'role'")
+    role = checks.check_name(message["role"], "the message's role")
+    text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
+    return Checked(role, plain_text(message.get("content")), text)
+
+
+def plain_text(content: object) -> str:
+    """What a content says: the str itself, or the texts of its parts; tool calls and pictures say nothing."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        return plain_text(content.get("text", content.get("content")))
+    if isinstance(content, Sequence):
+        return "\n".join(filter(None, map(plain_text, content)))
+    return ""
+
+
+def decoded(session: str, position: int, text: object) -> dict[str, Any]:
+    """A stored message as it was given; SessionDamaged where that cannot be."""
+    try:
+        message = json.loads(text) if isinstance(text, str) else None
+    except ValueError as fault:
+        raise SessionDamaged(session, position, f"it is not JSON ({fault})") from None
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise SessionDamaged(session, position, f"it is no JSON object with a role: {checks.shown(text)}")
+    return message
+
+
+def read_messages(connection: apsw.Connection, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
+    """A session of exactly this scope, and its messages as JSON; SessionDamaged where one is not."""
+    found = sessions.find(connection, scope, session_id)
+    if found is None:
+        raise no_session(session_id)
+    texts = []
+    for position, text, _ in sessions.messages(connection, found.row_id):
+        decoded(session_id, position, text)
+        texts.append(text)
+    return found, texts
+
+
+def no_session(session_id: str) -> NotFound:
+    """The error for a session that is not there, or not for this agent."""
+    return NotFound(f"no session {checks.shown(session_id)} here: never opened, ended, or another agent's")

@@ -1,0 +1,182 @@
+"""Procedural memory: how things are done, and how often that worked."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from recollect import checks
+from recollect.embedding.handle import Identity
+from recollect.errors import InvalidInput, NotFound
+from recollect.recall.request import build_filter
+from recollect.records import Hits, NewRecord, Record
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import check_flag, prepare
+from recollect.remember.write import insert_rows
+from recollect.store import changing, filters, procedures, reading, vectors
+from recollect.store.writing import Row
+from recollect.tiers.service import Service
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["Procedure", "Procedures"]
+
+KIND = "procedure"
+# Of the outcome just seen; the rest is what was known before.
+WEIGHT = 0.1
+FIRST_RATE = 0.5
+
+
+class Procedure(Struct, frozen=True, kw_only=True):
+    """A named way to do something.
+
+    `success_rate` is the moving rate, which follows what happened lately; `true_rate` is that of all uses.
+    """
+
+    id: str
+    name: str
+    description: str
+    pattern: str = ""
+    tags: tuple[str, ...] = ()
+    success_rate: float = FIRST_RATE
+    use_count: int = 0
+    success_count: int = 0
+    importance: float = 0.5
+    agent: str | None = None
+    scope: str = "/"
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def true_rate(self) -> float | None:
+        """Successes per use; None before the first."""
+        return self.success_count / self.use_count if self.use_count else None
+
+
+class Procedures(Service):
+    """Records of kind "procedure": the name is their context, description and pattern their text."""
+
+    def save(
+        self,
+        name: str,
+        description: str,
+        *,
+        pattern: str = "",
+        tags: Sequence[str] = (),
+        success_rate: float | None = None,
+        importance: float = 0.5,
+        agent: str | None = None,
+    ) -> Procedure:
+        """Store a procedure; one of the same name in the same scope is updated and keeps its counts.
+
+        `success_rate` is where the moving rate starts, 0.5 when it is not given.
+        """
+        checks.check_name(name, "name")
+        checks.check_text(description, self._engine.settings.max_text_chars)
+        if not isinstance(pattern, str):
+            raise InvalidInput(f"pattern is {checks.shown(pattern)}: give a str")
+        if success_rate is not None:
+            checks.check_unit(success_rate, "success_rate")
+        scope = self._scope(agent)
+        item = NewRecord(
+            text=f"{description}\n\n{pattern}" if pattern.strip() else description, kind=KIND, context=name,
+            tags=checks.check_tags(tags), importance=importance,
+            metadata={"name": name, "description": description, "pattern": pattern},
+        )  # fmt: skip
+        row = prepare(item, base=scope, max_text_chars=self._engine.settings.max_text_chars)
+        identity = identity_for(self._engine, None)
+        embed_rows(self._engine.embedder, [row], [None], identity)
+        with self._engine.atomic() as connection:
+            known = reading.matching_ids(connection, procedures.named(scope, name))
+            if known:
+                record_id = known[-1]
+                self._rewrite(connection, record_id, row, identity)
+            else:
+                (record_id,) = insert_rows(self._engine, connection, [row], identity)
+            if success_rate is not None or not known:
+                procedures.set_rate(connection, record_id, FIRST_RATE if success_rate is None else success_rate)
+            (saved,) = self._shown(connection, reading.records(connection, filters.one_record(record_id)))
+        if row.pending:
+            self._engine.may_have_pending = True
+        return saved
+
+    def record_outcome(self, procedure: str, success: bool, *, agent: str | None = None) -> Procedure:
+        """Count a use of the procedure with this name or id: rate = 0.9 * rate + 0.1 * outcome, and exact counts.
+
+        Atomic: two processes that count at once lose nothing.
+        """
+        check_flag(success, "success")
+        with self._engine.atomic() as connection:
+            record_id = self._row_id(connection, procedure, agent)
+            procedures.count_outcome(connection, record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
+            return self._shown(connection, reading.records(connection, filters.one_record(record_id)))[0]
+
+    def get(self, procedure: str, *, agent: str | None = None) -> Procedure:
+        """The procedure with this name or id; NotFound if there is none here."""
+        with self._engine.store.read() as connection:
+            record_id = self._row_id(connection, procedure, agent)
+            return self._shown(connection, reading.records(connection, filters.one_record(record_id)))[0]
+
+    def list(
+        self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
+    ) -> builtins.list[Procedure]:
+        """Procedures, those that succeed most first; of equal ones the more used, then by name."""
+        most = None if limit is None else checks.check_count(limit, "limit")
+        chosen = build_filter(self._scope(agent), kinds=[KIND], tags=tags)
+        condition = filters.everything(chosen, checks.now_us())
+        with self._engine.store.read() as connection:
+            shown = self._shown(connection, reading.records(connection, condition))
+        shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name, each.id))
+        return shown[:most]
+
+    def search(self, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+        """The procedures that answer `query`; options are those of `recall`."""
+        return self._search(agent, [KIND], query, limit, options)
+
+    def _row_id(self, connection: apsw.Connection, procedure: object, agent: str | None) -> int:
+        """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
+        scope = self._scope(agent)
+        if isinstance(procedure, str):
+            for condition in (procedures.named(scope, procedure), procedures.with_id(scope, procedure)):
+                found = reading.matching_ids(connection, condition)
+                if found:
+                    return found[-1]
+        raise NotFound(f"no procedure {checks.shown(procedure)} here: never saved, forgotten, or elsewhere")
+
+    def _rewrite(self, connection: apsw.Connection, record_id: int, row: Row, identity: Identity | None) -> None:
+        """Make a stored procedure what `row` says; a new text closes the old version."""
+        (old,) = reading.records(connection, filters.one_record(record_id))
+        if (old.text, old.context) != (row.text, row.context):
+            made_by = None
+            if row.vectors and identity is not None:
+                made_by = vectors.register(connection, self._engine.store.path, **identity._asdict())
+            changing.change_text(connection, self._engine.lexicon, record_id, row, made_by)
+        columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
+        changing.change_columns(connection, record_id, columns, row.tags)
+
+    def _shown(self, connection: apsw.Connection, records: Iterable[Record]) -> builtins.list[Procedure]:
+        found = builtins.list(records)
+        uses = procedures.uses(connection, [record.id for record in found])
+        return [self._procedure(record, *uses.get(record.id, (FIRST_RATE, 0, 0))) for record in found]
+
+    def _procedure(self, record: Record, rate: float, used: int, succeeded: int) -> Procedure:
+        return Procedure(
+            id=record.id,
+            name=str(record.metadata.get("name", record.context or record.id)),
+            description=str(record.metadata.get("description", record.text)),
+            pattern=str(record.metadata.get("pattern", "")),
+            tags=record.tags,
+            success_rate=rate,
+            use_count=used,
+            success_count=succeeded,
+            importance=record.importance,
+            agent=self._agent_of(record.scope),
+            scope=self._seen(record.scope),
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+        )

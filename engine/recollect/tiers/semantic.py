@@ -1,0 +1,93 @@
+"""Semantic memory: long-lived knowledge, with summaries, verification and links to what is alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from recollect import checks
+from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
+from recollect.records import Hits, Record
+from recollect.remember.change import row_id
+from recollect.remember.prepare import check_flag
+from recollect.store import changing
+from recollect.tiers.service import Service, own_metadata
+
+__all__ = ["Semantic"]
+
+KIND = "memory"
+# The cosine from which a new memory is linked to what is there, and how many links it gets at most.
+LINK_COSINE = 0.85
+MOST_LINKS = 10
+
+
+class Semantic(Service):
+    """What `remember` writes, seen as a tier: records of kind "memory"; recall and links serve them as any other."""
+
+    def add(
+        self,
+        content: str,
+        *,
+        summary: str | None = None,
+        importance: float = 0.5,
+        verified: bool = False,
+        tags: Sequence[str] = (),
+        agent: str | None = None,
+        auto_link: bool = True,
+        context: str | None = None,
+        topic: str | None = None,
+        source: str | None = None,
+        pinned: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: datetime | str | None = None,
+        event_at: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        vector: object = None,
+    ) -> Record:
+        """Store a piece of knowledge; the summary and whether it is verified stand in its metadata.
+
+        With `auto_link` it is linked, as "similar", to at most 10 memories of its scope at cosine 0.85 or more
+        (or as `Settings.write` says).
+        """
+        if summary is not None and not isinstance(summary, str):
+            raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
+        known = own_metadata(metadata, summary=summary, verified=check_flag(verified, "verified") or None)
+        return self._remember(
+            agent, self._policy(auto_link), kind=KIND, text=content, importance=importance,
+            tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known,
+            created_at=created_at, event_at=event_at, expires_at=expires_at, vector=vector,
+        )  # fmt: skip
+
+    def recent(self, limit: int = 10, *, agent: str | None = None) -> list[Record]:
+        """The newest knowledge, newest first."""
+        return self._records(agent, KIND, limit=limit)
+
+    def search(self, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+        """The knowledge that answers `query`; options are those of `recall`."""
+        return self._search(agent, [KIND], query, limit, options)
+
+    def get(self, id: str) -> Record:
+        """The piece of knowledge with this id; NotFound if there is none here."""
+        return self._find(id, KIND)
+
+    def verify(self, id: str, verified: bool = True) -> Record:
+        """Mark a piece of knowledge as checked, or as not checked."""
+        check_flag(verified, "verified")
+        with self._engine.atomic() as connection:
+            metadata = {**self._find(id, KIND).metadata, "verified": verified}
+            columns = {"metadata": msgspec.json.encode(metadata).decode(), "updated_at": checks.now_us()}
+            changing.change_columns(connection, row_id(connection, id, self._base), columns, None)
+        return self._find(id, KIND)
+
+    def _policy(self, auto_link: bool) -> WritePolicy:
+        policy = self._engine.settings.write_policy
+        if not check_flag(auto_link, "auto_link"):
+            return structs.replace(policy, link_cosine=None)
+        if policy.link_cosine is None:
+            return structs.replace(policy, link_cosine=LINK_COSINE, most_links=MOST_LINKS)
+        return policy

@@ -1,0 +1,98 @@
+"""What every service is built on: an engine, and the scope of the handle that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import InvalidInput, NotFound
+from recollect.numerics import kernel_errors
+from recollect.policies import WritePolicy
+from recollect.recall.pipeline import recall_queries
+from recollect.recall.request import build_filter, build_request
+from recollect.records import Hits, NewRecord, Record, as_seen
+from recollect.remember.change import row_id
+from recollect.remember.write import remember_one
+from recollect.store import filters, reading
+
+__all__ = ["Service", "own_metadata"]
+
+AGENT_SCOPES = "/agents/"
+
+
+class Service:
+    """Works within one scope, as the handle that it belongs to does.
+
+    An agent's own rows stand in the scope `/agents/<agent>` within it. What is written without an agent stands in the
+    handle's own scope; what is read without one comes from there and below, agents included.
+    """
+
+    def __init__(self, engine: Engine, base: str) -> None:
+        self._engine = engine
+        self._base = base
+
+    def _scope(self, agent: str | None) -> str:
+        """The scope of an agent in the file."""
+        return checks.agent_scope(self._base, agent)
+
+    def _seen(self, scope: str) -> str:
+        """A scope of the file as the handle shows it."""
+        return scope if self._base == "/" else scope.removeprefix(self._base) or "/"
+
+    def _agent_of(self, scope: str) -> str | None:
+        """The agent whose scope this is, None for any other scope."""
+        own = self._seen(scope)
+        name = own.removeprefix(AGENT_SCOPES)
+        return name if own.startswith(AGENT_SCOPES) and "/" not in name else None
+
+    def _remember(self, agent: str | None, policy: WritePolicy, **fields: Any) -> Record:
+        """Store one record in the scope of an agent."""
+        scope = "/" if agent is None else AGENT_SCOPES + checks.check_agent(agent)
+        item = NewRecord(scope=scope, **fields)
+        return as_seen(remember_one(self._engine, item, base=self._base, policy=policy), self._base)
+
+    def _find(self, id: str, kind: str) -> Record:
+        """The record of this id and kind; NotFound if there is none here."""
+        with self._engine.store.read() as connection:
+            found = reading.records(connection, filters.one_record(row_id(connection, id, self._base)))
+            record = next(found)
+        if record.kind != kind:
+            raise NotFound(f"{checks.shown(id)} is no {kind}: its kind is {record.kind!r}")
+        return as_seen(record, self._base)
+
+    def _records(
+        self,
+        agent: str | None,
+        kind: str,
+        *,
+        limit: int | None,
+        order: str = "newest",
+        where: Mapping[str, Any] | None = None,
+        **bounds: Any,
+    ) -> list[Record]:
+        """Records of a kind, in order, from the scope of an agent and below."""
+        chosen = build_filter(self._scope(agent), kinds=[kind], where=where, **bounds)
+        condition = filters.everything(chosen, checks.now_us())
+        most = None if limit is None else checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            found = reading.records(connection, condition, order=order, limit=most)
+            return [as_seen(record, self._base) for record in found]
+
+    def _search(self, agent: str | None, kinds: Sequence[str], query: str, limit: int, options: dict[str, Any]) -> Hits:
+        """Recall of some kinds of records from the scope of an agent and below."""
+        request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, kinds=kinds, **options)
+        with kernel_errors():
+            hits = recall_queries(self._engine, [query], None, request)[0]
+        hits[:] = [as_seen(hit, self._base) for hit in hits]
+        return hits
+
+
+def own_metadata(given: Mapping[str, Any] | None, **fields: Any) -> dict[str, Any]:
+    """The caller's metadata and a service's own fields, those that are None left out; a clash is refused."""
+    metadata = checks.check_metadata(given)
+    for name in fields:
+        if name in metadata:
+            raise InvalidInput(f"metadata has the key {name!r}, which is an argument of its own: give {name}=...")
+    return {**{name: value for name, value in fields.items() if value is not None}, **metadata}

@@ -1,0 +1,241 @@
+"""Sessions: conversations that outlive the process, each message stored as it is said."""
+
+from __future__ import annotations
+
+import builtins
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import InvalidInput, SessionDamaged
+from recollect.store import services, sessions
+from recollect.text.stopwords import STOP_TERMS
+from recollect.text.tokens import query_terms, tokenize
+from recollect.tiers.messages import check_message, decoded, no_session
+from recollect.tiers.service import Service
+from recollect.tiers.snapshots import Snapshot, Snapshots, checked_details
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.store.sessions import SessionRow
+
+__all__ = ["MessageHit", "Session", "SessionInfo", "Sessions"]
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """A session as it is listed; `messages` is how many it has."""
+
+    id: str
+    agent: str | None = None
+    scope: str = "/"
+    provider: str | None = None
+    messages: int = 0
+    created_at: datetime
+    updated_at: datetime
+
+
+class MessageHit(Struct, frozen=True, kw_only=True):
+    """A message that a search found; `score` is its BM25, higher is better, and compares within one search."""
+
+    session: str
+    agent: str | None = None
+    scope: str = "/"
+    position: int
+    role: str
+    content: str
+    created_at: datetime
+    score: float
+
+
+class Session(Service):
+    """One conversation. Every call reads or writes the file, so that several processes may share it."""
+
+    def __init__(self, engine: Engine, base: str, scope: str, id: str, provider: str | None, created_at: int) -> None:
+        super().__init__(engine, base)
+        self._own_scope = scope
+        self._id = id
+        self._provider = provider
+        self._created_at = created_at
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._id
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose session it is; None for the handle's own."""
+        return self._agent_of(self._own_scope)
+
+    @property
+    def provider(self) -> str | None:
+        """Who answers in it, as last said to `open`."""
+        return self._provider
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was opened first."""
+        return checks.to_datetime(self._created_at)
+
+    def append(
+        self, message: Mapping[str, Any] | str, content: object = None, *, created_at: datetime | str | None = None
+    ) -> int:
+        """Store a message at the end and return its position; when this returns, it survives power loss.
+
+        A message is any JSON object with a role (its content may be None or a list of parts; tool calls are kept as
+        they are), or a role and a content: `append("user", "Hello")`. NotFound when the session has ended.
+        """
+        if isinstance(message, str):
+            message = {"role": message, "content": content}
+        elif content is not None:
+            raise InvalidInput("append takes a message, or a role and a content, not both")
+        return self.extend([message], created_at=created_at)
+
+    def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
+        """Store several messages at the end, all or none; returns the position of the first."""
+        if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+            raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
+        checked = [check_message(message) for message in messages]
+        moment = checks.check_time(created_at, "created_at")
+        rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
+        with self._engine.atomic() as connection:
+            found = self._found(connection)
+            return sessions.append(connection, found.row_id, rows, checks.now_us() if moment is None else moment)
+
+    def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
+        """The messages in order, as they were given; with `limit`, the last of them.
+
+        SessionDamaged names a message that another program has broken; `skip_damaged` leaves such out.
+        """
+        most = None if limit is None else checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            rows = sessions.messages(connection, self._found(connection).row_id, limit=most)
+        read = []
+        for position, text, _ in rows:
+            try:
+                read.append(decoded(self._id, position, text))
+            except SessionDamaged:
+                if not skip_damaged:
+                    raise
+        return read
+
+    def end(
+        self,
+        *,
+        snapshot: bool = False,
+        summary: str = "",
+        key_decisions: Sequence[str] = (),
+        task_ids: Sequence[str] = (),
+        total_cost: float = 0.0,
+        total_tokens: int = 0,
+    ) -> Snapshot | None:
+        """Remove the session, in one transaction with a snapshot of it where one is asked for. Again, nothing."""
+        details = checked_details(
+            summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
+            total_tokens=total_tokens,
+        )  # fmt: skip
+        with self._engine.atomic() as connection:
+            found = sessions.find(connection, self._own_scope, self._id)
+            if found is None:
+                return None
+            taken = None
+            if snapshot:
+                taken = Snapshots(self._engine, self._base).put(connection, self._own_scope, self._id, None, details)
+            sessions.delete(connection, [found.row_id])
+        return taken
+
+    def _found(self, connection: apsw.Connection) -> SessionRow:
+        found = sessions.find(connection, self._own_scope, self._id)
+        if found is None:
+            raise no_session(self._id)
+        return found
+
+
+class Sessions(Service):
+    """Conversations by id. Each agent has ids of its own: no agent can open, or learn of, another's session."""
+
+    def open(self, id: str | None = None, *, agent: str | None = None, provider: str | None = None) -> Session:
+        """The session of this id, with all its messages, or a new one; without an id it gets a UUID."""
+        name = str(uuid.uuid4()) if id is None else checks.check_name(id, "id")
+        if provider is not None:
+            checks.check_name(provider, "provider")
+        scope = self._scope(agent)
+        with self._engine.store.read() as connection:
+            found = sessions.find(connection, scope, name)
+        if found is None or (provider is not None and provider != found.provider):
+            with self._engine.atomic() as connection:
+                found = sessions.find(connection, scope, name)
+                if found is None:
+                    sessions.create(connection, services.scope_id(connection, scope), name, provider, checks.now_us())
+                elif provider is not None:
+                    sessions.set_provider(connection, found.row_id, provider)
+                found = sessions.find(connection, scope, name)
+        assert found is not None
+        return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
+
+    def get(self, id: str, *, agent: str | None = None) -> Session:
+        """The session of this id, which was opened before; NotFound if there is none here."""
+        scope = self._scope(agent)
+        with self._engine.store.read() as connection:
+            found = sessions.find(connection, scope, checks.check_name(id, "id"))
+        if found is None:
+            raise no_session(id)
+        return Session(self._engine, self._base, scope, id, found.provider, found.created_at)
+
+    def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
+        """Sessions, the one used last first; without an agent those of all agents too."""
+        scope = self._scope(agent)
+        most = None if limit is None else checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            rows = sessions.in_scopes(connection, scope, limit=most)
+        return [
+            SessionInfo(
+                id=row.name,
+                agent=self._agent_of(row.scope),
+                scope=self._seen(row.scope),
+                provider=row.provider,
+                messages=row.messages,
+                created_at=checks.to_datetime(row.created_at),
+                updated_at=checks.to_datetime(row.updated_at),
+            )
+            for row in rows
+        ]
+
+    def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
+        """Messages that hold words of `query`, by BM25, best first; any text is a valid query."""
+        every = query_terms(checks.check_query(query))
+        words = [word for word in every if word not in STOP_TERMS] or every
+        scope = self._scope(agent)
+        most = checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            found = sessions.search(connection, scope, words, most)
+        return [
+            MessageHit(
+                session=hit.session,
+                agent=self._agent_of(hit.scope),
+                scope=self._seen(hit.scope),
+                position=hit.position,
+                role=hit.role,
+                content=hit.content,
+                created_at=checks.to_datetime(hit.created_at),
+                score=hit.score,
+            )
+            for hit in found
+        ]
+
+    def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
+        """Remove the sessions that were not used for so long; returns how many."""
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+            raise InvalidInput(f"older_than is {checks.shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
+        scope = self._scope(agent)
+        before = checks.now_us() - older_than // timedelta(microseconds=1)
+        with self._engine.atomic() as connection:
+            old = sessions.in_scopes(connection, scope, before=before)
+            sessions.delete(connection, [row.row_id for row in old])
+        return len(old)

@@ -1,0 +1,136 @@
+"""Snapshots of sessions: what was said, decided and spent, kept after the session itself is gone."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from recollect import checks
+from recollect.errors import InvalidInput
+from recollect.remember.prepare import uuid7
+from recollect.store import services, sessions
+from recollect.store.sessions import SnapshotRow
+from recollect.tiers.messages import check_message, read_messages
+from recollect.tiers.service import Service
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["Snapshot", "Snapshots", "checked_details"]
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A session as it was; messages are kept whole, as they were given."""
+
+    id: str
+    agent: str | None = None
+    scope: str = "/"
+    session_id: str | None = None
+    messages: tuple[dict[str, Any], ...] = ()
+    summary: str = ""
+    key_decisions: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
+    started_at: datetime | None = None
+    ended_at: datetime
+    total_cost: float = 0.0
+    total_tokens: int = 0
+
+
+class Snapshots(Service):
+    """Takes and lists snapshots for `memory.episodes` and for sessions that end."""
+
+    def take(
+        self, session_id: str | None, messages: Sequence[Mapping[str, Any]] | None, *, agent: str | None, **what: Any
+    ) -> Snapshot:
+        """Store a snapshot of these messages, or of those of a stored session."""
+        if session_id is not None:
+            checks.check_name(session_id, "session_id")
+        if messages is None and session_id is None:
+            raise InvalidInput("snapshot needs the messages, or the id of a session that is stored")
+        if messages is not None and (isinstance(messages, str | Mapping) or not isinstance(messages, Sequence)):
+            raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
+        scope = self._scope(agent)
+        details = checked_details(**what)
+        given = None if messages is None else [check_message(message).text for message in messages]
+        with self._engine.atomic() as connection:
+            return self.put(connection, scope, session_id, given, details)
+
+    def put(
+        self,
+        connection: apsw.Connection,
+        scope: str,
+        session_id: str | None,
+        texts: list[str] | None,
+        details: dict[str, Any],
+    ) -> Snapshot:
+        """Store a snapshot in this transaction; `details` come from `checked_details`."""
+        if texts is None:
+            assert session_id is not None
+            found, texts = read_messages(connection, scope, session_id)
+            details["started_at"] = details["started_at"] or found.created_at
+        row = SnapshotRow(
+            public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **details
+        )
+        sessions.put_snapshot(connection, services.scope_id(connection, scope), row)
+        return self._snapshot(row)
+
+    def list(self, limit: int, *, agent: str | None = None) -> builtins.list[Snapshot]:
+        """Snapshots, the one that ended last first."""
+        scope = self._scope(agent)
+        most = checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            return [self._snapshot(row) for row in sessions.snapshots(connection, scope, most)]
+
+    def _snapshot(self, row: SnapshotRow) -> Snapshot:
+        decode = msgspec.json.decode
+        return Snapshot(
+            id=row.public_id,
+            agent=self._agent_of(row.scope),
+            scope=self._seen(row.scope),
+            session_id=row.session,
+            messages=tuple(decode(row.messages)),
+            summary=row.summary,
+            key_decisions=tuple(decode(row.key_decisions)),
+            task_ids=tuple(decode(row.task_ids)),
+            started_at=checks.optional_datetime(row.started_at),
+            ended_at=checks.to_datetime(row.ended_at),
+            total_cost=row.total_cost,
+            total_tokens=row.total_tokens,
+        )
+
+
+def checked_details(
+    *,
+    summary: str = "",
+    key_decisions: Sequence[str] = (),
+    task_ids: Sequence[str] = (),
+    started_at: object = None,
+    ended_at: object = None,
+    total_cost: float = 0.0,
+    total_tokens: int = 0,
+) -> dict[str, Any]:
+    """What a snapshot says beside its messages, checked and as it is stored."""
+    if not isinstance(summary, str):
+        raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
+    ended = checks.check_time(ended_at, "ended_at")
+    return {
+        "summary": checks.encodable(summary, "summary"),
+        "key_decisions": _texts(key_decisions, "key_decisions"),
+        "task_ids": _texts(task_ids, "task_ids"),
+        "started_at": checks.check_time(started_at, "started_at"),
+        "ended_at": checks.now_us() if ended is None else ended,
+        "total_cost": checks.check_finite(total_cost, "total_cost", minimum=0.0),
+        "total_tokens": checks.check_count(total_tokens, "total_tokens", minimum=0),
+    }
+
+
+def _texts(values: object, name: str) -> str:
+    """A list of str as JSON."""
+    if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(each, str) for each in values):
+        raise InvalidInput(f"{name} is {checks.shown(values)}: give a list of str")
+    return checks.check_json(list(values), name, checks.MAX_METADATA_BYTES)
