@@ -20,7 +20,7 @@ from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
-from recollect.settings import Settings
+from recollect.settings import Settings, language_model_address
 from recollect.store import changing
 from recollect.store.lexicon import Lexicon
 from recollect.store.store import Store
@@ -51,7 +51,7 @@ class Engine:
         language_model: LanguageModel | None = None,
     ) -> None:
         self.settings = settings
-        self.language_model = language_model
+        self.language_model = _named_language_model() if language_model is None else language_model
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
@@ -62,7 +62,7 @@ class Engine:
         self._kernels_started = False
         self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
-            settings.embedder_name if embedder is None else embedder,
+            settings.embedder_spec if embedder is None else embedder,
             query_cache_size=settings.query_cache_size,
             token_codes=settings.token_codes,
         )
@@ -161,6 +161,15 @@ class Engine:
                     changing.touch(connection, counts, accessed_at)
             self._keeper.close(self.index)
         self.store.close()
+
+
+def _named_language_model() -> LanguageModel | None:
+    """The language model that the environment names; nothing is imported where it names none."""
+    if language_model_address() is None:
+        return None
+    from recollect.llm.client import OpenAICompatible
+
+    return OpenAICompatible()
 
 
 class AccessLog:

@@ -14,6 +14,7 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
+from recollect.profiles import Profile
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_filter, build_request
@@ -36,7 +37,7 @@ from recollect.remember.change import row_id
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.reembed import reembed
 from recollect.remember.write import remember_batches, remember_one
-from recollect.settings import Profile, Settings, default_path
+from recollect.settings import Settings, default_path
 from recollect.store import filters, reading, rebuilding, stats, verifying
 from recollect.store.filters import Condition, everything
 from recollect.tiers import bootstrap as bootstrapping
@@ -177,7 +178,7 @@ class Memory:
         self,
         id: str | Iterable[str] | None = None,
         *,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -208,8 +209,8 @@ class Memory:
         *,
         vector: object = None,
         mode: str = "hybrid",
-        limit: int = 10,
-        scope: str | None = None,
+        limit: int | None = None,
+        scope: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -227,11 +228,16 @@ class Memory:
 
         - vector: the query's own float32 (dimension,), instead of embedding it here
         - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
-        - scope: this scope and its descendants; where: {field: {operator: value}}; tags: any of them
+        - limit: as many hits at most; None is the profile's own
+        - scope: this scope and its descendants, or a list of such; where: {field: {operator: value}}; tags: any of them
         - since, until: bounds of event_at, else created_at; as_of: answer as the store knew at that time
         - group_by="source": one hit per source; token_budget: as many hits as fit, at least the best
         - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
-        - overrides: any field of `Profile` for this call, e.g. `spread=0` or `half_life_days=7`
+        - profile: "default", "reeve", "hermes", "memweave" or a `Profile`; overrides: any choice of it for this call,
+          e.g. `spread=0` or `half_life_days=7`, also by the names of those systems (`halfLife`, `floor`, ...)
+
+        Where `long_query_chars` is set and the question is so long, it is also searched by its parts: see
+        `Hits.sub_queries`. A language model, if there is one, finds them; a question with its own vector has none.
 
         Raises InvalidInput for a bad option.
         """
@@ -245,7 +251,10 @@ class Memory:
     def recall_many(
         self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
     ) -> list[Hits]:
-        """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query."""
+        """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query.
+
+        Questions that are searched in parts are recalled one by one.
+        """
         return self._recall(_listed(queries, "queries", single=False), vectors, options)
 
     def explain(self, /, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
@@ -286,7 +295,7 @@ class Memory:
     def list(
         self,
         *,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -310,7 +319,7 @@ class Memory:
     def count(
         self,
         *,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
@@ -398,7 +407,7 @@ class Memory:
         target: str | os.PathLike[str] | IO[str],
         *,
         format: str | None = None,
-        scope: str | None = None,
+        scope: str | Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,

@@ -75,6 +75,8 @@ class Contradiction(Struct, frozen=True, kw_only=True):
 class Record(Struct, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
 
+    `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+
     What a write returns says what it did: `outcome` is "created", "merged" (this record's next version), "replaced"
     (the same, its old text purged) or "duplicate" (this record says it already; nothing was stored); `cosine` is how
     near the record was that it merged into or repeats, None where text or topic were equal; `links` are those made by
@@ -88,6 +90,7 @@ class Record(Struct, frozen=True, kw_only=True):
     context: str | None = None
     tags: tuple[str, ...] = ()
     importance: float = 0.5
+    given_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None
@@ -142,10 +145,11 @@ class Hits(list[Hit]):
     """The hits of one query, best first.
 
     `left_out` counts hits that a `token_budget` had no room for; `evidence_gaps` says what the store
-    seems not to know; `stages` holds the milliseconds of each stage.
+    seems not to know; `stages` holds the milliseconds of each stage. A long question was searched by its
+    `sub_queries` too, and where a language model chose `scopes`, within those only.
     """
 
-    __slots__ = ("evidence_gaps", "left_out", "query", "stages", "sub_queries")
+    __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "stages", "sub_queries")
 
     def __init__(
         self,
@@ -154,6 +158,7 @@ class Hits(list[Hit]):
         query: str = "",
         evidence_gaps: tuple[str, ...] = (),
         sub_queries: tuple[str, ...] = (),
+        scopes: tuple[str, ...] = (),
         left_out: int = 0,
         stages: dict[str, float] | None = None,
     ) -> None:
@@ -161,6 +166,7 @@ class Hits(list[Hit]):
         self.query = query
         self.evidence_gaps = evidence_gaps
         self.sub_queries = sub_queries
+        self.scopes = scopes
         self.left_out = left_out
         self.stages = stages or {}
 

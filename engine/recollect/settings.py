@@ -1,105 +1,29 @@
-"""Settings of an engine and profiles of recall. The environment is read here and nowhere else."""
+"""Settings of an engine. The environment is read here and nowhere else."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_count, check_finite, check_unit, shown
+from recollect.checks import check_count, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
+from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
+from recollect.remote.address import ModelAddress, provider_url
+from recollect.settings_files import adopt_foreign, check_keys, read_table
 
-__all__ = ["PROFILES", "Profile", "Settings", "default_path", "resolve_profile"]
+__all__ = ["Settings", "default_path", "environment_settings", "language_model_address"]
 
+Built = TypeVar("Built")
 
-class Profile(Struct, frozen=True, kw_only=True):
-    """A full set of choices of recall. Any field can be overridden per call, e.g. `recall(query, spread=0)`.
-
-    - vector_weight, keyword_weight: shares of cosine and of max-normalised BM25 in the fused score.
-    - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised to [0.4, 1.0]).
-    - candidates: how many of the best by vector, and by keyword, are fused.
-    - spread: strength of spreading activation; 0 turns it off. Within it `neighbor_weight` is the share that flows
-      from the strongest of the records up to two places before and after in the same source and of those linked
-      (times the link's strength), `source_weight` the share of the source's best three.
-    - expanded: of how many of the best candidates the neighbours become candidates too.
-    - half_life_days, decay_floor, decay: weight of age, from 1 down to the floor; "half_life" is 0.5^(age / h),
-      "exp" is e^(-age / h), "none" turns it off.
-    - importance_weight: a record of importance 1 scores this share above one of 0.5, one of 0 as much below.
-    - mmr_lambda: Jaccard MMR; 1 is pure relevance, None turns it off.
-    - min_score, min_confidence: hits below are dropped.
-    - gap_confidence: when the best hit's confidence is below this, `evidence_gaps` says what is missing.
-    - rescored: how many of the nearest vectors are rescored from the stored float32.
-    - look_weight, looked: weight of the second look beside the fused score, and how many of the best it is taken at;
-      without token codes there is none (`Settings.token_codes`).
-    """
-
-    vector_weight: float = 0.6
-    keyword_weight: float = 0.4
-    fusion: Literal["weighted", "rrf"] = "weighted"
-    rrf_k: float = 60.0
-    candidates: int = 200
-    spread: float = 1.0
-    neighbor_weight: float = 0.4
-    source_weight: float = 0.5
-    expanded: int = 100
-    # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
-    half_life_days: float = 90.0
-    decay_floor: float = 0.5
-    decay: Literal["half_life", "exp", "none"] = "half_life"
-    importance_weight: float = 0.2
-    mmr_lambda: float | None = None
-    min_score: float = 0.0
-    min_confidence: float = 0.0
-    gap_confidence: float = 0.5
-    rescored: int = 16
-    look_weight: float = 0.5
-    looked: int = 50
-
-    def __post_init__(self) -> None:
-        for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "spread",
-                     "importance_weight", "rrf_k", "look_weight"):  # fmt: skip
-            check_finite(getattr(self, name), name, minimum=0.0)
-        if self.vector_weight + self.keyword_weight <= 0:
-            raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
-        for name in ("min_score", "min_confidence", "gap_confidence", "decay_floor"):
-            check_unit(getattr(self, name), name)
-        if check_finite(self.half_life_days, "half_life_days") <= 0:
-            raise InvalidInput(f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'")
-        if self.mmr_lambda is not None:
-            check_unit(self.mmr_lambda, "mmr_lambda")
-        if self.fusion not in ("weighted", "rrf"):
-            raise InvalidInput(f"fusion is {shown(self.fusion)}: 'weighted' or 'rrf'")
-        if self.decay not in ("half_life", "exp", "none"):
-            raise InvalidInput(f"decay is {shown(self.decay)}: 'half_life', 'exp' or 'none'")
-        check_count(self.candidates, "candidates")
-        check_count(self.expanded, "expanded", minimum=0)
-        check_count(self.rescored, "rescored", minimum=0)
-        check_count(self.looked, "looked", minimum=0)
-
-    def override(self, changes: dict[str, Any]) -> Profile:
-        """The profile with some choices changed; an unknown one is refused by name."""
-        if not changes:
-            return self
-        for name in changes:
-            if name not in self.__struct_fields__:
-                raise InvalidInput(
-                    f"recall has no option {shown(name)}: use one of {', '.join(self.__struct_fields__)}"
-                )
-        return structs.replace(self, **changes)
-
-
-PROFILES: dict[str, Profile] = {"default": Profile()}
-
-
-def resolve_profile(name: object) -> Profile:
-    """The profile of this name."""
-    if isinstance(name, Profile):
-        return name
-    if isinstance(name, str) and name in PROFILES:
-        return PROFILES[name]
-    raise InvalidInput(f"profile is {shown(name)}: use one of {', '.join(PROFILES)}")
+# What the users of a profile's system are used to from its writes.
+_WRITE_POLICIES = {
+    "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
+    "hermes": WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.8),
+}
 
 
 def default_path() -> str:
@@ -115,15 +39,64 @@ def default_path() -> str:
     return str(folder / "memory.db")
 
 
+def environment_settings() -> Settings:
+    """The settings of the file that RECOLLECT_SETTINGS names; without it the defaults."""
+    path = os.environ.get("RECOLLECT_SETTINGS")
+    return Settings.load(path) if path else Settings()
+
+
+def language_model_address(
+    base_url: str | None = None, model: str | None = None, api_key: str | None = None
+) -> ModelAddress | None:
+    """The language model named by these and, where they are None, by RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
+    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing.
+    """
+    base_url = base_url or os.environ.get("RECOLLECT_LLM_BASE_URL") or None
+    model = model or os.environ.get("RECOLLECT_LLM_MODEL") or None
+    if base_url is None and model is None:
+        return None
+    if base_url is None or model is None:
+        name = "RECOLLECT_LLM_BASE_URL" if base_url is None else "RECOLLECT_LLM_MODEL"
+        raise InvalidInput(f"{name} is not set: a language model needs a base URL and a model's name")
+    key = api_key or os.environ.get("RECOLLECT_LLM_API_KEY") or None
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def remote_embedder_address() -> ModelAddress | None:
+    """The embedder that EMBEDDING_PROVIDER ("openai", "ollama" or a base URL) and EMBEDDING_MODEL name, None without
+    a provider. EMBEDDING_BASE_URL moves a provider elsewhere; EMBEDDING_API_KEY is its key, for OpenAI's also
+    OPENAI_API_KEY.
+    """
+    provider = os.environ.get("EMBEDDING_PROVIDER")
+    if not provider:
+        return None
+    base_url = provider_url(provider, "EMBEDDING_PROVIDER")
+    model = os.environ.get("EMBEDDING_MODEL")
+    if not model:
+        raise InvalidInput(
+            "EMBEDDING_MODEL is not set: name the model of EMBEDDING_PROVIDER, as 'text-embedding-3-small'"
+        )
+    key = os.environ.get("EMBEDDING_API_KEY")
+    # OpenAI's key is sent to OpenAI alone, or where the user says that OpenAI is.
+    is_openai = base_url == provider_url("openai")
+    if is_openai:
+        key = key or os.environ.get("OPENAI_API_KEY")
+    base_url = os.environ.get("EMBEDDING_BASE_URL") or base_url
+    if is_openai and not key:
+        raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
+    return ModelAddress(base_url=base_url, model=model, api_key=key or None)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """How an engine runs. Every field has a measured or safe default.
 
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
-      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else "default".
+      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else
+      EMBEDDING_PROVIDER's, else "default".
     - tier: "standard" is keyword recall only, no model loaded: embedder "none" by another name; "enhanced" is what
       `embedder` says.
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
-    - profile: the profile a recall uses unless it names one.
+    - profile: the profile a recall uses unless it names one, by name or as a `Profile`.
     - busy_timeout_ms: how long a write waits for another process's lock.
     - max_text_chars: longer texts are refused.
     - index: "memory" answers from RAM; "cold" answers from SQL; "once", for a process that asks once, from RAM where
@@ -135,7 +108,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
     - query_cache_size: query embeddings kept in memory.
-    - write: what writing does besides storing; None is what the profile implies, which by default is nothing.
+    - write: what writing does besides storing; None is what the profile implies: "reeve" keeps the latest memory on a
+      topic, "hermes" recognises what it has and reports contradictions, the others do nothing.
     - consolidation: consolidate episodes by themselves, after each `threshold` new ones of an agent; None does not.
     - token_codes: keep a code of 48 bytes for each telling token of what is written, by which recall takes a second
       look at its shortlist. `reembed` adds the codes to what is stored, or removes them.
@@ -144,7 +118,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     embedder: str | None = None
     tier: Literal["standard", "enhanced"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
-    profile: str = "default"
+    profile: str | Profile = "default"
     busy_timeout_ms: int = 10_000
     max_text_chars: int = 1_000_000
     index: Literal["auto", "memory", "cold", "once"] = "auto"
@@ -163,11 +137,16 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidInput(
                 f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
             )
+        for name, kind in (("write", WritePolicy), ("consolidation", Consolidation)):
+            if not isinstance(getattr(self, name), kind | None):
+                raise InvalidInput(
+                    f"Settings.{name} is {shown(getattr(self, name))}: give {kind.__name__}(...) or None"
+                )
         if self.durability not in ("full", "normal"):
             raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
         if self.index not in ("auto", "memory", "cold", "once"):
             raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory', 'cold' or 'once'")
-        for name in ("sidecar", "low_memory"):
+        for name in ("sidecar", "low_memory", "compile_kernels", "token_codes"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"Settings.{name} is {shown(getattr(self, name))}: True or False")
         resolve_profile(self.profile)
@@ -180,12 +159,86 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def write_policy(self) -> WritePolicy:
-        """What `remember` does besides storing."""
-        return self.write or WritePolicy()
+        """What `remember` does besides storing: the setting, else what the profile implies."""
+        return self.write or _implied(self.profile)
 
     @property
-    def embedder_name(self) -> str:
-        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else "default"; "none" in tier "standard"."""
+    def embedder_spec(self) -> str | ModelAddress:
+        """The embedder to load: the setting, else RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default";
+        "none" in tier "standard".
+        """
         if self.tier == "standard":
             return "none"
-        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or "default"
+        return self.embedder or os.environ.get("RECOLLECT_EMBEDDER") or remote_embedder_address() or "default"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Settings:
+        """Read a .toml, .json (with comments) or .yaml file.
+
+        It holds fields of `Settings`; `profile` is a name or a table of choices with a `name`, `write` and
+        `consolidation` are tables, and what they leave out stands as the profile implies. Reeve's `memorySearch` and
+        Hermes' `memory.recall` are read as those systems write them, and set their profile.
+
+        Raises InvalidInput, which names the file, the key's path, the value and what is allowed.
+        """
+        try:
+            return cls.from_dict(read_table(path))
+        except InvalidInput as fault:
+            at = os.fspath(path)
+            raise InvalidInput(str(fault) if str(fault).startswith(str(at)) else f"{at}: {fault}") from None
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Settings:
+        """The settings of a table, in the form of `load`; `to_dict` gives one."""
+        given, origins = adopt_foreign(check_keys(table, "", (*cls.__struct_fields__, "memorySearch", "memory")))
+
+        def built(make: Callable[..., Built], section: str, choices: Mapping[str, Any]) -> Built:
+            """What the choices make; a refusal begins with the path of the one that is refused by itself too."""
+            try:
+                return make(**choices)
+            except InvalidInput as fault:
+                for key, value in choices.items():
+                    try:
+                        make(**{key: value})
+                    except InvalidInput as own:
+                        path = origins.get((section, key), f"{section}.{key}".lstrip("."))
+                        raise InvalidInput(f"{path}: {own}") from None
+                raise InvalidInput(f"{section}: {fault}" if section else str(fault)) from None
+
+        fields = dict(given)
+        profile: Any = fields.get("profile", "default")
+        if isinstance(profile, Mapping):
+            choices = dict(check_keys(profile, "profile", ("name", *OPTIONS)))
+            named = built(
+                lambda name="default": resolve_profile(name), "profile", {"name": choices.pop("name", "default")}
+            )
+            profile = built(lambda **changes: named.override(changes), "profile", choices)
+            fields["profile"] = profile
+        if fields.get("write") is not None:
+            changes = check_keys(fields["write"], "write", WritePolicy.__struct_fields__)
+            implied = _implied(built(lambda profile: resolve_profile(profile), "", {"profile": profile}))
+            fields["write"] = built(lambda **changes: structs.replace(implied, **changes), "write", changes)
+        if fields.get("consolidation") is not None:
+            changes = check_keys(fields["consolidation"], "consolidation", Consolidation.__struct_fields__)
+            fields["consolidation"] = built(Consolidation, "consolidation", changes)
+        return built(cls, "", fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting that is not its default, as `from_dict` and a JSON or YAML file take it."""
+        table = _changes(self, Settings())
+        if isinstance(self.profile, Profile):
+            table["profile"] = {"name": self.profile.name, **_changes(self.profile, PROFILES[self.profile.name])}
+        if self.write is not None:
+            table["write"] = _changes(self.write, _implied(self.profile))
+        if self.consolidation is not None:
+            table["consolidation"] = structs.asdict(self.consolidation)
+        return table
+
+
+def _implied(profile: str | Profile) -> WritePolicy:
+    return _WRITE_POLICIES.get(resolve_profile(profile).name, WritePolicy())
+
+
+def _changes(value: Struct, base: Struct) -> dict[str, Any]:
+    standing = structs.asdict(base)
+    return {name: held for name, held in structs.asdict(value).items() if held != standing[name]}

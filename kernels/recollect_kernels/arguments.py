@@ -79,6 +79,10 @@ class Choices(NamedTuple):
     - clock: the moment ages are measured from, microseconds; half_life_days (infinite: no decay), decay_floor,
       exponential (1: e^(-age / half_life), 0: 0.5^(age / half_life))
     - importance_weight: importance 1 multiplies by 1 + weight, importance 0 by 1 - weight
+    - stand_in: 1 lets BM25 divided by the query's maximum stand as the fused score of a record that no cosine can be
+      measured of (no codes, or none of its own); not with rrf_k
+    - additive: 1 adds instead of multiplying: semantic_weight times the score after spreading, cut to [0, 1],
+      recency_weight times the decay and importance_weight times the importance, the weights divided by their sum
     """
 
     vector_weight: float
@@ -95,3 +99,7 @@ class Choices(NamedTuple):
     decay_floor: float
     exponential: int
     importance_weight: float
+    stand_in: int = 0
+    additive: int = 0
+    semantic_weight: float = 0.0
+    recency_weight: float = 0.0

@@ -7,6 +7,8 @@ It is `join_candidates`, `row_cosines`, `bm25_for_rows`, `expand_candidates`, `s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from recollect_kernels import contract, dispatch
@@ -59,6 +61,8 @@ def rank_candidates(
     array("importance", records.importance, contract.f32, n)
     if choices.vector_weight < 0 or choices.keyword_weight < 0 or choices.vector_weight + choices.keyword_weight <= 0:
         raise KernelError("choices: weights of vector and keyword; wanted none negative and a sum above 0")
+    if choices.additive:
+        choices = _normalised(choices)
     if choices.expanded < 0:
         raise KernelError(f"choices: expanded of {choices.expanded}; wanted 0 or more")
     if look is not None:
@@ -75,6 +79,16 @@ def rank_candidates(
         raise KernelError(f"lists, graph, codes: name a row of {n} or more, or a place that is not there")
     contract.finite("score", found[2][-1])  # in which every other signal has a part
     return found
+
+
+def _normalised(choices: Choices) -> Choices:
+    """The weights of the sum, of sum 1."""
+    weights = choices.semantic_weight, choices.recency_weight, choices.importance_weight
+    total = sum(weights)
+    if not math.isfinite(total) or min(weights) < 0 or total <= 0:
+        raise KernelError("choices: weights of the sum; wanted finite ones, none negative and a sum above 0")
+    semantic, recency, importance = (weight / total for weight in weights)
+    return choices._replace(semantic_weight=semantic, recency_weight=recency, importance_weight=importance)
 
 
 def _lists(lists: Lists, queries: int) -> None:

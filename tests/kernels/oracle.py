@@ -136,6 +136,11 @@ def decay(age, half_life, floor, form):
     return max(floor, 0.5**lives if form == "half_life" else math.exp(-lives))
 
 
+def weighted_sum(similarity, recency, importance, *weights):
+    parts = min(max(similarity, 0.0), 1.0), recency, importance
+    return math.fsum(weight / sum(weights) * part for weight, part in zip(weights, parts, strict=True))
+
+
 def jaccard(a, b):
     return len(a & b) / len(a | b) if a and b else 0.0
 

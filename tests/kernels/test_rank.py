@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 import recollect_kernels as kernels
+from tests.kernels import oracle
 from tests.kernels.cases import graph, holds, mask, postings, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -69,7 +70,13 @@ def composed(lists, codes, words, graph, records, chosen, look=None):
         weights = np.array([chosen.vector_weight, chosen.keyword_weight])
         if chosen.rrf_k < 0:
             signals = np.stack([cosine, bm25]).astype(np.float64)
-            return kernels.weighted_fusion(signals, weights, np.array([0, 1], np.uint8), offsets)
+            fused = kernels.weighted_fusion(signals, weights, np.array([0, 1], np.uint8), offsets)
+            for start, stop in itertools.pairwise(offsets):
+                greatest = max(bm25[start:stop], default=0.0)
+                for i in range(start, stop):
+                    if chosen.stand_in and (codes is None or codes.parts[rows[i]] == 0):
+                        fused[i] = float(bm25[i]) / float(greatest) if greatest > 0 else 0.0
+            return fused
         scores = []
         for start, stop in itertools.pairwise(offsets):
             ranks = np.zeros((2, stop - start), np.int64)
@@ -111,7 +118,15 @@ def composed(lists, codes, words, graph, records, chosen, look=None):
     if np.isfinite(chosen.half_life_days):
         weight = kernels.decay(ages, chosen.half_life_days, chosen.decay_floor, form)
     importance = records.importance[rows].astype(np.float64)
-    score = spread * weight * (1 + chosen.importance_weight * (2 * importance - 1))
+    score = [
+        oracle.weighted_sum(
+            similarity, recency, value, chosen.semantic_weight, chosen.recency_weight, chosen.importance_weight
+        )
+        if chosen.additive
+        else similarity * recency * (1 + chosen.importance_weight * (2 * value - 1))
+        for similarity, recency, value in zip(spread, weight, importance, strict=True)
+    ]
+    score = np.array(score, dtype=np.float64)
     signals = np.stack([cosine, bm25, look, fused, spread, lift, linked, weight, score])
     return offsets, rows, signals, kernels.order_by_score(offsets, score, records.keys[rows])
 
@@ -125,6 +140,20 @@ profiles = st.sampled_from(
         {"vector_weight": 0.0},
         {"half_life_days": float("inf"), "decay_floor": 0.0, "importance_weight": 0.0},
         {"exponential": 1, "half_life_days": 10.0, "decay_floor": 0.0},
+        {"stand_in": 1, "keyword_weight": 0.0, "vector_weight": 1.0},
+        {"stand_in": 1, "expanded": 0, "neighbor_weight": 0.0, "source_weight": 0.0},
+        {"stand_in": 1, "rrf_k": 60.0},
+        {
+            "additive": 1,
+            "semantic_weight": 0.5,
+            "recency_weight": 0.3,
+            "neighbor_weight": 0.0,
+            "source_weight": 0.0,
+            "expanded": 0,
+            "decay_floor": 0.0,
+            "half_life_days": 30.0,
+        },
+        {"additive": 1, "semantic_weight": 2.0, "recency_weight": 0.0, "importance_weight": 5.0, "stand_in": 1},
     ]
 )
 
@@ -162,7 +191,16 @@ def test_a_look_is_added_before_spreading(seed, queries):
         kernels.rank_candidates(*arguments[:-1], choices(), look)
 
 
-@pytest.mark.parametrize("changed", [{"vector_weight": 0.0, "keyword_weight": 0.0}, {"expanded": -1}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"vector_weight": 0.0, "keyword_weight": 0.0},
+        {"expanded": -1},
+        {"additive": 1, "semantic_weight": 1.0, "recency_weight": -0.1},
+        {"additive": 1, "semantic_weight": float("inf"), "recency_weight": 0.1},
+        {"additive": 1, "importance_weight": 0.0},
+    ],
+)
 def test_choices_that_make_no_sense_are_refused(changed):
     with pytest.raises(kernels.KernelError, match="choices"):
         kernels.rank_candidates(*case(1, 1), choices(**changed))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from recollect.embedding import QueryTokens
+from recollect.profiles import Profile
 from recollect.recall.candidates import Candidates
 from recollect.recall.look import second_look, token_weights
-from recollect.settings import Profile
 
 IDF = {"carolin": 3.0, "support": 1.0, "group": 2.0, "e": 9.0}
 

@@ -262,7 +262,6 @@ BAD_OPTIONS = [
     {"limit": 10**9},
     {"limit": True},
     {"limit": 2.5},
-    {"limit": None},
     {"mode": "fuzzy"},
     {"mode": None},
     {"group_by": "kind"},

@@ -140,6 +140,32 @@ def test_recall_sees_what_a_cycle_did(either):
     assert either.verify().problems == ()
 
 
+def test_what_recall_ranks_by_does_not_fade(either):
+    """Age is weighed at read time: were fading to rank as well, it would count twice."""
+    either.episodes.log("the cat sat on the mat", importance=0.9)
+    either.episodes.log("the cat sat on the mat, again", importance=0.6)
+    now = "2099-01-01T00:00:00+00:00"  # one clock for both recalls
+    before = either.recall("cat mat", as_of=now)
+    assert before[0].importance == 0.9
+    either.consolidator.run()
+    after = either.recall("cat mat", as_of=now)
+    assert [(hit.id, hit.score) for hit in after] == [(hit.id, hit.score) for hit in before]
+    record = either.get(after[0].id)
+    assert (record.importance, record.given_importance) == (pytest.approx(0.855), 0.9)
+    either.update(record.id, importance=0.3)
+    record = either.get(record.id)
+    assert (record.importance, record.given_importance) == (0.3, None)
+
+
+def test_filters_by_importance_follow_a_cycle(either):
+    either.episodes.log("the cat sat on the mat", importance=0.5)
+    where = {"importance": {"gte": 0.5}}
+    assert len(either.recall("cat", where=where)) == 1
+    either.consolidator.run()
+    assert either.recall("cat", where=where) == []
+    assert either.list(where=where) == []
+
+
 def test_facts_of_an_extractor_become_semantic_memories_linked_to_their_episodes(either):
     first, second = log(either, 2, agent="ada")
     shown = []

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, read, transfer, upkeep, write
+from recollect.cli import demo, options, read, transfer, upkeep, write
 
 __all__ = ["app"]
 
@@ -23,6 +23,7 @@ Exit codes:
 \b
 Environment:
   RECOLLECT_DB        the store, where --db is not given
+  RECOLLECT_SETTINGS  a settings file, where --settings is not given
   RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name or a folder with model.onnx
   RECOLLECT_KERNELS   "numba" or "python"
   RECOLLECT_DEBUG     1 shows the traceback of a failure
@@ -56,12 +57,16 @@ def recollect(
     db: Annotated[
         str | None, typer.Option(metavar="PATH", help="The store; else RECOLLECT_DB, else the user's own.")
     ] = None,
+    settings: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Settings as TOML, JSON or YAML; else RECOLLECT_SETTINGS.")
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Long-term memory for AI agents in one SQLite file: offline, on a CPU."""
     context.obj = db
+    context.meta[options.SETTINGS] = settings
 
 
 for command in (

@@ -11,7 +11,7 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from recollect.memory import Memory
 
-__all__ = ["AsJson", "open_memory", "parse_json", "parse_overrides", "recall_options"]
+__all__ = ["SETTINGS", "AsJson", "open_memory", "parse_json", "parse_overrides", "recall_options"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
@@ -35,15 +35,23 @@ Overrides = Annotated[
 Vector = Annotated[str | None, typer.Option(metavar="JSON", help="The vector itself, as a JSON list of numbers.")]
 Format = Annotated[str | None, typer.Option(metavar="FORMAT", help="jsonl, csv or text; else by the file's ending.")]
 
+SETTINGS = "recollect.settings"
+"""Where a context keeps the path that --settings gives."""
 _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
 
 
 def open_memory(context: typer.Context, **settings: Any) -> Memory:
-    """The memory that --db names, with settings of a process that ends at once."""
-    from recollect.memory import Memory
-    from recollect.settings import Settings
+    """The memory that --db names, with those of --settings and the settings of a process that ends at once."""
+    from msgspec import structs
 
-    return Memory(context.obj, settings=Settings(**_settings, **settings))
+    from recollect.memory import Memory
+    from recollect.settings import Settings, environment_settings
+
+    path = context.meta.get(SETTINGS)
+    given = environment_settings() if path is None else Settings.load(path)
+    if given.index != "auto":
+        settings.pop("index", None)
+    return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
 
 
 def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
@@ -71,16 +79,15 @@ def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
     import msgspec
 
     from recollect.checks import shown
-    from recollect.settings import Profile
+    from recollect.profiles import OPTIONS
 
+    allowed = [name for name in OPTIONS if name != "limit"]  # which has its own option
     chosen: dict[str, Any] = {}
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or name not in Profile.__struct_fields__:
-            raise InvalidInput(
-                f"--set is {shown(pair)}: give name=value with one of {', '.join(Profile.__struct_fields__)}"
-            )
+        if not equals or name not in allowed:
+            raise InvalidInput(f"--set is {shown(pair)}: give name=value with one of {', '.join(allowed)}")
         try:
             chosen[name] = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

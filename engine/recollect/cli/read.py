@@ -42,7 +42,9 @@ def recall(
         str | None, typer.Argument(metavar="[QUERY]", help="The question; without it, one a line of --file or stdin.")
     ] = None,
     file: Annotated[str | None, typer.Option(metavar="FILE", help="Many questions, one a line; - is stdin.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many hits.")] = 10,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", help="At most so many hits; else the profile's.")
+    ] = None,
     scope: Scope = None,
     kind: Kinds = None,
     tag: Tags = None,
@@ -94,7 +96,7 @@ def explain(
     context: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", show_default=False)],
     id: Id,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="The limit of the recall in question.")] = 10,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="The limit of the recall in question.")] = None,
     scope: Scope = None,
     kind: Kinds = None,
     tag: Tags = None,

@@ -9,6 +9,7 @@ from typing import Any, cast
 from recollect.checks import shown
 from recollect.embedding.protocol import Embedder
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
+from recollect.remote.address import ModelAddress
 
 __all__ = ["load"]
 
@@ -19,8 +20,8 @@ def load(spec: object = None) -> Embedder:
     """The embedder that `spec` means.
 
     None or "default" is the bundled model; a bundled model's name, "instant" being the one without a network; a
-    folder with an ONNX sentence-embedding model; or an object with the `Embedder` protocol, which is checked and
-    returned.
+    folder with an ONNX sentence-embedding model; a `ModelAddress`, asked over HTTP; or an object with the `Embedder`
+    protocol, which is checked and returned.
     Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """
@@ -33,6 +34,10 @@ def load(spec: object = None) -> Embedder:
         from recollect.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(folder)
+    if isinstance(spec, ModelAddress):
+        from recollect.embedding.remote import RemoteEmbedder
+
+        spec = RemoteEmbedder(spec.base_url, spec.model, api_key=spec.api_key)
     return _checked(spec)
 
 

@@ -55,18 +55,20 @@ class ColdView:
         words: Sequence[Sequence[str]],
         wanted: int,
     ) -> MemoryQuestions:
-        """One query, as `MemoryView.ask` takes some: its shortlists are loaded into an index of their own."""
-        connection, (asked,) = self._connection, words
+        """As `MemoryView.ask`: the shortlists of these queries are loaded into an index of their own."""
+        connection = self._connection
         found: list[int] = []
-        if vectors is not None and self._embedder is not None:
-            all_visible = self._filter.unrestricted and not cold.hides_some(connection)
-            condition = None if all_visible else self._condition
-            found += nearest_records(connection, self._embedder, vectors[0], condition, wanted)
-        found += cold.with_words(connection, asked, self._condition, 2 * wanted)
+        all_visible = self._filter.unrestricted and not cold.hides_some(connection)
+        condition = None if all_visible else self._condition
+        for query, asked in enumerate(words):
+            if vectors is not None and self._embedder is not None:
+                found += nearest_records(connection, self._embedder, vectors[query], condition, wanted)
+            found += cold.with_words(connection, asked, self._condition, 2 * wanted)
+        found = [*dict.fromkeys(found)]
         found += cold.linked_to(connection, found)
         near = cold.places_around(connection, found, _REACH)
         index = MemoryIndex()
-        index.load_some(connection, near, cold.statistics(connection, asked))
+        index.load_some(connection, near, cold.statistics(connection, [word for asked in words for word in asked]))
         visible = records_in(near.ids) & self._condition
         listed = index.table.listing(reading.matching_ids(connection, visible))
         selection = index.selection(Visible(now=self._now, as_of=self._filter.as_of, listed=listed))

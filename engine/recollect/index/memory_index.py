@@ -149,6 +149,37 @@ class MemoryIndex:
                     return
             feed.refresh(connection)
 
+    @contextmanager
+    def nearly_current(self, connection: apsw.Connection, most: int) -> Iterator[list[int]]:
+        """Hold the index still where only new records, at most `most`, separate it from what `connection` sees.
+
+        Gives the row ids of these. Taking in one record takes 1 ms, most of it the same for a hundred.
+        """
+        while True:
+            with self.lock.reading():
+                late = self._late(connection, most)
+                if late is not None:
+                    yield late
+                    return
+            self.catch_up(connection)
+            with self.lock.reading():
+                if self.sequence == feed.last_sequence(connection):
+                    yield []
+                    return
+            feed.refresh(connection)
+
+    def _late(self, connection: apsw.Connection, most: int) -> list[int] | None:
+        """The row ids of the records to come; None where there is more to do than to add some."""
+        changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
+        if changes is None or any(change.operation not in ("insert", "link") for change in changes):
+            return None
+        count = sum(change.last_id - change.first_id + 1 for change in changes)
+        embedder = active_embedder(connection)
+        if count > most or (None if embedder is None else embedder.id) != self.embedder_id:
+            return None
+        new = (change for change in changes if change.operation == "insert")
+        return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
+
     def catch_up(self, connection: apsw.Connection) -> None:
         """Take in every commit up to the one that `connection`'s read transaction sees."""
         if feed.last_sequence(connection) <= self.sequence:
@@ -290,8 +321,7 @@ class MemoryIndex:
         if not ids:
             return
         columns = loading.columns(connection, ids)
-        # A cycle of consolidation changes the importance of all episodes: to chain 100,000 of them again took 1 s.
-        rows = self.table.displaced(columns).tolist()
+        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self.graph.insert(rows)

@@ -148,16 +148,6 @@ class RecordTable:
         self._expiring = None
         return rows
 
-    def displaced(self, columns: Columns) -> NDArray[np.int64]:
-        """The rows of those of these records that are here and now have another source or position."""
-        rows = self.rows_of(columns.ids)
-        known = rows >= 0
-        here = rows[known]
-        moved = self.sources[here] != columns.sources[known]
-        moved |= self.positions[here] != columns.positions[known]
-        displaced: NDArray[np.int64] = here[moved]
-        return displaced
-
     def overwrite(self, columns: Columns) -> NDArray[np.int64]:
         """Replace the columns of records that are here; returns their rows."""
         rows = self.rows_of(columns.ids)
@@ -224,6 +214,16 @@ class RecordTable:
         if visible.listed is not None:
             mask &= visible.listed
         return mask
+
+    def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
+        """Which of some rows are open records of exactly this scope and kind that have not expired."""
+        admitted: NDArray[np.bool_] = (
+            (self._open.array[rows] == 1)
+            & (self._scopes.array[rows] == scope_id)
+            & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
+            & (self._expires.array[rows] > now)
+        )
+        return admitted
 
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""

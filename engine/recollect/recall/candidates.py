@@ -7,6 +7,7 @@ spreading can lift a record that neither signal found. Every candidate then has 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.protocol import Questions
-    from recollect.settings import Profile
+    from recollect.profiles import Profile
 
 __all__ = ["Candidates", "Look", "gather", "measure"]
 
@@ -115,21 +116,25 @@ class Candidates(Struct):
 
 
 def gather(
-    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None
+    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None, *, limit: int
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,).
 
-    `look` says what to add to the fused score of each candidate before spreading.
+    `look` says what to add to the fused score of each candidate before spreading; `limit` is how many will be hits.
     """
-    nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=profile.keyword_weight > 0)
+    by_words = profile.keyword_weight > 0 or profile.keyword_stands_in
+    nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
     ceilings = _rescore(nearest, questions, profile.rescored if profile.vector_weight > 0 else 0)
     choices = _choices(profile, clock_us)
-    if look is None:
+    if look is None and not profile.exact:
         ranked = _ranked(questions, nearest, best, ceilings, choices)
     else:
         unspread = choices._replace(neighbor_weight=0.0, source_weight=0.0)
         first = _ranked(questions, nearest, best, ceilings, unspread)
-        ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), look(first))
+        if profile.exact and profile.vector_weight > 0:
+            _measure_best(first, questions, max(profile.rescored, 2 * limit))
+        added = None if look is None else look(first)
+        ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), added)
     return ranked, (nearest.counts >= wanted) | (best.counts >= wanted)
 
 
@@ -184,6 +189,17 @@ def _rescore(nearest: Found, questions: Questions, count: int) -> NDArray[np.flo
     return ceilings
 
 
+def _measure_best(candidates: Candidates, questions: Questions, count: int) -> None:
+    """Exact cosines for the best `count` candidates of each query."""
+    places, which = [], []
+    for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):
+        places.append(start + candidates.order[start:stop][:count])
+        which.append(np.full(len(places[-1]), query, dtype=np.int64))
+    best = np.concatenate([np.empty(0, dtype=np.int64), *places])
+    queries = np.concatenate([np.empty(0, dtype=np.int64), *which])
+    candidates.signals[0, best] = questions.exact_cosines(queries, candidates.rows[best])
+
+
 def _no_ceilings(queries: int) -> NDArray[np.float32]:
     return np.full(queries, np.inf, dtype=np.float32)
 
@@ -206,4 +222,8 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         decay_floor=profile.decay_floor if decays else 0.0,
         exponential=int(profile.decay == "exp"),
         importance_weight=profile.importance_weight,
+        stand_in=int(profile.keyword_stands_in),
+        additive=int(profile.composition == "weighted_sum"),
+        semantic_weight=profile.semantic_weight,
+        recency_weight=profile.recency_weight,
     )

@@ -67,10 +67,15 @@ def evidence_gaps(
     idf: NDArray[np.float32],
     met: NDArray[np.bool_],
     threshold: float,
+    time_range: str | None,
 ) -> tuple[str, ...]:
-    """What the hits of one query do not cover: empty unless the best confidence is below `threshold`."""
+    """What the hits of one query do not cover: empty unless the best confidence is below `threshold`.
+
+    `time_range` says in words which times were asked for; None where any will do.
+    """
     if not len(confidence):
-        return ("nothing in this scope matches the query",) if threshold > 0 else ()
+        nothing = "nothing in this scope matches the query"
+        return (nothing if time_range is None else f"no hit is {time_range}",) if threshold > 0 else ()
     best = float(confidence.max())
     if best >= threshold:
         return ()

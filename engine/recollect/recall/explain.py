@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.index.memory_view import MemoryView
 from recollect.recall.candidates import Candidates, measure
 from recollect.recall.confidence import weigh_evidence
+from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import Answer, answer_all, find_words, open_view, show
-from recollect.recall.query import prepare_queries
+from recollect.recall.pipeline import Answer, answer_all, ask_parts, find_words, open_view, show
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
@@ -30,7 +31,10 @@ __all__ = ["explain"]
 
 
 class Watched(NamedTuple):
-    """One query's answer, with the means to measure records that are not in it."""
+    """One query's answer, with the means to measure records that are not in it.
+
+    Where the query was searched in parts, `questions` is the part that the watched record answers best.
+    """
 
     questions: Questions
     answer: Answer
@@ -53,8 +57,9 @@ def explain(
     request: Request,
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
-    asked = prepare_queries(engine, [query], vectors, request)
-    (text,) = asked.texts
+    parts = find_parts(engine, check_query(query), request) if vectors is None else Parts(())
+    asked, request = ask_parts(engine, [query], vectors, request, parts)
+    text, *_ = asked.texts
     with engine.store.read() as connection:
         if request.filter.as_of is not None:
             record_id = reading.version_at(connection, record_id, request.filter.as_of)
@@ -63,17 +68,21 @@ def explain(
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
         with open_view(engine, connection, asked, request, cold=False) as (view, stored):
             assert isinstance(view, MemoryView)
-            answers = answer_all(engine, connection, view, stored, asked, request)
+            answers = answer_all(engine, connection, view, stored, asked, request, whole=bool(parts.queries))
             hits = show(engine, connection, asked, answers, request)[0]
-            (words,) = find_words(engine, connection, view, asked, request)
+            place = np.flatnonzero(answers[0].candidates.keys == record_id)
+            part = int(answers[0].query_of[place[0]]) if len(place) else 0
+            words = find_words(engine, connection, view, asked, request)[part]
             questions = view.ask(
-                None if asked.vectors is None else np.stack(asked.vectors), [words.terms], [words.known], 0
+                None if asked.vectors is None else asked.vectors[part][None, :], [words.terms], [words.known], 0
             )
             watched = Watched(questions, answers[0], len(words.unknown), request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             sure = _confidence(watched, rows)
             stage, reason, rank = _place(watched, record_id, [hit.id for hit in hits], public_id)
+    if part:
+        reason += f"; it answers {asked.texts[part]!r} best"
     return Explanation(
         id=public_id,
         query=text,
@@ -81,7 +90,7 @@ def explain(
         stage=stage,
         reason=reason,
         rank=rank,
-        score=signals.get("score"),
+        score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
         confidence=sure,
         signals=signals,
         ranks=ranks,
@@ -93,7 +102,7 @@ def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) ->
     chosen = request.filter
     parts = (
         ("it has expired, or was not known at as_of", Filter(as_of=chosen.as_of)),
-        (f"it is outside the scope {chosen.scope}", Filter(scope=chosen.scope, as_of=chosen.as_of)),
+        (f"it is outside the scope {' or '.join(chosen.scopes)}", Filter(scopes=chosen.scopes, as_of=chosen.as_of)),
         (f"its kind is not one of {', '.join(chosen.kinds)}", Filter(kinds=chosen.kinds, as_of=chosen.as_of)),
         (f"it has none of the tags {', '.join(chosen.tags)}", Filter(tags=chosen.tags, as_of=chosen.as_of)),
         ("it is older than since", Filter(since=chosen.since, as_of=chosen.as_of)),
@@ -149,7 +158,7 @@ def _place(watched: Watched, record_id: int, returned: list[str], public_id: str
     if not len(place):
         return (
             "candidates",
-            f"it is neither among the {profile.candidates} best by vector or by keyword, nor beside one of them",
+            f"it is neither among the {request.wanted} best by vector or by keyword, nor beside one of them",
             None,
         )
     rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1

@@ -13,9 +13,9 @@ from recollect.records import Hit, SourceRef
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
-    from recollect.settings import Profile
     from recollect.store.reading import Found
 
 __all__ = ["Line", "build_hits", "describe", "fit_budget", "signals_of"]
@@ -43,23 +43,23 @@ class Line(NamedTuple):
 
 def describe(
     candidates: Candidates,
-    offsets: NDArray[np.int64],
     places: NDArray[np.int64],
     confidence: NDArray[np.float64],
     profile: Profile,
 ) -> list[Line]:
-    """A line for each of the candidates at `places`, of which query i has places[offsets[i]:offsets[i + 1]]."""
+    """A line for each of the candidates at `places`, of whatever queries."""
     # numpy's reduceat gives an empty run the value after it; its share goes to no hit.
     starts = np.minimum(candidates.offsets[:-1], max(len(candidates) - 1, 0))
     best = np.maximum.reduceat(candidates.bm25, starts) if len(candidates) else np.zeros(len(starts))
     shown = candidates.signals[:, places]
+    query = np.searchsorted(candidates.offsets, places, side="right") - 1
     return list(
         map(
             Line,
             candidates.keys[places].tolist(),
             np.minimum(np.maximum(shown[-1], 0.0), 1.0).tolist(),
             confidence.tolist(),
-            _reasons(shown, np.repeat(best, np.diff(offsets)), profile).tolist(),
+            _reasons(shown, best[query], profile).tolist(),
             _by_name(shown),
         )
     )
@@ -137,18 +137,29 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
 
 
 def _reasons(shown: NDArray[np.float64], best_bm25: NDArray[np.float64], profile: Profile) -> NDArray[np.int64]:
-    """Bits by hit: whether each of cosine, BM25, second look, neighbours, links and age brought it to its place."""
+    """Bits by hit: whether each of cosine, BM25, second look, neighbours, links and age brought it to its place.
+
+    A share is one of the score before age and importance; where these are added, that has its share in the sum too.
+    """
     whole = profile.vector_weight + profile.keyword_weight
-    cosine, bm25, look, _, _, lift, linked, decay, _ = shown
+    cosine, bm25, look, fused, spread, lift, linked, decay, score = shown
+    aging = profile.decay != "none"
     shares = np.empty((5, shown.shape[1]))
     shares[0] = profile.vector_weight / whole * np.maximum(cosine, 0.0)
     shares[1] = profile.keyword_weight / whole * bm25 / np.where(best_bm25 > 0, best_bm25, 1.0)
+    if profile.keyword_stands_in:  # BM25 is all that a record without a vector has
+        shares[1] = np.where(cosine == 0, np.maximum(shares[1], fused - look), shares[1])
     shares[2] = np.maximum(look, 0.0)
     shares[3] = np.maximum(lift - linked, 0.0)
     shares[4] = linked
     named = (shares > 0) & (shares >= _NAMED_SHARE * shares.sum(axis=0))
+    if profile.composition == "weighted_sum":
+        total = profile.semantic_weight + profile.recency_weight + profile.importance_weight
+        relevance = profile.semantic_weight / total * np.minimum(np.maximum(spread, 0.0), 1.0)
+        named &= (relevance > 0) & (relevance >= _NAMED_SHARE * score)
+        aging = aging and profile.recency_weight > 0
     bits: NDArray[np.int64] = _SHARE_BITS @ named
-    if profile.decay != "none":
+    if aging:
         bits += _RECENT * (decay > 0.5)
     return bits
 

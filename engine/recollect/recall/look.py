@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.embedding.protocol import QueryTokens
+    from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
-    from recollect.settings import Profile
 
 __all__ = ["ReadCodes", "second_look", "token_weights"]
 

@@ -2,7 +2,8 @@
 
 query -> embed -> candidates by vector and keyword -> fuse -> look -> spread -> weigh -> threshold -> diversify -> hits
 
-Many queries go through together, a group at a time: every kernel takes a group, and groups run side by side.
+Many queries go through together, a group at a time: every kernel takes a group, and groups run side by side. A long
+question and its parts are a group of their own, which becomes one from the threshold on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
+from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.index.cold import ColdView
 from recollect.index.memory_index import Selection
@@ -25,10 +28,11 @@ from recollect.index.pool import run_tasks, threads
 from recollect.index.table import Visible
 from recollect.recall.candidates import Candidates, gather
 from recollect.recall.confidence import evidence_gaps, weigh_evidence
+from recollect.recall.depth import Parts, best_of_all, find_parts
 from recollect.recall.hits import Line, build_hits, describe, fit_budget
 from recollect.recall.look import ReadCodes, second_look
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
-from recollect.recall.request import Request
+from recollect.recall.request import Request, build_filter
 from recollect.recall.select import available, diversify, group_by_source, threshold
 from recollect.records import Hits
 from recollect.store import codes, loading, reading
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 
     from recollect.embedding.protocol import QueryTokens
     from recollect.index.protocol import Questions
-    from recollect.settings import Profile
+    from recollect.profiles import Profile
     from recollect.store.loading import TermBlock
 
 __all__ = ["Answer", "recall_queries"]
@@ -51,12 +55,16 @@ _GROUP = 32
 
 
 class Answer(NamedTuple):
-    """A query after all stages: its candidates, the places that are returned and what is said of them."""
+    """A query after all stages: its candidates, the places that are returned and what is said of them.
+
+    `query_of` int64 has for each candidate the number of the query it scores best for: 0, or of a part from 1.
+    """
 
     candidates: Candidates
     chosen: NDArray[np.int64]
     lines: list[Line]
     gaps: tuple[str, ...]
+    query_of: NDArray[np.int64]
 
 
 class Rows:
@@ -86,15 +94,37 @@ class Rows:
 def recall_queries(
     engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
 ) -> list[Hits]:
-    """The hits of each query. One embedding batch and one read transaction serve them all."""
-    started = perf_counter()
+    """The hits of each query. One embedding batch and one read transaction serve them all, but for long questions:
+    each of those has its own.
+    """
     engine.start_kernels()
-    asked = prepare_queries(engine, queries, vectors, request)
+    if vectors is not None or request.profile.long_query_chars is None:
+        return _recall(engine, queries, vectors, request, Parts(()))
+    every = [find_parts(engine, check_query(query), request) for query in queries]
+    plain = [place for place, parts in enumerate(every) if parts == Parts(())]
+    at_once = _recall(engine, [queries[place] for place in plain], None, request, Parts(())) if plain else []
+    found = dict(zip(plain, at_once, strict=True))
+    for place, parts in enumerate(every):
+        if place not in found:
+            (found[place],) = _recall(engine, [queries[place]], None, request, parts)
+    return [found[place] for place in range(len(every))]
+
+
+def _recall(
+    engine: Engine,
+    queries: Sequence[str],
+    vectors: Sequence[object] | None,
+    request: Request,
+    parts: Parts,
+) -> list[Hits]:
+    """The hits of each query, or of one and its parts."""
+    started = perf_counter()
+    asked, request = ask_parts(engine, queries, vectors, request, parts)
     embedded_at = perf_counter()
     cold = engine.answers_from_sql()
     with engine.store.read() as connection, open_view(engine, connection, asked, request, cold=cold) as (view, rows):
         opened_at = perf_counter()
-        answers = answer_all(engine, connection, view, rows, asked, request)
+        answers = answer_all(engine, connection, view, rows, asked, request, whole=bool(parts.queries))
         answered_at = perf_counter()
         hits = show(engine, connection, asked, answers, request)
     stages = {
@@ -105,8 +135,26 @@ def recall_queries(
     }
     for each in hits:
         each.stages = stages
+        each.sub_queries, each.scopes = parts.queries, parts.scopes
     engine.accesses.add(hit.id for each in hits for hit in each)
     return hits
+
+
+def ask_parts(
+    engine: Engine,
+    queries: Sequence[object],
+    vectors: Sequence[object] | None,
+    request: Request,
+    parts: Parts,
+) -> tuple[Queries, Request]:
+    """The queries with those parts, embedded, and the request within the scopes that the parts are for."""
+    asked = prepare_queries(engine, [*queries, *parts.queries], vectors, request)
+    if parts.gap is not None:
+        asked = asked._replace(gap=parts.gap if asked.gap is None else f"{asked.gap}; {parts.gap}")
+    if not parts.scopes:
+        return asked, request
+    within = build_filter(request.filter.base, scope=parts.scopes).scopes
+    return asked, structs.replace(request, filter=structs.replace(request.filter, scopes=within))
 
 
 def answer_all(
@@ -116,11 +164,15 @@ def answer_all(
     rows: Rows,
     asked: Queries,
     request: Request,
+    *,
+    whole: bool = False,
 ) -> list[Answer]:
-    """Every query through every stage."""
+    """Every query through every stage; with `whole` they are a question and its parts, and have one answer."""
     words = find_words(engine, connection, view, asked, request)
-    wanted = max(request.profile.candidates, 2 * request.limit)
-    if isinstance(view, ColdView):
+    wanted = request.wanted
+    if whole:
+        size = len(words)
+    elif isinstance(view, ColdView):
         size = 1
     else:
         size = max(1, min(_GROUP, -(-len(words) // threads())))
@@ -129,7 +181,7 @@ def answer_all(
         group = slice(start, start + size)
         vectors = None if asked.vectors is None else np.stack(asked.vectors[group])
         tokens = None if asked.tokens is None else asked.tokens[group]
-        return answer(view, rows, asked.texts[group], vectors, tokens, words[group], request, wanted)
+        return answer(view, rows, asked.texts[group], vectors, tokens, words[group], request, wanted, whole=whole)
 
     starts = range(0, len(words), size)
     if isinstance(view, ColdView):  # it reads in its stages, on the one connection
@@ -166,46 +218,108 @@ def answer(
     words: Sequence[Words],
     request: Request,
     wanted: int,
+    *,
+    whole: bool = False,
 ) -> list[Answer]:
-    """A group of queries through every stage, with the best `wanted` by each signal as candidates."""
+    """A group of queries through every stage, with the best `wanted` by each signal as candidates.
+
+    With `whole` they are a question and its parts, and have one answer.
+    """
     profile = request.profile
     questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
     look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
-    candidates, more = gather(questions, profile, wanted, request.clock, look)
+    candidates, more = gather(questions, profile, wanted, request.clock, look, limit=request.limit)
     unknown = [len(each.unknown) for each in words]
     sure = None
     if profile.min_confidence > 0:
         sure = weigh_evidence(questions, candidates.offsets, candidates.rows, candidates.cosine, unknown).confidence
+    if whole:
+        part, places = best_of_all(candidates)
+        if more.any() and available(part, questions, request) < request.limit:
+            return answer(view, rows, texts, vectors, tokens, words, request, 4 * wanted, whole=True)
+        chosen = _choose(part, None if sure is None else sure[places], questions, request, rows)
+        return [_answer_whole(texts, words, questions, candidates, part, places, chosen, request)]
     parts, kept, short = [], [], []
     for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):
         part = candidates.of(query)
         if more[query] and available(part, questions, request) < request.limit:
             short.append(query)
-        chosen = threshold(part, None if sure is None else sure[start:stop], profile)
-        chosen = diversify(part, chosen, request, rows.terms)
-        if request.group_by is not None:
-            chosen = group_by_source(part, chosen, questions)
         parts.append(part)
-        kept.append(chosen[: request.limit])
+        kept.append(_choose(part, None if sure is None else sure[start:stop], questions, request, rows))
     chosen_offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
     places = np.concatenate(kept) + np.repeat(candidates.offsets[:-1], np.diff(chosen_offsets))
     evidence = weigh_evidence(questions, chosen_offsets, candidates.rows[places], candidates.cosine[places], unknown)
-    lines = describe(candidates, chosen_offsets, places, evidence.confidence, profile)
+    lines = describe(candidates, places, evidence.confidence, profile)
     answers = []
     for query, part in enumerate(parts):
         start, stop = chosen_offsets[query : query + 2].tolist()
         known = slice(*questions.word_offsets[query : query + 2].tolist())
         gaps = evidence_gaps(
             texts[query], evidence.confidence[start:stop], words[query], questions.idf[known], evidence.met[known],
-            profile.gap_confidence,
+            profile.gap_confidence, request.time_range,
         )  # fmt: skip
-        answers.append(Answer(part, kept[query], lines[start:stop], gaps))
+        answers.append(Answer(part, kept[query], lines[start:stop], gaps, np.zeros(len(part), dtype=np.int64)))
     for query in short:
         one = slice(query, query + 1)
         again = None if vectors is None else vectors[one]
         asked = None if tokens is None else tokens[one]
         (answers[query],) = answer(view, rows, texts[one], again, asked, words[one], request, 4 * wanted)
     return answers
+
+
+def _choose(
+    candidates: Candidates,
+    confidence: NDArray[np.float64] | None,
+    questions: Questions,
+    request: Request,
+    rows: Rows,
+) -> NDArray[np.int64]:
+    """The places of the candidates of one query that are returned."""
+    chosen = threshold(candidates, confidence, request.profile)
+    chosen = diversify(candidates, chosen, request, rows.terms)
+    if request.group_by is not None:
+        chosen = group_by_source(candidates, chosen, questions)
+    return chosen[: request.limit]
+
+
+def _answer_whole(
+    texts: Sequence[str],
+    words: Sequence[Words],
+    questions: Questions,
+    candidates: Candidates,
+    fused: Candidates,
+    places: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    request: Request,
+) -> Answer:
+    """The answer to a question and its parts: `fused` are the best of their candidates, which have these places.
+
+    What is missing is said part by part, of the hits together.
+    """
+    count, rows = len(texts), fused.rows[chosen]
+    cosines = np.zeros((count, len(rows)))
+    for query in range(count):
+        own = candidates.of(query)
+        at = np.minimum(np.searchsorted(own.rows, rows), max(len(own) - 1, 0))
+        if len(own):
+            cosines[query] = np.where(own.rows[at] == rows, own.cosine[at], 0.0)
+    evidence = weigh_evidence(
+        questions, np.arange(count + 1, dtype=np.int64) * len(rows), np.tile(rows, count), cosines.ravel(),
+        [len(each.unknown) for each in words],
+    )  # fmt: skip
+    by_query = evidence.confidence.reshape(count, len(rows))
+    query_of = np.searchsorted(candidates.offsets, places, side="right") - 1
+    sure = by_query[query_of[chosen], np.arange(len(rows))]
+    lines = describe(candidates, places[chosen], sure, request.profile)
+    gaps: dict[str, None] = {}
+    for query in range(1, count):
+        known = slice(*questions.word_offsets[query : query + 2].tolist())
+        missing = evidence_gaps(
+            texts[query], by_query[query], words[query], questions.idf[known], evidence.met[known],
+            request.profile.gap_confidence, request.time_range,
+        )  # fmt: skip
+        gaps |= dict.fromkeys(f"{gap}, for {texts[query]!r}" if len(rows) else gap for gap in missing)
+    return Answer(fused, chosen, lines, tuple(gaps), query_of)
 
 
 def look_again(
@@ -240,7 +354,7 @@ def see(engine: Engine, connection: apsw.Connection, request: Request) -> Select
     visible = Visible(
         now=request.now,
         as_of=chosen.as_of,
-        scopes=None if chosen.scope is None else tuple(reading.scopes_within(connection, chosen.scope)),
+        scopes=tuple(reading.scopes_within(connection, chosen.scopes)) if chosen.scopes else None,
         kinds=chosen.kinds,
         since=chosen.since,
         until=chosen.until,
@@ -277,7 +391,7 @@ def show(
     """Fetch the chosen records of all answers at once and build their hits."""
     found = reading.fetch(connection, [line.key for each in answers for line in each.lines]) if answers else {}
     shown = []
-    for text, each in zip(asked.texts, answers, strict=True):
+    for text, each in zip(asked.texts, answers, strict=False):  # parts have no answer of their own
         gaps = each.gaps if asked.gap is None else (*each.gaps, asked.gap)
         hits = build_hits(each.lines, found, gaps, request, each.candidates, each.chosen)
         left_out = 0

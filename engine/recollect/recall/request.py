@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from recollect import checks
 from recollect.errors import InvalidFilter, InvalidInput
-from recollect.settings import Profile, resolve_profile
+from recollect.profiles import Profile, by_own_names, resolve_profile
 from recollect.store.filters import Filter, where_condition
 
 __all__ = ["Mode", "Request", "build_filter", "build_request"]
@@ -17,7 +17,8 @@ __all__ = ["Mode", "Request", "build_filter", "build_request"]
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
-    "min_confidence": 0.0, "look_weight": 0.0,
+    "min_confidence": 0.0, "look_weight": 0.0, "composition": "product", "keyword_stands_in": False,
+    "long_query_chars": None,
 }  # fmt: skip
 MAX_LIMIT = 10_000
 
@@ -39,15 +40,30 @@ class Request(Struct, frozen=True, kw_only=True):
         """The moment ages are measured from."""
         return self.now if self.filter.as_of is None else self.filter.as_of
 
+    @property
+    def wanted(self) -> int:
+        """How many candidates by each signal."""
+        return max(self.profile.candidates, self.profile.candidate_multiplier * self.limit)
+
+    @property
+    def time_range(self) -> str | None:
+        """The times asked for, in words; None where any will do."""
+        since, until = map(checks.optional_datetime, (self.filter.since, self.filter.until))
+        if since is None:
+            return None if until is None else f"not later than {until.isoformat()}"
+        if until is None:
+            return f"not before {since.isoformat()}"
+        return f"from {since.isoformat()} to {until.isoformat()}"
+
 
 def build_request(
     base: str,
-    default_profile: str,
+    default_profile: str | Profile,
     /,
     *,
     mode: str = "hybrid",
-    limit: int = 10,
-    scope: str | None = None,
+    limit: int | None = None,
+    scope: str | Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | str | None = None,
     tags: Sequence[str] | None = None,
@@ -61,7 +77,7 @@ def build_request(
     explain: bool = False,
     **overrides: Any,
 ) -> Request:
-    """Check the arguments of `recall`; `overrides` are fields of the profile."""
+    """Check the arguments of `recall`; `overrides` are options of the profile."""
     if mode not in ("hybrid", "vector", "keyword"):
         raise InvalidInput(f"mode is {checks.shown(mode)}: 'hybrid', 'vector' or 'keyword'")
     if group_by not in (None, "source"):
@@ -71,9 +87,12 @@ def build_request(
         chosen = chosen.override({"min_score": min_score})
     if mode != "hybrid":
         # One signal alone; what the caller asks for by name in this very call still stands.
-        asked = {name: getattr(chosen, name) for name in (*overrides, *(() if min_score is None else ("min_score",)))}
+        named = (*by_own_names(overrides), *(() if min_score is None else ("min_score",)))
+        asked = {name: getattr(chosen, name) for name in named}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
         chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
+    if limit is None:
+        limit = chosen.limit
     if checks.check_count(limit, "limit") > MAX_LIMIT:
         raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
     return Request(
@@ -93,7 +112,7 @@ def build_request(
 def build_filter(
     base: str,
     *,
-    scope: str | None = None,
+    scope: str | Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | str | None = None,
     tags: Sequence[str] | None = None,
@@ -108,9 +127,8 @@ def build_filter(
         raise InvalidInput(f"kinds is {checks.shown(kinds)}: give a list of str")
     if where is not None and not isinstance(where, Mapping):
         raise InvalidFilter(f"where is {checks.shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
-    visible = checks.join_scopes(base, scope)
     chosen = Filter(
-        scope=None if visible == "/" else visible,
+        scopes=_scopes(base, scope),
         kinds=() if not kinds else tuple(checks.check_name(kind, "a kind") for kind in kinds),
         tags=() if not tags else checks.check_tags(tags),
         where=dict(where) if where else None,
@@ -121,3 +139,21 @@ def build_filter(
     )
     where_condition(chosen)
     return chosen
+
+
+def _scopes(base: str, scope: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The scopes to search as the store knows them, each once; none where everything is asked for."""
+    if scope is None or isinstance(scope, str):
+        asked: list[str | None] = [scope]
+    elif isinstance(scope, Iterable) and not isinstance(scope, bytes | Mapping):
+        asked = list(scope)
+        if not asked:
+            raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
+        for each in asked:
+            checks.check_scope(each)
+    else:
+        raise InvalidFilter(f"scope is {checks.shown(scope)}: give a path such as '/team/project', or a list of them")
+    joined = [checks.join_scopes(base, each) for each in asked]
+    if None in joined or "/" in joined:
+        return ()
+    return tuple(dict.fromkeys(each for each in joined if each is not None))

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.protocol import Questions
+    from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
-    from recollect.settings import Profile
     from recollect.store.loading import TermBlock
 
 __all__ = ["available", "diversify", "group_by_source", "threshold"]
@@ -35,7 +35,8 @@ def threshold(candidates: Candidates, confidence: NDArray[np.float64] | None, pr
     """The places, best first, whose score and confidence reach the profile's minimum; `confidence` is by candidate."""
     order = candidates.order
     if profile.min_score > 0:
-        order = order[candidates.score[order] >= profile.min_score]
+        reached = candidates.score if profile.min_score_of == "score" else candidates.spread
+        order = order[reached[order] >= profile.min_score]
     if confidence is not None:
         order = order[confidence[order] >= profile.min_confidence]
     return order

@@ -80,8 +80,9 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
             condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
         versions = changing.delete(connection, found)
-        whole = chosen is not None and structs.replace(chosen, scope=None).unrestricted
-        kept = services.purge(connection, chosen.scope or "/") if chosen is not None and whole else 0
+        whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
+        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
+        kept = sum(services.purge(connection, scope) for scope in scopes)
     return Forgotten(records=len(found), versions=versions, services=kept)
 
 
@@ -120,7 +121,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "scope":
                 columns[name] = checks.join_scopes(base, value) or "/"
             case "importance":
-                columns[name] = checks.check_unit(value, name)
+                columns |= {name: checks.check_unit(value, name), "given_importance": None}
             case "metadata":
                 metadata = checks.check_metadata(value)
                 columns[name] = msgspec.json.encode(metadata).decode() if metadata else None

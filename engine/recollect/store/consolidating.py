@@ -79,6 +79,8 @@ def compress(
 ) -> tuple[int, int]:
     """Multiply the importance of all episodes up to the row id `last` that are not pinned; purge what falls too low.
 
+    What recall ranks by stays in `given_importance`: age is weighed at read time, and would count twice.
+
     An episode is purged when its new importance is under prune_threshold * decay_factor ** accesses: each recall is
     worth one cycle. Returns how many were multiplied, the purged among them, and how many were purged.
     """
@@ -93,10 +95,15 @@ def compress(
         )
     ]
     changing.delete(connection, doomed)
-    connection.execute(f"UPDATE record AS r SET importance = r.importance * ? WHERE {chosen}", (decay_factor, *bound))
-    kept = [row[0] for row in connection.execute(f"SELECT r.id FROM record r WHERE {chosen} ORDER BY r.id", bound)]
-    feed.append_updates(connection, kept)
-    return len(kept) + len(doomed), len(doomed)
+    connection.execute(
+        "UPDATE record AS r SET given_importance = coalesce(r.given_importance, r.importance), "
+        f"importance = r.importance * ? WHERE {chosen}",
+        (decay_factor, *bound),
+    )
+    kept = connection.changes()
+    # What an index holds of them stays right, but not the filters by importance that it keeps until the next change.
+    feed.append(connection, "update", last)
+    return kept + len(doomed), len(doomed)
 
 
 def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:

@@ -54,7 +54,8 @@ _FIELDS = {
 class Filter(Struct, frozen=True, kw_only=True):
     """What a read may see. Times are microseconds since 1970 UTC; `now` is the clock or the `as_of` moment."""
 
-    scope: str | None = None
+    # Records of any of these and their descendants; none: of all.
+    scopes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     where: dict[str, Any] | None = None
@@ -102,8 +103,10 @@ def everything(chosen: Filter, now: int) -> Condition:
 def restriction(chosen: Filter) -> Condition:
     """What the filter itself asks for, without validity and expiry."""
     condition = _TRUE
-    if chosen.scope is not None:
-        condition &= scope_condition(chosen.scope)
+    if chosen.scopes:
+        parts = [scope_condition(scope) for scope in chosen.scopes]
+        joined = " OR ".join(f"({part.sql})" for part in parts)
+        condition &= Condition(joined, tuple(bound for part in parts for bound in part.values))
     if chosen.kinds:
         condition &= Condition("r.kind IN (SELECT value FROM json_each(?))", (_json(chosen.kinds),))
     if chosen.since is not None:

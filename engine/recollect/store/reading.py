@@ -23,6 +23,7 @@ __all__ = [
     "fetch",
     "find_ids",
     "history",
+    "inhabited_scopes",
     "links_of",
     "matching_ids",
     "records",
@@ -37,9 +38,10 @@ _TAGS = (
 )
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 _RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.pinned, r.topic, o.name, "
-    "r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, coalesce(a.count, 0), "
-    f"r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} LEFT JOIN access a ON a.record_id = r.id"
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.given_importance, "
+    "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
+    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} "
+    "LEFT JOIN access a ON a.record_id = r.id"
 )
 _ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance DESC, r.id DESC"}
 
@@ -167,15 +169,28 @@ def count(connection: apsw.Connection, condition: Condition) -> int:
     return number
 
 
-def scopes_within(connection: apsw.Connection, scope: str) -> list[int]:
-    """The ids of `scope` and its descendants."""
-    return [
+def scopes_within(connection: apsw.Connection, scopes: Sequence[str]) -> list[int]:
+    """The ids of these scopes and their descendants, each once."""
+    found = {
         row[0]
+        for scope in scopes
         for row in connection.execute(
             "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)",
             (scope, scope + "/", scope + "0"),
         )
-    ]
+    }
+    return sorted(found)
+
+
+def inhabited_scopes(connection: apsw.Connection, scopes: Sequence[str], limit: int) -> list[str]:
+    """Paths of these scopes (none: of all) and those below that hold a record as it stands, shallow ones first."""
+    rows = connection.execute(
+        "SELECT s.path FROM scope s WHERE (? OR s.id IN (SELECT value FROM carray(?))) AND EXISTS "
+        "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.valid_to IS NULL) "
+        "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
+        (not scopes, id_array(scopes_within(connection, scopes)), limit),
+    )
+    return [row[0] for row in rows]
 
 
 def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
@@ -196,8 +211,8 @@ def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, typ
 
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
-        public_id, text, kind, scope, context, tags, importance, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+        public_id, text, kind, scope, context, tags, importance, given, pinned, topic, source, position, created,
+        event, updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
     ) = row  # fmt: skip
     return Record(
         id=public_id,
@@ -207,6 +222,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         context=context,
         tags=tuple(_decode(tags)),
         importance=importance,
+        given_importance=given,
         pinned=bool(pinned),
         topic=topic,
         source=source,

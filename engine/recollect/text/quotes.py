@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from msgspec import Struct
 
 from recollect.text.normalise import text_key
+from recollect.text.quoting import unquoted
 
 __all__ = ["Quotation"]
 
@@ -37,7 +38,7 @@ _ABOUT = _words(
 _FIELDS = _words(
     """
     accessed_at confidence content context created_at event_at evidence_gaps id importance kind left_out
-    match_reasons metadata position query results hits scope score signals source sub_queries tags text topic
+    match_reasons metadata notice position query results hits scope score signals source sub_queries tags text topic
     updated_at
     """
 )
@@ -76,6 +77,7 @@ class Quotation(Struct, frozen=True):
     @classmethod
     def of(cls, text: str) -> Quotation:
         """The quotation that a text may be."""
+        text = unquoted(text)
         lines = tuple(_lines(text))
         if len(text) > _MOST_CHARS or len(lines) > _MOST_LINES:
             return cls((text,), (((1, (text_key(text),)),),))

@@ -177,6 +177,15 @@ class Sessions(Service):
         assert found is not None
         return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
 
+    def get(self, id: str, *, agent: str | None = None) -> Session:
+        """The session of this id, which was opened before; NotFound if there is none here."""
+        scope = self._scope(agent)
+        with self._engine.store.read() as connection:
+            found = sessions.find(connection, scope, checks.check_name(id, "id"))
+        if found is None:
+            raise no_session(id)
+        return Session(self._engine, self._base, scope, id, found.provider, found.created_at)
+
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
         """Sessions, the one used last first; without an agent those of all agents too."""
         scope = self._scope(agent)

@@ -33,7 +33,8 @@ def rank_candidates(
     *arrays, average_length, k1, b = postings
     weights = np.array([choices.vector_weight, choices.keyword_weight])
     weights /= weights.sum()
-    room = 4 * best
+    # Every link stands in both its ends' lists. A pass that finds too little room is made again.
+    room = (4 + 2 * len(graph.targets) // max(len(records.keys), 1)) * best
     while True:
         most = known + room
         offsets, rows = np.empty(queries + 1, np.int64), np.empty(queries * most, np.int64)
@@ -44,7 +45,8 @@ def rank_candidates(
             *lists, *measured, *arrays, k1, k1 * (1 - b), k1 * b / average_length, *graph, *records, weights,
             choices.rrf_k, best, choices.neighbor_weight, choices.source_weight, choices.near, choices.far,
             choices.lone_share, choices.clock, choices.half_life_days, choices.decay_floor, choices.exponential,
-            choices.importance_weight, look, np.empty((4, most), np.int64), np.empty((6, most), np.float32),
+            choices.importance_weight, choices.stand_in, choices.additive, choices.semantic_weight,
+            choices.recency_weight, look, np.empty((4, most), np.int64), np.empty((6, most), np.float32),
             np.empty((8, most)), np.empty(room, np.int64), np.empty(slots, np.int64), np.empty((slots, 3)),
             offsets, rows, signals, order,
         )  # fmt: skip
@@ -81,6 +83,20 @@ def fuse(
     rescale(out, 0, m, 0.4, 1.0, out)
 
 
+@exact
+def words_alone(
+    m: Any, rows: Any, bm25: Any, by_vector: Any, parts: Any, rrf_k: Any, by_words: Any, fused: Any
+) -> None:
+    """BM25 divided by its maximum for the rows without a vector; `by_words` is scratch."""
+    if rrf_k >= 0:
+        return
+    by_words[:m] = 0.0
+    add_signal(bm25, 0, m, 1.0, True, by_words)
+    for i in range(m):
+        if not by_vector or parts[rows[i]] == 0:
+            fused[i] = by_words[i]
+
+
 @kernel(
     _jit.I64_2, _jit.F32_2, _jit.I64_1, _jit.I64_2, _jit.F32_2, _jit.I64_1,  # lists
     _jit.F32_2, _jit.F32_1, _jit.I64_1, _jit.I32_1, _jit.I8_2, _jit.F32_1,  # codes
@@ -88,7 +104,7 @@ def fuse(
     _jit.I32_1, _jit.I32_1, _jit.I64_1, _jit.I32_1, _jit.I32_1, _jit.I32_1, _jit.F32_1, _jit.U8_1,  # graph
     _jit.I64_1, _jit.I64_1, _jit.F32_1,  # records
     _jit.F64_1, _jit.F64, _jit.I64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.I64, _jit.F64, _jit.F64,
-    _jit.I64, _jit.F64, _jit.F64_1,  # choices, look
+    _jit.I64, _jit.F64, _jit.I64, _jit.I64, _jit.F64, _jit.F64, _jit.F64_1,  # choices, look
     _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2,  # scratch
     _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
@@ -100,7 +116,8 @@ def _rank_candidates(
     previous: Any, following: Any, sources: Any, heads: Any, nexts: Any, targets: Any, strengths: Any, mask: Any,
     keys: Any, created_at: Any, importance: Any,
     weights: Any, rrf_k: Any, best: Any, neighbor: Any, source: Any, near: Any, far: Any, lone_share: Any, clock: Any,
-    half_life_days: Any, decay_floor: Any, exponential: Any, importance_weight: Any, look: Any,
+    half_life_days: Any, decay_floor: Any, exponential: Any, importance_weight: Any, by_words: Any, additive: Any,
+    semantic_weight: Any, recency_weight: Any, look: Any,
     whole: Any, single: Any, double: Any, beside: Any, slots: Any, slot_best: Any,
     offsets: Any, out_rows: Any, signals: Any, order: Any,
 ) -> Any:  # fmt: skip
@@ -122,6 +139,8 @@ def _rank_candidates(
         for step in range(2 if best > 0 else 1):
             if step == 1:
                 fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
+                if by_words == 1:
+                    words_alone(m, rows, bm25, queries.shape[0] > 0, parts, rrf_k, own, fused)
                 count = find_beside(
                     0, m, rows, fused, best, previous, following, heads, nexts, targets, mask, heap_scores, heap_rows,
                     beside,
@@ -153,6 +172,8 @@ def _rank_candidates(
         if most > beside.shape[0]:
             continue
         fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
+        if by_words == 1:
+            words_alone(m, rows, bm25, queries.shape[0] > 0, parts, rrf_k, own, fused)
         at = offsets[q]
         looked = look.shape[0] >= at + m
         for i in range(m if looked else 0):
@@ -179,7 +200,15 @@ def _rank_candidates(
                 linked = neighbor * link if link > by_chain[i] else 0.0
             age_days = np.float64(clock - created_at[row]) / DAY_US
             weight = decayed(age_days, half_life_days, decay_floor, exponential)
-            score[i] = spread * weight * (1.0 + importance_weight * (2.0 * np.float64(importance[row]) - 1.0))
+            if additive == 1:
+                similarity = min(max(spread, 0.0), 1.0)
+                score[i] = (
+                    semantic_weight * similarity
+                    + recency_weight * weight
+                    + importance_weight * np.float64(importance[row])
+                )
+            else:
+                score[i] = spread * weight * (1.0 + importance_weight * (2.0 * np.float64(importance[row]) - 1.0))
             out_rows[at + i] = row
             signals[at + i, 0] = np.float64(cosine[i])
             signals[at + i, 1] = np.float64(bm25[i])

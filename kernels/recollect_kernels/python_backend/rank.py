@@ -37,7 +37,7 @@ def rank_candidates(
     if not _measure(joined, codes, postings):
         return None
     if choices.expanded > 0:
-        score = _fuse(joined, records.keys, choices)
+        score = _fuse(joined, records.keys, codes, choices)
         wider = expand_candidates(
             *joined, score, choices.expanded, graph.previous, graph.following, graph.heads, graph.nexts, graph.targets,
             graph.mask,
@@ -46,7 +46,7 @@ def rank_candidates(
             return None
         joined = wider
     offsets, rows, cosine, bm25 = joined
-    fused = _fuse(joined, records.keys, choices)
+    fused = _fuse(joined, records.keys, codes, choices)
     added = look if len(look) == len(rows) else np.zeros(len(rows))
     fused = fused + added
     spread, lift, linked = fused, np.zeros(len(rows)), np.zeros(len(rows))
@@ -58,7 +58,14 @@ def rank_candidates(
     ages = (choices.clock - records.created_at[rows]) / DAY_US
     weight = decay(ages, choices.half_life_days, choices.decay_floor, choices.exponential == 1)
     importance = records.importance[rows].astype(np.float64)
-    score = spread * weight * (1.0 + choices.importance_weight * (2.0 * importance - 1.0))
+    if choices.additive == 1:
+        score = (
+            choices.semantic_weight * np.minimum(np.maximum(spread, 0.0), 1.0)
+            + choices.recency_weight * weight
+            + choices.importance_weight * importance
+        )
+    else:
+        score = spread * weight * (1.0 + choices.importance_weight * (2.0 * importance - 1.0))
     signals = np.stack([cosine, bm25, added, fused, spread, lift, linked, weight, score]).astype(np.float64, copy=False)
     return offsets, rows, signals, order_by_score(offsets, score, records.keys[rows])
 
@@ -81,12 +88,17 @@ def _measure(joined: tuple[I64, I64, F32, F32], codes: Codes | None, postings: P
     return True
 
 
-def _fuse(joined: tuple[I64, I64, F32, F32], keys: I64, choices: Choices) -> F64:
+def _fuse(joined: tuple[I64, I64, F32, F32], keys: I64, codes: Codes | None, choices: Choices) -> F64:
     offsets, rows, cosine, bm25 = joined
     signals = np.stack([cosine, bm25]).astype(np.float64)
     weights = np.array([choices.vector_weight, choices.keyword_weight])
     if choices.rrf_k < 0:
-        return weighted_fusion(signals, weights, ONLY_BM25, offsets)
+        fused = weighted_fusion(signals, weights, ONLY_BM25, offsets)
+        if choices.stand_in == 1:
+            unmeasured = np.ones(len(rows), np.bool_) if codes is None else codes.parts[rows] == 0
+            by_words = weighted_fusion(signals[1:], np.ones(1), ONLY_BM25[1:], offsets)
+            fused[unmeasured] = by_words[unmeasured]
+        return fused
     scores = [np.empty(0)]
     for start, stop in pairwise(offsets.tolist()):
         ranks = np.zeros((2, stop - start), np.int64)

@@ -1,0 +1,148 @@
+"""The embedder that asks an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from recollect.checks import check_count, check_finite, shown
+from recollect.errors import EmbedderError, EmbedderMissing, InvalidInput
+from recollect.remote.address import ModelAddress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["RemoteEmbedder"]
+
+
+class _Item(Struct):
+    embedding: list[float]
+    index: int
+
+
+class _Answer(Struct):
+    data: list[_Item]
+
+
+class RemoteEmbedder:
+    """An `Embedder` by the embeddings endpoint of OpenAI, Ollama, vLLM, llama.cpp and the like; thread-safe.
+
+    Nothing is sent before the first text is embedded or the dimension is asked for, which one request with a short
+    text finds out. The model's name and the dimension are its fingerprint: the same model elsewhere makes the same
+    vectors.
+
+    - max_tokens: the length of the parts of long documents, at four characters a token
+    - batch_size: texts a request
+    - timeout_seconds: of one attempt; `attempts`: how often a request is tried that the endpoint could not serve
+      (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
+
+    Raises InvalidInput for a wrong argument and EmbedderMissing where `recollect[llm]` is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        max_tokens: int = 256,
+        batch_size: int = 64,
+        timeout_seconds: float = 30.0,
+        attempts: int = 3,
+        longest_wait_seconds: float = 10.0,
+    ) -> None:
+        self._address = ModelAddress(base_url=base_url, model=model, api_key=api_key)
+        self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
+        self._batch_size = check_count(batch_size, "batch_size")
+        if check_finite(timeout_seconds, "timeout_seconds") <= 0:
+            raise InvalidInput(f"timeout_seconds is {shown(timeout_seconds)}: give seconds above 0")
+        try:
+            from recollect.remote.endpoint import Endpoint
+        except ImportError as missing:
+            raise EmbedderMissing(
+                f"an embedder over HTTP needs {missing.name}: pip install 'recollect[llm]'"
+            ) from missing
+        self._endpoint = Endpoint(
+            self._address,
+            timeout_seconds=float(timeout_seconds),
+            attempts=check_count(attempts, "attempts"),
+            longest_wait_seconds=check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
+        )
+        self._probing = threading.Lock()
+        self._dimension: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name at its endpoint."""
+        return self._address.model
+
+    @property
+    def dimension(self) -> int:
+        """Components of a vector; asks the endpoint once. Raises EmbedderError."""
+        with self._probing:
+            if self._dimension is None:
+                self._dimension = len(self._ask(["dimension"])[0].embedding)
+            return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """What makes vectors comparable: the model and the dimension. Raises EmbedderError."""
+        return f"remote:{self._address.model}:{self.dimension}"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors float32 (n, dimension), one row a text.
+
+        Raises EmbedderError when the endpoint fails, or answers with another number of vectors, another dimension,
+        NaN, infinity or zeros.
+        """
+        import numpy as np
+
+        dimension = self.dimension
+        vectors = np.empty((len(texts), dimension), np.float64)
+        for begin in range(0, len(texts), self._batch_size):
+            batch = list(texts[begin : begin + self._batch_size])
+            for item in self._ask(batch):
+                if len(item.embedding) != dimension:
+                    raise self._wrong(f"a vector of {len(item.embedding)} components where {dimension} are expected")
+                vectors[begin + item.index] = item.embedding
+        peaks = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
+        if not (np.isfinite(peaks).all() and peaks.all()):
+            row = int(np.flatnonzero(~(np.isfinite(peaks) & (peaks > 0)))[0])
+            raise self._wrong(f"a vector that is zero or not finite for text {row}")
+        vectors /= peaks  # squares of large components overflow
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors.astype(np.float32)
+
+    def __repr__(self) -> str:
+        return f"RemoteEmbedder({self._address.base_url!r}, {self._address.model!r})"
+
+    def _ask(self, texts: list[str]) -> list[_Item]:
+        """The vectors of one request, each of the positions of `texts` once, none empty."""
+        from recollect.remote.endpoint import EndpointError
+
+        body: dict[str, Any] = {"model": self._address.model, "input": texts}
+        try:
+            answer = self._endpoint.post("/embeddings", body)
+        except EndpointError as failure:
+            raise EmbedderError(f"{self._address.model}: {failure}") from failure
+        try:
+            items = msgspec.convert(answer, _Answer).data
+        except msgspec.ValidationError as reason:
+            raise self._wrong(
+                f"{self._endpoint.clean(repr(answer))}, which is no list of embeddings ({reason})"
+            ) from None
+        if sorted(item.index for item in items) != list(range(len(texts))):
+            raise self._wrong(f"{len(items)} vectors for {len(texts)} texts, or not one a text")
+        if not all(item.embedding for item in items):
+            raise self._wrong("an empty vector")
+        return items
+
+    def _wrong(self, what: str) -> EmbedderError:
+        return EmbedderError(
+            f"{self._address.model} at {self._address.base_url} answered {what}: is it an embedding model?"
+        )

@@ -1,0 +1,222 @@
+"""A language model behind any OpenAI-compatible endpoint: Ollama, vLLM, llama.cpp, OpenAI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from recollect.checks import check_count, check_finite, shown
+from recollect.errors import InvalidInput, LanguageModelError
+from recollect.llm.budget import Budget
+from recollect.settings import language_model_address
+
+__all__ = ["OpenAICompatible"]
+
+_CHARS_PER_TOKEN = 4
+# How endpoints refuse a parameter: most with 400, some that validate with 422, some with 501.
+_REFUSED_PARAMETER = (400, 422, 501)
+_OTHER_LIMIT = "max_completion_tokens"
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_WITH_SCHEMA = (
+    "Answer with one JSON value that is valid under this JSON schema, and with nothing else: no explanation, no code "
+    "fence.\n\n"
+)
+
+
+class _Message(Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(Struct):
+    total_tokens: int | None = None
+
+
+class _Completion(Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class OpenAICompatible:
+    """A `LanguageModel` by chat completions. Nothing is sent before the first `complete`; thread-safe.
+
+    What is not given is read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY.
+
+    - timeout_seconds: of one attempt; `attempts`: how often a request is tried that an endpoint could not serve
+      (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
+    - most_calls, most_tokens: the budget, of this object's lifetime or of each span of `per_seconds`
+    - temperature: sent only if given, as some models take none
+
+    Raises InvalidInput for a wrong argument and LanguageModelError where `recollect[llm]` is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        timeout_seconds: float = 60.0,
+        attempts: int = 3,
+        longest_wait_seconds: float = 30.0,
+        most_calls: int | None = None,
+        most_tokens: int | None = None,
+        per_seconds: float | None = None,
+        temperature: float | None = None,
+    ) -> None:
+        address = language_model_address(base_url, model, api_key)
+        if address is None:
+            raise InvalidInput(
+                "no language model is named: give base_url and model, or set RECOLLECT_LLM_BASE_URL and "
+                "RECOLLECT_LLM_MODEL"
+            )
+        if check_finite(timeout_seconds, "timeout_seconds") <= 0:
+            raise InvalidInput(f"timeout_seconds is {shown(timeout_seconds)}: give seconds above 0")
+        if temperature is not None:
+            check_finite(temperature, "temperature", minimum=0.0)
+        try:
+            from recollect.remote.endpoint import Endpoint
+        except ImportError as missing:
+            raise LanguageModelError(
+                f"a language model over HTTP needs {missing.name}: pip install 'recollect[llm]'"
+            ) from missing
+        self._address = address
+        self._temperature = temperature
+        self._budget = Budget(most_calls, most_tokens, per_seconds)
+        self._endpoint = Endpoint(
+            address,
+            timeout_seconds=float(timeout_seconds),
+            attempts=check_count(attempts, "attempts"),
+            longest_wait_seconds=check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
+        )
+        # What the endpoint was found to take.
+        self._takes_schema = True
+        self._limit_name = "max_tokens"
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+    ) -> str:
+        """The answer's text; with `schema`, JSON: the endpoint is held to it where it can be, else asked in words.
+
+        Raises LanguageModelError for no answer, an empty one, one cut off at `max_tokens`, one that is no JSON where
+        a schema was given, and at once when the budget is spent.
+        """
+        body: dict[str, Any] = {"model": self._address.model, "messages": _checked(messages)}
+        if self._temperature is not None:
+            body["temperature"] = self._temperature
+        limit = None if max_tokens is None else check_count(max_tokens, "max_tokens")
+        completion = self._ask(body, schema, limit)
+        return self._text(completion, as_json=schema is not None)
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatible({self._address.base_url!r}, {self._address.model!r})"
+
+    def _ask(self, body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None) -> _Completion:
+        """The completion, asked again in another form where the endpoint refuses a parameter."""
+        from recollect.remote.endpoint import EndpointError
+
+        takes_schema, limit_name = self._takes_schema, self._limit_name
+        while True:
+            sent = _request(body, schema, limit, takes_schema=takes_schema, limit_name=limit_name)
+            try:
+                answer = self._endpoint.post("/chat/completions", sent, before_each=self._budget.take_call)
+                break
+            except EndpointError as failure:
+                refused = failure.status in _REFUSED_PARAMETER
+                if refused and limit_name in sent and _OTHER_LIMIT in str(failure) and limit_name != _OTHER_LIMIT:
+                    limit_name = _OTHER_LIMIT
+                elif refused and "response_format" in sent:
+                    takes_schema = False
+                else:
+                    raise LanguageModelError(f"{self._address.model}: {failure}") from failure
+        # The form that was taken is sent first from now on; one that was not tried proves nothing.
+        self._limit_name = limit_name
+        self._takes_schema = takes_schema
+        return self._counted(answer, sent)
+
+    def _counted(self, answer: dict[str, Any], sent: dict[str, Any]) -> _Completion:
+        try:
+            completion = msgspec.convert(answer, _Completion)
+        except msgspec.ValidationError as reason:
+            raise LanguageModelError(
+                f"{self._address.model} at {self._address.base_url} answered {self._endpoint.clean(repr(answer))}, "
+                f"which is no chat completion ({reason})"
+            ) from None
+        tokens = None if completion.usage is None else completion.usage.total_tokens
+        if tokens is None:
+            said = "".join(choice.message.content or "" for choice in completion.choices)
+            asked = "".join(message["content"] for message in sent["messages"])
+            tokens = (len(asked) + len(said)) // _CHARS_PER_TOKEN + 1
+        self._budget.add_tokens(tokens)
+        return completion
+
+    def _text(self, completion: _Completion, *, as_json: bool) -> str:
+        where = f"{self._address.model} at {self._address.base_url}"
+        if not completion.choices:
+            raise LanguageModelError(f"{where} answered without a choice: ask again, or another model")
+        choice = completion.choices[0]
+        if choice.finish_reason == "length":
+            raise LanguageModelError(f"{where} was cut off in its answer: raise max_tokens, or ask for less")
+        if choice.message.refusal or choice.finish_reason == "content_filter":
+            raise LanguageModelError(
+                f"{where} refused to answer: {self._endpoint.clean(choice.message.refusal or 'filtered')}"
+            )
+        text = _THOUGHT.sub("", choice.message.content or "", count=1).strip()
+        if not text:
+            raise LanguageModelError(f"{where} gave an empty answer: ask again, or another model")
+        return self._json(text, where) if as_json else text
+
+    def _json(self, text: str, where: str) -> str:
+        forms: list[str] = [text, *_FENCED.findall(text)]
+        for form in forms:
+            try:
+                msgspec.json.decode(form)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                continue
+            return form.strip()
+        raise LanguageModelError(
+            f"{where} answered {self._endpoint.clean(text)}, which is no JSON: ask again, or another model"
+        )
+
+
+def _request(
+    body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None, *, takes_schema: bool, limit_name: str
+) -> dict[str, Any]:
+    """The request in the form that the endpoint takes."""
+    sent = dict(body)
+    if limit is not None:
+        sent[limit_name] = limit
+    if schema is None:
+        return sent
+    if takes_schema:
+        named = {"name": "answer", "schema": dict(schema), "strict": True}
+        sent["response_format"] = {"type": "json_schema", "json_schema": named}
+    else:
+        asked = {"role": "system", "content": _WITH_SCHEMA + msgspec.json.encode(dict(schema)).decode()}
+        sent["messages"] = [asked, *body["messages"]]
+    return sent
+
+
+def _checked(messages: object) -> list[dict[str, str]]:
+    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes) or not messages:
+        raise InvalidInput(f"messages is {shown(messages)}: give a list of {{'role': …, 'content': …}}")
+    for place, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not all(
+            isinstance(message.get(name), str) for name in ("role", "content")
+        ):
+            raise InvalidInput(f"messages[{place}] is {shown(message)}: give {{'role': …, 'content': …}}, both str")
+    return [{"role": message["role"], "content": message["content"]} for message in messages]

@@ -1,0 +1,156 @@
+"""Settings files as tables: TOML, JSON with comments, or YAML; ours, Reeve's `reeve.json` and Hermes' `config.yaml`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+
+__all__ = ["adopt_foreign", "check_keys", "read_table"]
+
+# The sections of other systems: the profile each implies, and where its keys stand in ours.
+_FOREIGN: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
+    "memorySearch": (
+        "reeve",
+        {
+            "temporalDecay.halfLife": ("profile", "halfLife"),
+            "temporalDecay.floor": ("profile", "floor"),
+            "mergeStrategy": ("write", "merge_strategy"),
+        },
+    ),
+    "memory": (
+        "hermes",
+        {
+            f"recall.{name}": ("profile", name)
+            for name in ("semantic_weight", "recency_weight", "importance_weight", "recency_half_life_days")
+        },
+    ),
+}
+
+
+def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The table that a .toml, .json, .jsonc, .json5, .yaml or .yml file holds; InvalidInput says why there is none."""
+    file = Path(path)
+    parse = _PARSERS.get(file.suffix.lower())
+    if parse is None:
+        raise InvalidInput(f"{file}: a settings file ends in one of {', '.join(_PARSERS)}")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
+    except UnicodeDecodeError as fault:
+        raise InvalidInput(f"{file} is not UTF-8: byte {fault.start} is no part of a character") from None
+    try:
+        table = parse(text)
+    except (ValueError, RecursionError) as fault:
+        raise InvalidInput(f"{file} cannot be parsed: {' '.join(str(fault).split())}") from None
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{file} holds {shown(table)}: give a table of settings")
+    return table
+
+
+def adopt_foreign(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str], str]]:
+    """The table with other systems' sections in our form, and by section and key where the file has each of those.
+
+    Raises InvalidInput, which begins with the path of the key, for what those sections may not hold.
+    """
+    own = {key: value for key, value in table.items() if key not in _FOREIGN}
+    found = [key for key in table if key in _FOREIGN]
+    origins: dict[tuple[str, str], str] = {}
+    if not found:
+        return own, origins
+    if len(found) > 1:
+        raise InvalidInput(f"{found[0]} and {found[1]}: they are sections of different systems; give one")
+    (section,) = found
+    name, keys = _FOREIGN[section]
+    given = own.get("profile", name)
+    profile = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else given
+    if not isinstance(profile, dict) or profile.setdefault("name", name) != name:
+        raise InvalidInput(f"profile is {shown(given)}: {section} goes with the profile {name!r}")
+    tables: dict[str, Any] = {"profile": profile, "write": own.get("write", {})}
+    for path, value in _leaves(table[section], section, keys):
+        part, key = keys[path]
+        held = tables[part]
+        if not isinstance(held, Mapping):
+            raise InvalidInput(f"{part} is {shown(held)}: give a table")
+        if key in held and held[key] != value:
+            raise InvalidInput(
+                f"{section}.{path} is {shown(value)} and {part}.{key} is {shown(held[key])}: give one of them"
+            )
+        tables[part] = {**held, key: value}
+        origins[part, key] = f"{section}.{path}"
+    own["profile"] = tables["profile"]
+    if tables["write"]:
+        own["write"] = tables["write"]
+    return own, origins
+
+
+def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
+    """A table that holds no other keys than these."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{path} is {shown(table)}: give a table with {', '.join(allowed)}")
+    for key in table:
+        if key not in allowed:
+            at = f"{path}.{key}" if path else str(key)
+            raise InvalidInput(
+                f"{shown(at)} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}"
+            )
+    return table
+
+
+def _leaves(table: object, section: str, keys: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    """Every key that stands under a section, by its path in it."""
+    inside = [key.removeprefix(path) for key in keys if key.startswith(path)]
+    allowed = tuple(dict.fromkeys(key.split(".")[0] for key in inside))
+    found: list[tuple[str, Any]] = []
+    for key, value in check_keys(table, (f"{section}.{path}").rstrip("."), allowed).items():
+        here = path + key
+        found += [(here, value)] if here in keys else _leaves(value, section, keys, f"{here}.")
+    return found
+
+
+def _toml(text: str) -> Any:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _json(text: str) -> Any:
+    import json5
+
+    return json5.loads(text, allow_duplicate_keys=False)
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        _check_keys_once(yaml.compose(text, yaml.SafeLoader))
+        return yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise ValueError(str(fault)) from None
+
+
+def _check_keys_once(node: Any) -> None:
+    """Refuse a YAML mapping that has a key twice: YAML would take the last."""
+    if node is None or isinstance(node.value, str):
+        return
+    pairs = [item for item in node.value if isinstance(item, tuple)]
+    keys = [key.value for key, _ in pairs]
+    for key, _ in pairs:
+        if keys.count(key.value) > 1:
+            raise ValueError(f"the key {shown(key.value)} stands twice, also in line {key.start_mark.line + 1}")
+    for item in node.value:
+        for inner in item if isinstance(item, tuple) else (item,):
+            _check_keys_once(inner)
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    ".toml": _toml, ".json": _json, ".jsonc": _json, ".json5": _json, ".yaml": _yaml, ".yml": _yaml,
+}  # fmt: skip

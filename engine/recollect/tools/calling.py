@@ -1,0 +1,81 @@
+"""One call of a tool: read, carry out, answer. What a model gets wrong is part of the answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput, NotFound
+from recollect.memory import Memory
+from recollect.text.quoting import quoted
+from recollect.tools import on_experience, on_memory, on_session
+from recollect.tools.arguments import Action
+from recollect.tools.failures import FailureType, ToolFault
+from recollect.tools.reading import parse, tool_named
+from recollect.tools.schema import properties
+
+__all__ = ["as_text", "call"]
+
+_ANSWERS = {"memory": on_memory.answer, "session": on_session.answer, "experience": on_experience.answer}
+# What the engine calls a field of a tool, and among how many words at the beginning of a message it says so.
+_OWN_NAMES = {"text": "content", "tag": "tags"}
+_NAMED_WITHIN = 4
+
+
+def call(name: str, arguments: object, *, memory: Memory, scope: str | None = None) -> dict[str, Any]:
+    """Carry out what a model asks for; the result can be written as JSON.
+
+    `arguments` are an object or JSON text. With `scope` everything happens within it, whatever scope the model gives.
+    What is wrong in name or arguments is the result: {"error": {"type", "field", "message", "allowed"}}, with
+    "candidates" where several memories could be meant. Stored text stands under "results" with a "notice".
+
+    Raises InvalidInput for a wrong `memory` or `scope`, and what the store and the embedder raise by themselves.
+    """
+    if not isinstance(memory, Memory):
+        raise InvalidInput(f"memory is {shown(memory)}: give a Memory")
+    handle = memory if scope is None else memory.scoped(scope)
+    try:
+        tool = tool_named(name)
+        action = parse(tool, arguments)
+        within = scope
+        if within is None:
+            within = getattr(action, "scope", None)
+            handle = memory if within is None else _scoped(memory, within, action)
+        result = _carried_out(tool.name, action, handle, within or "/")
+    except ToolFault as fault:
+        result = {"error": fault.failure}
+    built: dict[str, Any] = msgspec.to_builtins(result)
+    return built
+
+
+def as_text(result: dict[str, Any]) -> str:
+    """A result as it is best handed to a model: JSON between marks that no stored text can forge."""
+    return quoted(msgspec.json.encode(result).decode())
+
+
+def _scoped(memory: Memory, scope: str, action: Action) -> Memory:
+    try:
+        return memory.scoped(scope)
+    except InvalidInput as fault:
+        raise _fault("invalid_value", fault, action) from None
+
+
+def _carried_out(tool: str, action: Action, memory: Memory, within: str) -> Any:
+    try:
+        return _ANSWERS[tool](action, memory, within)
+    except NotFound as fault:
+        raise _fault("not_found", fault, action, field="id") from None
+    except InvalidInput as fault:
+        raise _fault("invalid_value", fault, action) from None
+
+
+def _fault(type: FailureType, fault: Exception, action: Action, *, field: str | None = None) -> ToolFault:
+    """What the engine says, under the name of the tool's field that it begins with."""
+    takes = properties(action.__class__)
+    if field not in takes:
+        said = [_OWN_NAMES.get(word, word) for word in re.findall(r"\w+", str(fault))[:_NAMED_WITHIN]]
+        field = next((word for word in said if word in takes), None)
+    return ToolFault(type, field, str(fault))

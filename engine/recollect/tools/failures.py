@@ -1,0 +1,56 @@
+"""What a model is told when it asks for something that cannot be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+__all__ = ["Candidate", "FailureType", "ToolFailure", "ToolFault"]
+
+FailureType = Literal[
+    "unknown_tool",
+    "unknown_action",
+    "invalid_json",
+    "missing_field",
+    "unknown_field",
+    "wrong_type",
+    "invalid_value",
+    "not_found",
+    "ambiguous",
+]
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """One of several memories that could be meant."""
+
+    id: str
+    content: str
+
+
+class ToolFailure(Struct, frozen=True, kw_only=True):
+    """The `error` of a result: what is wrong, in which field, and what is allowed there."""
+
+    type: FailureType
+    field: str | None
+    message: str
+    allowed: list[str]
+    candidates: list[Candidate] | UnsetType = UNSET
+
+
+class ToolFault(Exception):
+    """Carries a `ToolFailure` to where it becomes a result."""
+
+    def __init__(
+        self,
+        type: FailureType,
+        field: str | None,
+        message: str,
+        allowed: Iterable[str] = (),
+        candidates: list[Candidate] | UnsetType = UNSET,
+    ) -> None:
+        super().__init__(message)
+        self.failure = ToolFailure(
+            type=type, field=field, message=message, allowed=list(allowed), candidates=candidates
+        )

@@ -1,0 +1,30 @@
+"""The actions of the tool experience."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.memory import Memory
+from recollect.tools import arguments as asked
+from recollect.tools.results import Quotes, Recorded, Tip
+
+__all__ = ["answer"]
+
+
+def answer(action: asked.Action, memory: Memory, within: str) -> Struct:
+    """Carry out an action; experience is that of the handle."""
+    match action:
+        case asked.RecordRun():
+            memory.experience.record(
+                task_type=action.task_type, tools=action.tools, success=action.success, steps=action.steps,
+                tokens=action.tokens,
+            )  # fmt: skip
+            return Recorded(outcome="recorded")
+        case asked.RecordRecovery():
+            memory.experience.record_recovery(tool=action.tool, error=action.error, recovery=action.recovery)
+            return Recorded(outcome="recorded")
+        case asked.Tips():
+            tips = memory.experience.tips(action.task_type, tool=action.tool, error=action.error)
+            return Quotes.of(Tip(content=str(tip)) for tip in tips)
+        case _:
+            raise AssertionError(action)

@@ -1,0 +1,101 @@
+"""From what a model sent to an action, or to an error that names the field and what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from recollect.checks import shown
+from recollect.tools.arguments import TOOLS, Action, Tool
+from recollect.tools.failures import ToolFault
+from recollect.tools.schema import properties, required, tag
+
+__all__ = ["allowed_values", "parse", "tool_named"]
+
+_PATH = re.compile(r" - at `\$\.?([^`]*)`$")
+
+
+def tool_named(name: object) -> Tool:
+    """The tool of this name."""
+    if isinstance(name, str) and name in TOOLS:
+        return TOOLS[name]
+    raise ToolFault("unknown_tool", "name", f"there is no tool {shown(name)}: use one of {', '.join(TOOLS)}", TOOLS)
+
+
+def parse(tool: Tool, arguments: object) -> Action:
+    """The action that the arguments, an object or JSON text of one, ask for. What is null is not given."""
+    given = _object(tool, arguments)
+    actions = {tag(action): action for action in tool.actions}
+    named = given.pop("action", None)
+    if named is None:
+        raise ToolFault("missing_field", "action", f"action is missing: use one of {', '.join(actions)}", actions)
+    if not isinstance(named, str) or named not in actions:
+        raise ToolFault(
+            "unknown_action", "action", f"action is {shown(named)}: use one of {', '.join(actions)}", actions
+        )
+    action = actions[named]
+    takes = properties(action)
+    for name, value in list(given.items()):
+        if value is None and any(name in properties(other) for other in tool.actions):
+            del given[name]
+        elif name not in takes:
+            raise ToolFault(
+                "unknown_field", str(name), f"{named} has no field {shown(name)}: it takes {', '.join(takes)}", takes
+            )
+    for name in required(action):
+        if name not in given:
+            allowed = allowed_values(takes[name])
+            raise ToolFault("missing_field", name, f"{named} needs {name}: give {' or '.join(allowed)}", allowed)
+    try:
+        return msgspec.convert({**given, "action": named}, action)
+    except msgspec.ValidationError as fault:
+        raise _refused(str(fault), given, takes) from None
+
+
+def allowed_values(schema: Mapping[str, Any]) -> list[str]:
+    """What a field may hold, in words: its choices, or its type with its bounds."""
+    if "enum" in schema:
+        return [str(value) for value in schema["enum"]]
+    if schema["type"] == "array":
+        least = " of at least 1" if schema.get("minItems") else ""
+        return [f"array of {schema['items']['type']}{least}"]
+    low, high = schema.get("minimum"), schema.get("maximum")
+    said = str(schema["type"])
+    if low is not None and high is not None:
+        said += f" from {low:g} to {high:g}"
+    elif low is not None:
+        said += f" of at least {low:g}"
+    if schema.get("minLength"):
+        said += " that is not empty"
+    return [said]
+
+
+def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
+    value = arguments
+    if isinstance(arguments, str | bytes | bytearray):
+        try:
+            value = msgspec.json.decode(arguments)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+            raise ToolFault(
+                "invalid_json", None, f"the arguments are no JSON ({fault}): give an object with an action", ["object"]
+            ) from None
+    if not isinstance(value, Mapping):
+        raise ToolFault(
+            "wrong_type", None, f"the arguments of {tool.name} are {shown(value)}: give an object with an action",
+            ["object"],
+        )  # fmt: skip
+    return dict(value)
+
+
+def _refused(message: str, given: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
+    """What msgspec says of one field, which stands at the end of its message as a path."""
+    found = _PATH.search(message)
+    path = found[1] if found else ""
+    name = re.split(r"[.\[]", path)[0]
+    allowed = allowed_values(takes[name]) if name in takes else []
+    wrong_type = not re.search(r"(<=|>=|length)", message)
+    said = f"{path or 'the arguments'}: {_PATH.sub('', message)}; it is {shown(given.get(name))}"
+    return ToolFault("wrong_type" if wrong_type else "invalid_value", name or None, said, allowed)

@@ -1,0 +1,138 @@
+"""What a model gets wrong is an error as JSON that names the field and what is allowed there; nothing is written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import tools
+
+WRITE = {"action": "write", "content": "x"}
+
+
+def error_of(memory, arguments, name="memory"):
+    answer = tools.call(name, arguments, memory=memory)
+    assert set(answer) == {"error"}, answer
+    assert json.loads(json.dumps(answer)) == answer
+    assert memory.count() == 0
+    return answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "type", "field", "allowed"),
+    [
+        ({}, "missing_field", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        ({"action": None}, "missing_field", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        ({"action": "forget"}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        ({"action": 7}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        ({"action": ["write"]}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        ({"action": "write"}, "missing_field", "content", ["string"]),
+        ({"action": "write", "content": None}, "missing_field", "content", ["string"]),
+        ({"action": "search"}, "missing_field", "query", ["string"]),
+        ({"action": "search", "query": 7}, "wrong_type", "query", ["string"]),
+        ({**WRITE, "content": ["x"]}, "wrong_type", "content", ["string"]),
+        ({**WRITE, "tags": "ui"}, "wrong_type", "tags", ["array of string"]),
+        ({**WRITE, "tags": ["ui", 7]}, "wrong_type", "tags", ["array of string"]),
+        ({**WRITE, "tags": {"ui": True}}, "wrong_type", "tags", ["array of string"]),
+        ({**WRITE, "importance": "high"}, "wrong_type", "importance", ["number from 0 to 1"]),
+        ({**WRITE, "importance": True}, "wrong_type", "importance", ["number from 0 to 1"]),
+        ({**WRITE, "importance": 1.5}, "invalid_value", "importance", ["number from 0 to 1"]),
+        ({**WRITE, "importance": float("nan")}, "invalid_value", "importance", ["number from 0 to 1"]),
+        ({**WRITE, "pinned": "yes"}, "wrong_type", "pinned", ["boolean"]),
+        ({**WRITE, "scope": 3}, "wrong_type", "scope", ["string"]),
+        ({"action": "list", "limit": 0}, "invalid_value", "limit", ["integer from 1 to 100"]),
+        ({"action": "list", "limit": 101}, "invalid_value", "limit", ["integer from 1 to 100"]),
+        ({"action": "list", "limit": "5"}, "wrong_type", "limit", ["integer from 1 to 100"]),
+        ({"action": "list", "limit": 2**70}, "invalid_value", "limit", ["integer from 1 to 100"]),
+        ({"action": "list", "offset": -1}, "invalid_value", "offset", ["integer of at least 0"]),
+        ({"action": "list", "query": "x"}, "unknown_field", "query", ["limit", "offset", "tags", "scope"]),
+        ({"action": "list", "nonsense": None}, "unknown_field", "nonsense", ["limit", "offset", "tags", "scope"]),
+        ({"action": "list", 3: 4}, "unknown_field", "3", ["limit", "offset", "tags", "scope"]),
+        ({"action": "remove", "old_text": ""}, "invalid_value", "old_text", ["string that is not empty"]),
+        ({"action": "recall"}, "missing_field", "content", ["content", "query"]),
+        ({"action": "recall", "query": "a", "content": "b"}, "missing_field", "content", ["content", "query"]),
+    ],
+)
+def test_the_field_and_what_is_allowed_are_named(memory, arguments, type, field, allowed):
+    error = error_of(memory, arguments)
+    assert (error["type"], error["field"], error["allowed"]) == (type, field, allowed)
+    assert field in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"content": "  "}, "content"),
+        ({"content": "a\x00b"}, "content"),
+        ({"content": "\ud800"}, "content"),
+        ({"content": "x", "scope": "no-slash"}, "scope"),
+        ({"content": "x", "scope": "/a/../b"}, "scope"),
+        ({"content": "x", "tags": [""]}, "tags"),
+        ({"content": "x", "tags": ["a\nb"]}, "tags"),
+        ({"content": "x", "topic": ""}, "topic"),
+        ({"content": "x", "expires_at": "tomorrow"}, "expires_at"),
+        ({"content": "x", "expires_at": "2026-03-01"}, "expires_at"),
+    ],
+)
+def test_what_the_engine_refuses_is_said_under_the_tools_own_field(memory, fields, field):
+    error = error_of(memory, {"action": "write", **fields})
+    assert (error["type"], error["field"]) == ("invalid_value", field)
+
+
+@pytest.mark.parametrize("field", ["since", "until"])
+def test_times_of_recall(memory, field):
+    error = error_of(memory, {"action": "recall", "query": "x", field: "last week"})
+    assert (error["type"], error["field"]) == ("invalid_value", field)
+    assert "ISO 8601" in error["message"]
+
+
+@pytest.mark.parametrize("name", ["remember", "", None, 3, "MEMORY"])
+def test_an_unknown_tool(memory, name):
+    error = error_of(memory, WRITE, name)
+    assert (error["type"], error["field"]) == ("unknown_tool", "name")
+    assert error["allowed"] == ["memory", "session", "experience"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "{'action': 'list'}", "[" * 100_000, '{"action": "list"} x', b"\xff"])
+def test_what_is_no_json(memory, text):
+    assert error_of(memory, text)["type"] == "invalid_json"
+
+
+@pytest.mark.parametrize("arguments", ["[]", "7", "null", [], None, 3.5, {1, 2}])
+def test_what_is_no_object(memory, arguments):
+    error = error_of(memory, arguments)
+    assert (error["type"], error["allowed"]) == ("wrong_type", ["object"])
+
+
+def test_null_stands_for_not_given(memory):
+    """Models fill in every field of a schema, those of other actions too."""
+    arguments = {"action": "list", "query": None, "content": None, "limit": None, "scope": None, "tags": None}
+    assert tools.call("memory", arguments, memory=memory)["results"] == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(
+    ["action", "content", "query", "limit", "tags", "scope", "id", "old_text", "importance", "since", "agent", "role",
+     "tool", "tools", "error", "success", "task_type", "steps", "offset", "expires_at", "topic"]
+)  # fmt: skip
+NAMES = st.sampled_from(["memory", "session", "experience"])
+ACTIONS = st.sampled_from(
+    ["write", "search", "recall", "replace", "remove", "list", "open", "append", "messages", "end", "record",
+     "record_recovery", "tips"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(NAMES, ACTIONS, st.dictionaries(FIELDS, JSON, max_size=5))
+def test_no_arguments_of_a_model_raise(memory, name, action, fields):
+    answer = tools.call(name, {"action": action, **fields}, memory=memory)
+    json.dumps(answer)
+    if "error" in answer:
+        assert set(answer["error"]) >= {"type", "field", "message", "allowed"}

@@ -1,0 +1,193 @@
+"""The tool memory on a real store with the bundled model: results as the systems it comes from print them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recollect import Memory, Settings, tools
+from recollect.errors import InvalidFilter, InvalidInput, StoreClosed
+from recollect.text.quoting import NOTICE
+
+PLAIN = Settings(embedder="none")
+
+
+@pytest.fixture
+def use(embedded):
+    """`use("write", content="...")` of the tool memory."""
+    return lambda action, **fields: tools.call("memory", {"action": action, **fields}, memory=embedded)
+
+
+def results(answer):
+    assert "error" not in answer, answer
+    return answer["results"]
+
+
+def test_reeve_write_and_search(use):
+    written = use("write", content="User prefers dark mode and minimal UI", tags=["preferences", "ui"])
+    assert written["outcome"] == "created"
+    use("write", content="The ferry to Lisbon leaves at nine")
+    found = use("search", query="What does the user prefer for UI design?", limit=5)
+    best = found["results"][0]
+    assert (best["content"], best["tags"]) == ("User prefers dark mode and minimal UI", ["preferences", "ui"])
+    assert 0 < best["score"] <= 1
+    assert best["created_at"].endswith("Z")
+    assert (best["id"], best["scope"], best["source"]) == (written["id"], "/", None)
+    assert found["notice"] == NOTICE
+
+
+@pytest.mark.parametrize("name", ["content", "query"])
+def test_hermes_recall(use, name):
+    use(
+        "write", content="We migrated from PostgreSQL to MySQL last week", scope="/infrastructure/database",
+        importance=0.8,
+    )  # fmt: skip
+    use("write", content="The office plants are watered on Fridays", importance=0.1)
+    found = use("recall", limit=5, **{name: "What database are we using?"})
+    best = found["results"][0]
+    assert best["content"] == "We migrated from PostgreSQL to MySQL last week"
+    assert best["scope"] == "/infrastructure/database"
+    assert best["importance"] == 0.8
+    assert {"semantic", "importance"} <= set(best["match_reasons"])
+    assert set(best) >= {
+        "content",
+        "scope",
+        "importance",
+        "score",
+        "match_reasons",
+        "evidence_gaps",
+        "created_at",
+        "id",
+    }
+
+
+def test_hermes_composite_score(use):
+    use("write", content="We migrated from PostgreSQL to MySQL", importance=0.9)
+    (hit,) = results(use("recall", content="We migrated from PostgreSQL to MySQL"))
+    assert hit["score"] == pytest.approx(0.5 * 1 + 0.3 * 1 + 0.2 * 0.9, abs=1e-3)
+
+
+def test_replace_by_old_text(use, embedded):
+    id = use("write", content="We use PostgreSQL 15")["id"]
+    use("write", content="We use Redis for queues")
+    assert use("replace", old_text="PostgreSQL", content="We use MySQL 8") == {"outcome": "replaced", "id": id}
+    assert embedded.get(id).text == "We use MySQL 8"
+    assert results(use("search", query="Which SQL database?"))[0]["content"] == "We use MySQL 8"
+
+
+def test_remove_by_old_text_and_by_id(use, embedded):
+    first, second = (use("write", content=text)["id"] for text in ("We use PostgreSQL", "We use Redis"))
+    assert use("remove", old_text="Redis") == {"outcome": "removed", "id": second}
+    assert use("remove", id=first) == {"outcome": "removed", "id": first}
+    assert embedded.count() == 0
+
+
+def test_old_text_that_several_hold_lists_them(use, embedded):
+    ids = {use("write", content=f"We use {name}")["id"] for name in ("PostgreSQL", "Redis")}
+    for action, more in (("replace", {"content": "x"}), ("remove", {})):
+        error = use(action, old_text="We use", **more)["error"]
+        assert (error["type"], error["field"]) == ("ambiguous", "old_text")
+        assert {each["id"] for each in error["candidates"]} == ids
+        assert {each["content"] for each in error["candidates"]} == {"We use PostgreSQL", "We use Redis"}
+    assert embedded.count() == 2
+
+
+def test_many_candidates_are_not_all_listed(use):
+    for number in range(8):
+        use("write", content=f"note number {number} " + "x" * 1000)
+    error = use("remove", old_text="note number")["error"]
+    assert error["message"].startswith("more than 5 memories hold 'note number'")
+    assert [len(each["content"]) for each in error["candidates"]] == [200] * 5
+
+
+@pytest.mark.parametrize(("action", "more"), [("replace", {"content": "x"}), ("remove", {})])
+def test_nothing_to_replace_or_remove(use, action, more):
+    assert use(action, old_text="nowhere", **more)["error"]["type"] == "not_found"
+    error = use(action, id="018f0000-0000-7000-8000-000000000000", **more)["error"]
+    assert (error["type"], error["field"]) == ("not_found", "id")
+    for wrong in ({}, {"id": "x", "old_text": "y"}):
+        error = use(action, **wrong, **more)["error"]
+        assert (error["type"], error["allowed"]) == ("missing_field", ["old_text", "id"])
+
+
+def test_other_kinds_are_not_its_business(use, embedded):
+    chunk = embedded.remember("A chunk of a manual about databases", kind="chunk")
+    assert results(use("list")) == results(use("search", query="databases")) == []
+    assert use("remove", id=chunk.id)["error"]["type"] == "not_found"
+    assert use("remove", old_text="manual")["error"]["type"] == "not_found"
+    assert embedded.count() == 1
+
+
+def test_list_pages_newest_first(use):
+    for number in range(5):
+        use("write", content=f"note {number}", tags=["even" if number % 2 == 0 else "odd"])
+    assert [each["content"] for each in results(use("list", limit=2))] == ["note 4", "note 3"]
+    assert [each["content"] for each in results(use("list", limit=2, offset=4))] == ["note 0"]
+    assert [each["content"] for each in results(use("list", tags=["odd"]))] == ["note 3", "note 1"]
+
+
+def test_a_write_says_what_it_did(use):
+    first = use("write", content="The server is called hermes")
+    assert (first["outcome"], first["merged_into"]) == ("created", None)
+
+
+def test_contradictions_are_reported(path):
+    with Memory(path, settings=Settings(profile="hermes")) as memory:
+        old = tools.call("memory", {"action": "write", "content": "The deploy runs on port 8080"}, memory=memory)
+        new = tools.call("memory", {"action": "write", "content": "The deploy runs on port 9090"}, memory=memory)
+    assert [each["id"] for each in new["contradictions"]] == [old["id"]]
+    assert new["notice"] == NOTICE
+
+
+def test_the_scope_of_the_call_overrides_the_models_own(memory):
+    def use(action, within, **fields):
+        return tools.call("memory", {"action": action, **fields}, memory=memory, scope=within)
+
+    written = use("write", "/users/ada", content="ada's secret", scope="/users/eve")
+    assert written["scope"] == "/users/ada"
+    assert memory.get(written["id"]).scope == "/users/ada"
+    assert results(use("list", "/users/eve", scope="/users/ada")) == []
+    assert results(use("search", "/users/eve", query="secret", scope="/")) == []
+    assert results(use("recall", "/users/eve", query="secret", scope="/users/ada")) == []
+    assert use("remove", "/users/eve", id=written["id"])["error"]["type"] == "not_found"
+    assert use("replace", "/users/eve", old_text="secret", content="x")["error"]["type"] == "not_found"
+    assert [each["scope"] for each in results(use("list", "/users/ada"))] == ["/users/ada"]
+    assert use("remove", "/users/ada", old_text="secret")["outcome"] == "removed"
+
+
+def test_the_models_scope_holds_where_the_call_gives_none(memory):
+    tools.call("memory", {"action": "write", "content": "a fact of b", "scope": "/a/b"}, memory=memory)
+    for scope, count in (("/a", 1), ("/a/b", 1), ("/ab", 0), (None, 1)):
+        found = results(tools.call("memory", {"action": "list", "scope": scope}, memory=memory))
+        assert [each["scope"] for each in found] == ["/a/b"] * count
+
+
+def test_a_scoped_memory_stays_in_its_scope(memory):
+    handle = memory.scoped("/tenants/acme")
+    written = tools.call("memory", {"action": "write", "content": "x", "scope": "/notes"}, memory=handle)
+    assert written["scope"] == "/notes"
+    assert memory.get(written["id"]).scope == "/tenants/acme/notes"
+
+
+def test_arguments_may_be_json_text(memory):
+    arguments = '{"action": "write", "content": "caf\\u00e9 \\ud83e\\udde0", "tags": null}'
+    assert tools.call("memory", arguments, memory=memory)["outcome"] == "created"
+    assert memory.list()[0].text == "café 🧠"
+
+
+def test_results_are_json(use):
+    use("write", content="one")
+    for action, fields in (("list", {}), ("search", {"query": "one"}), ("recall", {"query": "one"})):
+        answer = use(action, **fields)
+        assert json.loads(json.dumps(answer)) == answer
+
+
+def test_programming_errors_are_raised(memory):
+    with pytest.raises(InvalidInput, match="give a Memory"):
+        tools.call("memory", {"action": "list"}, memory=None)
+    with pytest.raises(InvalidFilter):
+        tools.call("memory", {"action": "list"}, memory=memory, scope="no-slash")
+    memory.close()
+    with pytest.raises(StoreClosed):
+        tools.call("memory", {"action": "list"}, memory=memory)
