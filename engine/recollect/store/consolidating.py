@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.store import changing, feed
+from recollect.store import changing
 from recollect.store.filters import Condition
 
 __all__ = ["CycleRow", "add_cycle", "compress", "cycles", "episodes_between", "last_cycle", "last_episode", "new_since"]
@@ -93,10 +93,13 @@ def compress(
         )
     ]
     changing.delete(connection, doomed)
-    connection.execute(f"UPDATE record AS r SET importance = r.importance * ? WHERE {chosen}", (decay_factor, *bound))
-    kept = [row[0] for row in connection.execute(f"SELECT r.id FROM record r WHERE {chosen} ORDER BY r.id", bound)]
-    feed.append_updates(connection, kept)
-    return len(kept) + len(doomed), len(doomed)
+    # What ranks stays as it was given, so that no index has to look again.
+    connection.execute(
+        "UPDATE record AS r SET given_importance = coalesce(r.given_importance, r.importance), "
+        f"importance = r.importance * ? WHERE {chosen}",
+        (decay_factor, *bound),
+    )
+    return connection.changes() + len(doomed), len(doomed)
 
 
 def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:

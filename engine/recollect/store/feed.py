@@ -6,16 +6,14 @@ feed is trimmed, and who is further behind than it reaches loads everything afre
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import apsw
 
-__all__ = ["Change", "Operation", "append", "append_ids", "append_updates", "changes_since", "last_sequence", "refresh"]
+__all__ = ["Change", "Operation", "append", "append_ids", "changes_since", "last_sequence", "refresh"]
 
 Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
 KEPT_ROWS = 20_000
-_MOST_RUNS = 1_000
 
 
 class Change(NamedTuple):
@@ -50,17 +48,6 @@ def append_ids(connection: apsw.Connection, operation: Operation, ids: list[int]
         first = last = record_id
     if first is not None:
         append(connection, operation, first, last)
-
-
-def append_updates(connection: apsw.Connection, ids: list[int]) -> None:
-    """Add "update" for records with ascending row ids: a change a run, or one over all of them where there are many
-    runs. To look again at a record that did not change does no harm.
-    """
-    runs = sum(1 for before, after in pairwise(ids) if after != before + 1)
-    if runs < _MOST_RUNS:
-        append_ids(connection, "update", ids)
-    else:
-        append(connection, "update", ids[0], ids[-1])
 
 
 def last_sequence(connection: apsw.Connection) -> int:
