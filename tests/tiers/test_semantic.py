@@ -27,6 +27,9 @@ def test_semantic_keeps_summary_verified_tags_and_importance(either):
     assert record.metadata == {"summary": "Orders: MySQL", "verified": True}
     assert either.semantic.get(record.id) == either.get(record.id)
     assert [hit.id for hit in either.semantic.search("which database serves orders")] == [record.id]
+    seen = either.semantic.get(record.id)
+    assert (seen.access_count, seen.accessed_at is None) == (1, False)
+    assert either.semantic.recent() == [seen]
 
 
 def test_semantic_is_marked_as_verified_and_keeps_its_metadata(memory):
