@@ -21,6 +21,7 @@ __all__ = [
     "Condition",
     "Filter",
     "everything",
+    "expired",
     "one_record",
     "open_versions",
     "records_in",
@@ -146,6 +147,11 @@ def records_in(ids: Sequence[int] | NDArray[np.int64]) -> Condition:
 def open_versions() -> Condition:
     """Records as they stand, not their closed versions."""
     return Condition("r.valid_to IS NULL")
+
+
+def expired(now: int) -> Condition:
+    """Records as they stand that have expired."""
+    return open_versions() & Condition("r.expires_at <= ?", (now,))
 
 
 def without_vector() -> Condition:
