@@ -11,12 +11,12 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -98,25 +98,29 @@ def _consolidate(data: Dataset, path: Path) -> dict[str, Any]:
         memory.warmup()
         idle = _ask(memory, data, {"idle": {}}, _ASKED)["idle"]
         measured: dict[str, Any] = {"reader_idle": idle}
-        for name, policy in {
-            "fading": Consolidation(prune_threshold=0.0),
-            "fading and pruning": Consolidation(prune_threshold=0.1),
-        }.items():
-            memory.episodes.log("one more", event_type="observation", agent=AGENT)
-            with _Reader(memory, data) as reader:
-                began = time.perf_counter()
-                report = memory.consolidator.run(AGENT, policy=policy)
-                seconds = time.perf_counter() - began
-            began = time.perf_counter()
-            memory.recall(data.questions[0], vector=data.asked[0])
-            after = (time.perf_counter() - began) * 1e3
-            measured[name] = {
-                "seconds": round(seconds, 3), "compressed": report.compressed, "pruned": report.pruned,
-                "reader_during": percentiles(reader.times), "reads_during": len(reader.times),
-                "longest_read_ms": round(max(reader.times, default=0.0), 2), "next_recall_ms": round(after, 2),
-            }  # fmt: skip
+    for name, threshold in {"fading": 0.0, "fading and pruning": 0.1}.items():
+        measured[name] = _cycle(data, path, Consolidation(threshold=10 * len(data.lines), prune_threshold=threshold))
+    with Memory(path) as memory:
         measured["verify_clean"] = memory.verify().ok
     return measured
+
+
+def _cycle(data: Dataset, path: Path, consolidation: Consolidation) -> dict[str, Any]:
+    with Memory(path, settings=Settings(query_cache_size=0, consolidation=consolidation)) as memory:
+        memory.warmup()
+        memory.episodes.log("one more", event_type="observation", agent=AGENT)
+        with _Reader(memory, data) as reader:
+            began = time.perf_counter()
+            cycle = memory.consolidator.run(AGENT)
+            seconds = time.perf_counter() - began
+        began = time.perf_counter()
+        memory.recall(data.questions[0], vector=data.asked[0])
+        after = (time.perf_counter() - began) * 1e3
+    return {
+        "seconds": round(seconds, 3), "compressed": cycle.compressed, "pruned": cycle.pruned,
+        "reader_during": percentiles(reader.times), "longest_read_ms": round(max(reader.times), 2),
+        "next_recall_ms": round(after, 2),
+    }  # fmt: skip
 
 
 def _episodes(data: Dataset) -> Iterator[dict[str, Any]]:
@@ -135,7 +139,7 @@ class _Reader:
         self.times: list[float] = []
 
     def _read(self) -> None:
-        for at in cycle(range(len(self._data.questions))):
+        for at in itertools.cycle(range(len(self._data.questions))):
             if self._stopped.is_set():
                 return
             began = time.perf_counter()

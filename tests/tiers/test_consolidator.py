@@ -90,6 +90,19 @@ def test_a_recalled_episode_outlives_the_rest_a_cycle_for_each_recall(memory):
     assert recalled.text == "the remembered episode"
 
 
+def test_how_many_cycles_a_recall_is_worth_is_a_setting(path):
+    policy = Consolidation(cycles_a_recall=10)
+    with Memory(path, settings=Settings(embedder="none", consolidation=policy)) as memory:
+        memory.episodes.log("remembered", importance=0.102)
+        memory.recall("remembered")
+        for _ in range(10):
+            memory.consolidator.run()
+            assert "remembered" in importance(memory)
+            memory.episodes.log("next", importance=0.0)
+        memory.consolidator.run()
+        assert "remembered" not in importance(memory)
+
+
 def test_the_tenth_new_episode_triggers_a_cycle_after_its_commit(path):
     with Memory(path, settings=AUTOMATIC) as memory:
         log(memory, 9, agent="ada")

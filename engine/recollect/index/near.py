@@ -16,12 +16,14 @@ from recollect.index.pool import run_tasks
 from recollect.index.table import Visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from recollect.index.memory_index import MemoryIndex
     from recollect.index.vectors import Originals, Shortlist, VectorIndex
 
-__all__ = ["NearRows", "Wanted", "nearest_rows"]
+__all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
 
 # Queries that go through a kernel together, as in recall.
 _GROUP = 32
@@ -39,6 +41,36 @@ class Wanted(NamedTuple):
     now: int
     most: int
     floor: float
+
+
+class Block:
+    """Some records' vectors as they came from the store, every one of which is compared."""
+
+    def __init__(self, dimension: int) -> None:
+        self._vectors = np.empty((0, dimension), dtype=np.float32)
+        self._starts = np.empty(0, dtype=np.int64)
+        self.ids: list[int] = []
+        self._traits: list[tuple[int, str, int, int]] = []
+
+    def extend(self, records: Iterable[tuple[int, int, str, int, NDArray[np.float32]]]) -> None:
+        """Add records: (row id, scope id, kind, when it expires, vectors of its parts)."""
+        for record_id, scope_id, kind, expires_at, parts in records:
+            self.ids.append(record_id)
+            self._traits.append((scope_id, kind, expires_at, len(parts)))
+            self._starts = np.append(self._starts, len(self._vectors))
+            self._vectors = np.concatenate([self._vectors, parts])
+
+    def near(self, queries: NDArray[np.float32], wanted: Wanted) -> list[list[tuple[int, float, bool]]]:
+        """(row id, cosine, whether of one part) of what is near each query, in no order."""
+        found: list[list[tuple[int, float, bool]]] = [[] for _ in queries]
+        if not self.ids:
+            return found
+        best = np.maximum.reduceat(queries @ self._vectors.T, self._starts, axis=1)
+        for query, place in np.argwhere(best >= wanted.floor).tolist():
+            scope_id, kind, expires_at, parts = self._traits[place]
+            if (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now:
+                found[query].append((self.ids[place], min(1.0, float(best[query, place])), parts == 1))
+        return found
 
 
 class NearRows(NamedTuple):
@@ -128,6 +160,8 @@ def _best_parts(
     """The rows of these vectors, each once, with the cosine of its nearest part from codes."""
     _, _, codes, scales = vectors.codes
     cosines = codes[places].astype(np.float32) @ vector * scales[places]
+    if not vectors.has_parts:
+        return vectors.owners[places], cosines
     order = np.argsort(-cosines, kind="stable")
     rows, firsts = np.unique(vectors.owners[places[order]], return_index=True)
     return rows, cosines[order][firsts]

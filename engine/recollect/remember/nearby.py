@@ -13,7 +13,7 @@ from recollect.checks import now_us
 from recollect.engine import Engine
 from recollect.index.cold import nearest_records
 from recollect.index.memory_index import MemoryIndex
-from recollect.index.near import Wanted, nearest_rows
+from recollect.index.near import Block, Wanted, nearest_rows
 from recollect.numerics import kernel_errors
 from recollect.store import feed, filters, loading, standing, vectors
 from recollect.store.filters import Filter
@@ -55,20 +55,22 @@ class _Read(NamedTuple):
     embedder: EmbedderRow
 
 
-def look(engine: Engine, rows: Sequence[Row], most: int, floor: float) -> Near:
+def look(
+    engine: Engine, connection: apsw.Connection, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
+) -> Near:
     """At most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
 
-    Cosines are exact, from the stored float32. The newest commit is seen.
+    Cosines are exact, from the stored float32. What `connection` sees is found: from SQL where it is not `indexed`,
+    as what a transaction has not committed yet.
     """
-    engine.start_kernels()
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
         if row.vectors:
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
-    with kernel_errors(), engine.store.read() as connection, ExitStack() as held:
-        from_sql = engine.answers_from_sql()
-        late = [] if from_sql else held.enter_context(engine.index.nearly_current(connection, _LATE))
+    from_index = indexed and not engine.answers_from_sql()
+    with kernel_errors(), ExitStack() as held:
+        late = held.enter_context(engine.index.nearly_current(connection, _LATE)) if from_index else None
         sequence = feed.last_sequence(connection)
         embedder = vectors.active_embedder(connection)
         if embedder is None or not groups:
@@ -80,12 +82,13 @@ def look(engine: Engine, rows: Sequence[Row], most: int, floor: float) -> Near:
                 continue
             wanted = Wanted(scopes[scope], kind, now, most, floor)
             asked = [rows[place] for place in places]
-            if from_sql:
-                found = _from_sql(read, asked, scope, wanted)
-            else:
+            if from_index:
                 found = _from_index(engine.index, read, asked, wanted, late)
+            else:
+                found = _from_sql(read, asked, scope, wanted)
             for place, each in zip(places, found, strict=True):
-                neighbors[place] = each
+                own = len(rows[place].vectors) == 1
+                neighbors[place] = each if own else [near._replace(whole=False) for near in each]
     return Near(sequence, neighbors)
 
 
@@ -95,21 +98,18 @@ def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
 
 
 def _from_index(
-    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: Wanted, late: Sequence[int]
+    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: Wanted, late: Block | None
 ) -> list[list[Neighbor]]:
     connection, embedder = read
     asked = first_parts(rows, embedder.dimension)
     found: list[list[Neighbor]] = [[] for _ in rows]
     if index.vectors is not None:
         originals = partial(loading.exact_vectors, connection, embedder.dimension)
-        near = nearest_rows(index, asked, wanted, originals)
-        for place, (row, each) in enumerate(zip(rows, near, strict=True)):
-            own = len(row.vectors) == 1
+        for some, each in zip(found, nearest_rows(index, asked, wanted, originals), strict=True):
             keys = index.table.ids[each.rows].tolist()
-            lines = zip(keys, each.cosines.tolist(), each.single.tolist(), strict=True)
-            found[place] = [Neighbor(key, cosine, single and own) for key, cosine, single in lines]
-    if late:
-        _add_exact(found, read, rows, asked, wanted, late)
+            some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
+    if late is not None:
+        _add(found, late, asked, wanted)
     return found
 
 
@@ -117,30 +117,17 @@ def _from_sql(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> l
     connection, embedder = read
     condition = filters.everything(Filter(where={"scope": scope}, kinds=(wanted.kind,)), wanted.now)
     found: list[list[Neighbor]] = [[] for _ in rows]
-    for place, vector in enumerate(first_parts(rows, embedder.dimension)):
+    for some, vector in zip(found, first_parts(rows, embedder.dimension), strict=True):
         ids = nearest_records(connection, embedder, vector, condition, wanted.most)
-        one = slice(place, place + 1)
-        some: list[list[Neighbor]] = [[]]
-        _add_exact(some, read, rows[one], vector[None, :], wanted, ids)
-        found[place] = some[0]
+        block = Block(embedder.dimension)
+        block.extend(standing.vectors_of(connection, ids, embedder))
+        _add([some], block, vector[None, :], wanted)
     return found
 
 
-def _add_exact(
-    found: list[list[Neighbor]],
-    read: _Read,
-    rows: Sequence[Row],
-    asked: NDArray[np.float32],
-    wanted: Wanted,
-    ids: Sequence[int],
-) -> None:
-    """Add those of the records `ids` that are near to what was found for each row."""
-    connection, embedder = read
-    held = standing.vectors_of(connection, ids, embedder, wanted.scope_id, wanted.kind, wanted.now)
-    for record_id, parts in held.items():
-        cosines = np.clip((parts @ asked.T).max(axis=0), -1.0, 1.0)
-        for place in np.flatnonzero(cosines >= wanted.floor).tolist():
-            whole = len(parts) == len(rows[place].vectors) == 1
-            found[place].append(Neighbor(record_id, float(cosines[place]), whole))
-    for place, some in enumerate(found):
-        found[place] = sorted(some, key=lambda each: (-each.cosine, each.record_id))[: wanted.most]
+def _add(found: Sequence[list[Neighbor]], block: Block, asked: NDArray[np.float32], wanted: Wanted) -> None:
+    """Add what is near in a block to what was found for each text."""
+    for some, more in zip(found, block.near(asked, wanted), strict=True):
+        some += [Neighbor(*each) for each in more]
+        some.sort(key=lambda each: (-each.cosine, each.record_id))
+        del some[wanted.most :]

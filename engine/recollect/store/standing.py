@@ -9,6 +9,7 @@ import apsw
 import numpy as np
 
 from recollect.store.arrays import id_array
+from recollect.store.loading import NEVER
 from recollect.store.vectors import EmbedderRow
 
 if TYPE_CHECKING:
@@ -56,22 +57,22 @@ def by_topics(connection: apsw.Connection, topics: Sequence[str], now: int) -> I
 
 
 def vectors_of(
-    connection: apsw.Connection, ids: Sequence[int], embedder: EmbedderRow, scope_id: int, kind: str, now: int
-) -> dict[int, NDArray[np.float32]]:
-    """The vectors (parts, dimension) of those of these records that are of exactly this scope and kind."""
+    connection: apsw.Connection, ids: Sequence[int], embedder: EmbedderRow
+) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
+    """(row id, scope id, kind, when it expires, vectors (parts, dimension)) of those of these records that are open."""
     rows: Any = connection.execute(
-        "SELECT r.id, v.value FROM record r JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
-        "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL AND r.scope_id = ? AND r.kind = ? "
-        "AND (r.expires_at IS NULL OR r.expires_at > ?) ORDER BY r.id, v.part",
-        (embedder.id, id_array(ids), scope_id, kind, now),
+        "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
+        "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
+        "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL ORDER BY r.id, v.part",
+        (NEVER, embedder.id, id_array(ids)),
     )
-    found: dict[int, list[bytes]] = {}
-    for record_id, value in rows:
-        found.setdefault(record_id, []).append(value)
-    return {
-        record_id: np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, embedder.dimension)
-        for record_id, values in found.items()
-    }
+    found: dict[tuple[int, int, str, int], list[bytes]] = {}
+    for *record, value in rows:
+        found.setdefault(tuple(record), []).append(value)
+    return [
+        (*record, np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, embedder.dimension))
+        for record, values in found.items()
+    ]
 
 
 def scope_ids(connection: apsw.Connection, paths: Sequence[str]) -> dict[str, int]:
