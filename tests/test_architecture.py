@@ -45,10 +45,11 @@ FLOORS = {
     "tiers": 8,
     "knowledge": 8,
     "workspace": 8,
-    "memory": 9,
-    "aio": 10,
-    "tools": 10,
-    "cli": 10,
+    "upkeep": 9,
+    "memory": 10,
+    "aio": 11,
+    "tools": 11,
+    "cli": 11,
 }
 SQL = re.compile(
     r"\b(SELECT\b.+\bFROM|SELECT value FROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|"
@@ -228,7 +229,7 @@ def test_what_is_public_is_documented(file):
 
 def test_the_async_memory_has_every_verb():
     def verbs(kind: type) -> set[str]:
-        return {name for name, item in vars(kind).items() if callable(item) and not name.startswith("_")}
+        return {name for name in dir(kind) if callable(getattr(kind, name)) and not name.startswith("_")}
 
     assert verbs(AsyncMemory) - {"open"} == verbs(Memory)
     for name in verbs(Memory) - {"scoped", "close"}:

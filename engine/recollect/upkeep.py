@@ -1,0 +1,146 @@
+"""Upkeep: the verbs of Memory that look after the file, its index and its models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from recollect import checks, exchange
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.recall.request import build_filter
+from recollect.records import Imported, Stats, Verification
+from recollect.remember.pending import Progress, drain_pending
+from recollect.remember.reembed import reembed
+from recollect.settings import Settings
+from recollect.store import rebuilding, stats, verifying
+
+__all__ = ["Upkeep"]
+
+
+class Upkeep:
+    """What every handle can do for its file; most of it only the handle that opened it, for the whole file."""
+
+    _engine: Engine
+    _scope: str
+    _owner: bool
+
+    @property
+    def path(self) -> str:
+        """The file, or ":memory:"."""
+        return self._engine.store.path
+
+    @property
+    def settings(self) -> Settings:
+        """The settings this memory was opened with."""
+        return self._engine.settings
+
+    def stats(self) -> Stats:
+        """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""
+        engine = self._engine
+        with engine.store.read() as connection:
+            figures = stats.figures(connection, engine.store.path, self._scope)
+        kernels = engine.kernels()
+        notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
+        if kernels.active != kernels.chosen or kernels.chosen == "python":
+            notes.append(f"kernels run in Python: {kernels.reason}")
+        if figures["sqlite_vec"] is None:
+            notes.append("sqlite-vec is not importable: its cross-check of the sketches is off")
+        searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
+        return Stats(
+            **figures,
+            kernels=kernels.active,
+            mode="hybrid" if searchable else "keyword",
+            index=engine.index.describe(),
+            notes=tuple(notes),
+        )
+
+    def verify(self, *, on_progress: Progress | None = None) -> Verification:
+        """Check the file and everything derived against the records; names every divergence, changes nothing."""
+        self._whole("verify")
+        with self._engine.store.read() as connection:
+            return verifying.verify(connection, on_progress)
+
+    def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
+        """Make everything derived afresh from the records, embed what lacks vectors, and verify."""
+        self._whole("rebuild")
+        rebuilding.rebuild(self._engine.store, self._engine.lexicon, on_progress)
+        if self._engine.embedder.enabled:
+            drain_pending(self._engine, limit=None)
+        return self.verify()
+
+    def vacuum(self) -> int:
+        """Give unused space back to the file system; returns how many bytes."""
+        self._whole("vacuum")
+        before = rebuilding.bytes_on_disk(self.path)
+        rebuilding.vacuum(self._engine.store, self._engine.lexicon)
+        return before - rebuilding.bytes_on_disk(self.path)
+
+    def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
+        """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
+        self._whole("backup")
+        return rebuilding.backup(self._engine.store, target, on_progress)
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        vectors: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Write memories to a file or a text stream; returns how many.
+
+        Format "jsonl" loses nothing (versions, links, times, access counts; vectors if asked for), "csv" has a row a
+        memory, "text" a line a memory; None goes by the file's ending. An existing file is replaced only when the
+        whole export has been written.
+        """
+        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        return exchange.export(
+            self._engine, target, chosen, base=self._scope, format=format, vectors=vectors, on_progress=on_progress
+        )
+
+    def import_(
+        self,
+        source: str | os.PathLike[str] | IO[str],
+        *,
+        format: str | None = None,
+        scope: str = "/",
+        batch_size: int = 1024,
+        on_progress: Progress | None = None,
+    ) -> Imported:
+        """Read memories from a file or a text stream, a transaction a batch; formats as for `export`.
+
+        Ids that JSON lines carry are kept; a memory whose id is here already is skipped and counted. `scope` is put
+        before the scopes of the file. InvalidItem names the line that stopped it; the batches before it stay.
+        """
+        return exchange.import_(
+            self._engine,
+            source,
+            base=checks.join_scopes(self._scope, scope) or "/",
+            format=format,
+            batch_size=checks.check_count(batch_size, "batch_size"),
+            on_progress=on_progress,
+        )
+
+    def reembed(self, *, on_progress: Progress | None = None) -> int:
+        """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""
+        self._whole("reembed")
+        return reembed(self._engine, on_progress=on_progress)
+
+    def warmup(self, *, on_progress: Progress | None = None) -> dict[str, float]:
+        """Load the embedder and the index and load or compile the JIT kernels; returns the seconds each took.
+
+        `on_progress(done, total)` counts kernels.
+        """
+        return self._engine.warmup(on_progress)
+
+    def _whole(self, verb: str) -> None:
+        """Refuse a verb that works on the whole file through a handle that may see only a part of it."""
+        if not self._owner:
+            raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self._scope}")
