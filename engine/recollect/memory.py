@@ -65,6 +65,9 @@ class Memory(Upkeep):
     with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. `language_model`
     is any object with the `LanguageModel` protocol; without one everything works, as each verb says. A Memory may be
     used from many threads; after fork() the child opens its own.
+
+    Services over it are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`,
+    `sessions` and `consolidator`.
     """
 
     def __init__(

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 
+import pytest
+
 from recollect import Memory
+from recollect.errors import StoreCorrupt
 from tests.memory.support import PLAIN, raw
 
 _QUERY = """
@@ -97,6 +100,29 @@ def test_a_malformed_message_hides_no_other_session(path):
     rows = query(path, "SELECT id, messages, json_array_length(messages) AS n FROM agent_sessions ORDER BY id")
     assert [json.loads(row["messages"]) for row in rows] == [['{"role": '], [{"role": "user", "content": "b"}]]
     assert [row["n"] for row in rows] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("sql", "call"),
+    [
+        ("UPDATE session_snapshot SET messages = '[{'", lambda memory: memory.episodes.last_snapshot()),
+        ("UPDATE session_snapshot SET task_ids = '[1]'", lambda memory: memory.episodes.snapshots()),
+        ("UPDATE tool_pattern SET pattern = 'x'", lambda memory: memory.experience.tips("query")),
+        ("UPDATE working_state SET items = x'ff'", lambda memory: memory.working.load()),
+    ],
+)
+def test_what_another_program_broke_is_a_clear_error(path, sql, call):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.episodes.snapshot(messages=[])
+        for _ in range(2):
+            memory.experience.record(task_type="query", tools=["x"], success=True)
+        memory.working.add("x")
+        memory.working.save()
+    other = raw(path)
+    other.execute(sql)
+    other.close()
+    with Memory(path, settings=PLAIN) as memory, pytest.raises(StoreCorrupt, match="another program changed it"):
+        call(memory)
 
 
 def test_an_agent_is_the_last_segment_under_agents(path):

@@ -14,7 +14,7 @@ from recollect.remember.prepare import check_flag
 from recollect.store import experience, services
 from recollect.store.experience import ToolPattern
 from recollect.tiers.error_patterns import alike, error_pattern
-from recollect.tiers.service import Service
+from recollect.tiers.service import Service, stored_json
 
 __all__ = ["Experience", "Tip", "unique_tools"]
 
@@ -143,7 +143,7 @@ def unique_tools(tools: object) -> list[str]:
 def _tip(row: ToolPattern) -> Tip:
     return Tip(
         kind="pattern",
-        tools=tuple(msgspec.json.decode(row.pattern)),
+        tools=tuple(stored_json(row.pattern, f"a tool pattern of {row.task_type!r}", list[str])),
         runs=row.total_count,
         task_type=row.task_type,
         success_rate=row.success_count / row.total_count,

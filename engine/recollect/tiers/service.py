@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from recollect import checks
 from recollect.engine import Engine
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, StoreCorrupt
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall.pipeline import recall_queries
@@ -17,9 +19,10 @@ from recollect.remember.change import row_id
 from recollect.remember.write import remember_one
 from recollect.store import filters, reading
 
-__all__ = ["Service", "own_metadata"]
+__all__ = ["Service", "own_metadata", "stored_json"]
 
 AGENT_SCOPES = "/agents/"
+Decoded = TypeVar("Decoded")
 
 
 class Service:
@@ -87,6 +90,14 @@ class Service:
             hits = recall_queries(self._engine, [query], None, request)[0]
         hits[:] = [as_seen(hit, self._base) for hit in hits]
         return hits
+
+
+def stored_json(text: object, what: str, type: type[Decoded]) -> Decoded:
+    """What a service has stored as JSON; StoreCorrupt where another program has changed it."""
+    try:
+        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
+    except msgspec.DecodeError as fault:
+        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
 
 
 def own_metadata(given: Mapping[str, Any] | None, **fields: Any) -> dict[str, Any]:

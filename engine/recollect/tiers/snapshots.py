@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 
 from recollect import checks
@@ -16,7 +15,7 @@ from recollect.remember.prepare import uuid7
 from recollect.store import services, sessions
 from recollect.store.sessions import SnapshotRow
 from recollect.tiers.messages import check_message, read_messages
-from recollect.tiers.service import Service
+from recollect.tiers.service import Service, stored_json
 
 if TYPE_CHECKING:
     import apsw
@@ -87,16 +86,16 @@ class Snapshots(Service):
             return [self._snapshot(row) for row in sessions.snapshots(connection, scope, most)]
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
-        decode = msgspec.json.decode
+        called = f"snapshot {row.public_id}"
         return Snapshot(
             id=row.public_id,
             agent=self._agent_of(row.scope),
             scope=self._seen(row.scope),
             session_id=row.session,
-            messages=tuple(decode(row.messages)),
+            messages=tuple(stored_json(row.messages, called, list[dict[str, Any]])),
             summary=row.summary,
-            key_decisions=tuple(decode(row.key_decisions)),
-            task_ids=tuple(decode(row.task_ids)),
+            key_decisions=tuple(stored_json(row.key_decisions, called, list[str])),
+            task_ids=tuple(stored_json(row.task_ids, called, list[str])),
             started_at=checks.optional_datetime(row.started_at),
             ended_at=checks.to_datetime(row.ended_at),
             total_cost=row.total_cost,

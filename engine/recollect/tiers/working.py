@@ -18,7 +18,7 @@ from recollect.remember.prepare import check_flag, uuid7
 from recollect.store import services
 from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
-from recollect.tiers.service import Service
+from recollect.tiers.service import Service, stored_json
 
 __all__ = ["Added", "Evicted", "Working", "WorkingItem"]
 
@@ -189,7 +189,7 @@ class Working(Service):
         with self._lock:
             with self._engine.store.read() as connection:
                 text = services.load_working(connection, self._scope(self._agent))
-            saved = [] if text is None else msgspec.json.decode(text, type=list[WorkingItem])
+            saved = [] if text is None else stored_json(text, "the saved working memory", list[WorkingItem])
             self._items = saved[-self._capacity :]
             return list(self._items)
 
