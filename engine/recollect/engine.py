@@ -11,12 +11,15 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from recollect.checks import now_us
+from msgspec import structs
+
+from recollect.checks import now_us, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.errors import EmbedderMismatch, RecollectError, StoreError
 from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
+from recollect.records import Record
 from recollect.settings import Settings, language_model_address
 from recollect.store import changing
 from recollect.store.lexicon import Lexicon
@@ -92,6 +95,15 @@ class Engine:
                 f"Run: recollect --db {self.store.path} reembed"
             )
         return identity
+
+    def counted(self, record: Record) -> Record:
+        """A record as it is stored, with the accesses that are not written yet."""
+        accesses, accessed_at = self.accesses.pending(record.id)
+        if not accesses:
+            return record
+        return structs.replace(
+            record, access_count=record.access_count + accesses, accessed_at=to_datetime(accessed_at)
+        )
 
     def start_kernels(self) -> None:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for

@@ -9,8 +9,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
@@ -488,12 +486,7 @@ class Memory:
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
             (record,) = reading.records(connection, filters.one_record(record_id), outcome=outcome)
-        accesses, accessed_at = self._engine.accesses.pending(record.id)
-        if accesses:
-            record = structs.replace(
-                record, access_count=record.access_count + accesses, accessed_at=checks.to_datetime(accessed_at)
-            )
-        return self._seen(record)
+        return self._seen(self._engine.counted(record))
 
     def _seen(self, shown: Shown) -> Shown:
         return as_seen(shown, self._scope)

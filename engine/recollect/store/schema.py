@@ -153,7 +153,7 @@ WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.e
     (new.kind, new.scope_id, new.source_id, new.position, new.created_at, new.event_at, new.valid_from, new.valid_to,
     new.expires_at, coalesce(new.given_importance, new.importance)) BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
-    INSERT OR REPLACE INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
+    UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
 END;
 -- Derived: for the second look, 1 bit a component of each token's vector, in the order of the text; may be absent.
 CREATE TABLE token_code (

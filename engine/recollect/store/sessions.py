@@ -19,6 +19,7 @@ __all__ = [
     "create",
     "delete",
     "find",
+    "find_id",
     "in_scopes",
     "last_snapshot",
     "messages",
@@ -94,6 +95,14 @@ def find(connection: apsw.Connection, scope: str, name: str) -> SessionRow | Non
     """The session of this name in exactly this scope."""
     row: Any = connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
     return None if row is None else SessionRow(*row)
+
+
+def find_id(connection: apsw.Connection, scope: str, name: str) -> int | None:
+    """The row id of the session of this name in exactly this scope."""
+    found: Any = connection.execute(
+        "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?", (scope, name)
+    ).get
+    return None if found is None else int(found)
 
 
 def create(connection: apsw.Connection, scope_id: int, name: str, provider: str | None, now: int) -> None:

@@ -60,7 +60,7 @@ class Service:
             record = next(found)
         if record.kind != kind:
             raise NotFound(f"{checks.shown(id)} is no {kind}: its kind is {record.kind!r}")
-        return as_seen(record, self._base)
+        return as_seen(self._engine.counted(record), self._base)
 
     def _records(
         self,
@@ -78,7 +78,7 @@ class Service:
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as connection:
             found = reading.records(connection, condition, order=order, limit=most)
-            return [as_seen(record, self._base) for record in found]
+            return [as_seen(self._engine.counted(record), self._base) for record in found]
 
     def _search(self, agent: str | None, kinds: Sequence[str], query: str, limit: int, options: dict[str, Any]) -> Hits:
         """Recall of some kinds of records from the scope of an agent and below."""

@@ -23,8 +23,6 @@ from recollect.tiers.snapshots import Snapshot, Snapshots, checked_details
 if TYPE_CHECKING:
     import apsw
 
-    from recollect.store.sessions import SessionRow
-
 __all__ = ["MessageHit", "Session", "SessionInfo", "Sessions"]
 
 
@@ -105,8 +103,8 @@ class Session(Service):
         moment = checks.check_time(created_at, "created_at")
         rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
         with self._engine.atomic() as connection:
-            found = self._found(connection)
-            return sessions.append(connection, found.row_id, rows, checks.now_us() if moment is None else moment)
+            now = checks.now_us() if moment is None else moment
+            return sessions.append(connection, self._row_id(connection), rows, now)
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """The messages in order, as they were given; with `limit`, the last of them.
@@ -115,7 +113,7 @@ class Session(Service):
         """
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as connection:
-            rows = sessions.messages(connection, self._found(connection).row_id, limit=most)
+            rows = sessions.messages(connection, self._row_id(connection), limit=most)
         read = []
         for position, text, _ in rows:
             try:
@@ -141,17 +139,17 @@ class Session(Service):
             total_tokens=total_tokens,
         )  # fmt: skip
         with self._engine.atomic() as connection:
-            found = sessions.find(connection, self._own_scope, self._id)
-            if found is None:
+            row_id = sessions.find_id(connection, self._own_scope, self._id)
+            if row_id is None:
                 return None
             taken = None
             if snapshot:
                 taken = Snapshots(self._engine, self._base).put(connection, self._own_scope, self._id, None, details)
-            sessions.delete(connection, [found.row_id])
+            sessions.delete(connection, [row_id])
         return taken
 
-    def _found(self, connection: apsw.Connection) -> SessionRow:
-        found = sessions.find(connection, self._own_scope, self._id)
+    def _row_id(self, connection: apsw.Connection) -> int:
+        found = sessions.find_id(connection, self._own_scope, self._id)
         if found is None:
             raise no_session(self._id)
         return found

@@ -1,0 +1,14 @@
+"""The services on each tier of set-up: keyword only, and with the bundled model."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory, Settings
+
+
+@pytest.fixture(params=["standard", "enhanced"])
+def either(request):
+    """In RAM, keyword only or with the bundled model."""
+    with Memory(":memory:", settings=Settings(tier=request.param)) as opened:
+        yield opened

@@ -1,0 +1,127 @@
+"""Procedures (seed 002): rate = 0.9 * rate + 0.1 * outcome, and exact counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory
+from recollect.errors import InvalidInput, NotFound
+from tests.memory.support import PLAIN, spawn, state
+
+
+def test_the_rate_moves_by_a_tenth_and_the_counts_are_exact(either):
+    saved = either.procedures.save("deploy", "How to deploy", pattern="build; ship", tags=["ops"], success_rate=0.8)
+    assert (saved.success_rate, saved.use_count, saved.success_count, saved.true_rate) == (0.8, 0, 0, None)
+    rate, outcomes = 0.8, [True, False, False, True, True, False, True]
+    for outcome in outcomes:
+        rate = 0.9 * rate + 0.1 * outcome
+        seen = either.procedures.record_outcome("deploy", outcome)
+        assert seen.success_rate == pytest.approx(rate, abs=1e-12)
+    assert (seen.use_count, seen.success_count, seen.true_rate) == (7, 4, 4 / 7)
+    assert either.procedures.get(saved.id) == seen
+
+
+def test_the_first_rate_is_a_half_unless_it_is_given(memory):
+    memory.procedures.save("a", "x")
+    assert memory.procedures.record_outcome("a", True).success_rate == pytest.approx(0.9 * 0.5 + 0.1, abs=1e-15)
+
+
+def test_a_name_is_unique_in_its_scope_and_saving_again_updates(either):
+    first = either.procedures.save("deploy", "Build, then ship", agent="ada", success_rate=0.6)
+    either.procedures.record_outcome("deploy", True, agent="ada")
+    again = either.procedures.save("deploy", "Test, build, ship", pattern="make all", tags=["ops"], agent="ada")
+    assert (again.id, again.description, again.pattern, again.tags) == (
+        first.id,
+        "Test, build, ship",
+        "make all",
+        ("ops",),
+    )
+    assert (again.use_count, again.success_rate) == (1, pytest.approx(0.64))
+    assert either.procedures.save("deploy", "Test, build, ship", agent="ada", success_rate=0.1).success_rate == 0.1
+    assert either.history(first.id)[0].text == "Build, then ship"
+    bobs = either.procedures.save("deploy", "Ask ada", agent="bob")
+    assert bobs.id != first.id
+    assert [each.description for each in either.procedures.list(agent="bob")] == ["Ask ada"]
+    assert len(either.procedures.list()) == 2
+    assert either.verify().problems == ()
+
+
+def test_procedures_are_found_by_what_they_say(either):
+    either.procedures.save("brew", "How to make tea", pattern="boil water; wait four minutes")
+    either.procedures.save("deploy", "How to release the service")
+    assert either.procedures.search("tea")[0].context == "brew"
+    assert either.recall("boil water", kinds=["procedure"])[0].context == "brew"
+
+
+def test_the_most_successful_are_listed_first(memory):
+    for name, rate in (("b", 0.5), ("a", 0.5), ("best", 0.9), ("used", 0.5)):
+        memory.procedures.save(name, "x", success_rate=rate)
+    for outcome in (True, False):
+        memory.procedures.record_outcome("used", outcome)
+    assert [each.name for each in memory.procedures.list()] == ["best", "a", "b", "used"]
+    assert [each.name for each in memory.procedures.list(limit=1)] == ["best"]
+
+
+def test_a_forgotten_procedure_takes_its_counts_along(memory):
+    saved = memory.procedures.save("a", "x")
+    memory.procedures.record_outcome("a", True)
+    memory.forget(saved.id)
+    assert memory.procedures.list() == []
+    with pytest.raises(NotFound, match="no procedure 'a' here"):
+        memory.procedures.record_outcome("a", True)
+    assert memory.procedures.save("a", "x").use_count == 0
+
+
+def test_another_agents_procedure_is_indistinguishable_from_none(memory):
+    saved = memory.procedures.save("a", "x", agent="ada")
+    bob = memory.scoped("/agents/bob")
+    for asked in ("a", saved.id, "nothing"):
+        with pytest.raises(NotFound, match="no procedure"):
+            bob.procedures.record_outcome(asked, True)
+    assert memory.procedures.get(saved.id).use_count == 0
+
+
+_COUNTS = """
+import sys
+from recollect import Memory, Settings
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(100):
+        memory.procedures.save("shared", "saved by " + sys.argv[2]) if number % 10 == 0 else None
+        memory.procedures.record_outcome("shared", number % 4 == 0)
+"""
+
+
+def test_two_processes_count_every_outcome_and_save_one_procedure(path):
+    Memory(path, settings=PLAIN).close()
+    others = [spawn(_COUNTS, path, name) for name in "ab"]
+    for other in others:
+        assert other.stdout.readline() == "ready\n", other.stderr.read()
+    for other in others:
+        other.stdin.write("\n")
+        other.stdin.flush()
+    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    with Memory(path, settings=PLAIN) as memory:
+        (shared,) = memory.procedures.list()
+        assert (shared.use_count, shared.success_count) == (200, 50)
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: p.save("", "x"), "name is ''"),
+        (lambda p: p.save("x", " "), "nothing to remember"),
+        (lambda p: p.save("x", "y", pattern=7), "pattern is 7: give a str"),
+        (lambda p: p.save("x", "y", success_rate=1.5), "success_rate is 1.5: give a number from 0 to 1"),
+        (lambda p: p.save("x", "y", importance=float("nan")), "importance is nan"),
+        (lambda p: p.record_outcome("kept", 1), "success is 1: give True or False"),
+    ],
+)
+def test_bad_procedures_are_refused(memory, call, message):
+    memory.procedures.save("kept", "y")
+    before = state(memory), memory.procedures.list()
+    with pytest.raises(InvalidInput, match=message):
+        call(memory.procedures)
+    assert (state(memory), memory.procedures.list()) == before

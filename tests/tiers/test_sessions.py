@@ -1,0 +1,296 @@
+"""Sessions (seed 002) and their search (seed 003): stored as they are said, restored, shared, searched, ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from recollect import Memory
+from recollect.errors import InvalidInput, NotFound, SessionDamaged
+from tests.memory.support import PLAIN, raw, run, spawn, state
+
+MESSAGES = [
+    {"role": "system", "content": "Be brief"},
+    {"role": "user", "content": "What are the main risks in this architecture? 🎉"},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"arguments": '{"n": 1}'}}]},
+    {"role": "tool", "content": [{"type": "text", "text": "three risks"}, {"type": "image", "data": "…"}]},
+    {"role": "user", "content": "", "n": 2**53 + 1, "deep": {"x": [1.5, None, True]}},
+]
+
+
+def test_a_session_is_restored_by_its_id_in_the_next_process(path):
+    with Memory(path, settings=PLAIN) as memory:
+        session = memory.sessions.open("my-project", agent="ada", provider="anthropic")
+        assert [session.append(message) for message in MESSAGES] == [0, 1, 2, 3, 4]
+    code = """
+import sys, json
+from recollect import Memory, Settings
+with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
+    session = memory.sessions.open("my-project", agent="ada")
+    print(json.dumps([session.messages(), session.provider, session.agent]))
+"""
+    assert json.loads(run(code, path)) == [MESSAGES, "anthropic", "ada"]
+
+
+def test_a_session_without_an_id_gets_a_uuid(memory):
+    session = memory.sessions.open()
+    assert str(uuid.UUID(session.id)) == session.id
+    session.append("user", "hello")
+    assert memory.sessions.open(session.id).messages() == [{"role": "user", "content": "hello"}]
+
+
+def test_each_agent_has_session_ids_of_its_own(memory):
+    """A foreign id is indistinguishable from a missing one, so one id opens another session for another agent."""
+    memory.sessions.open("s", agent="ada").append("user", "ada's words")
+    bobs = memory.sessions.open("s", agent="bob")
+    assert bobs.messages() == []
+    bobs.append("user", "bob's words")
+    assert memory.sessions.open("s", agent="ada").messages() == [{"role": "user", "content": "ada's words"}]
+    assert [(each.id, each.agent) for each in memory.sessions.list(agent="bob")] == [("s", "bob")]
+    assert [hit.agent for hit in memory.sessions.search("words", agent="bob")] == ["bob"]
+    bobs.end()
+    assert memory.sessions.open("s", agent="ada").messages() != []
+    assert memory.scoped("/agents/ada").sessions.list()[0].messages == 1
+
+
+def test_the_provider_is_the_last_that_was_named(memory):
+    memory.sessions.open("s", provider="anthropic")
+    assert memory.sessions.open("s").provider == "anthropic"
+    assert memory.sessions.open("s", provider="openai").provider == "openai"
+    assert memory.sessions.list()[0].provider == "openai"
+
+
+def test_end_removes_the_session_and_may_leave_a_snapshot(memory):
+    session = memory.sessions.open("s", agent="ada")
+    session.extend(MESSAGES)
+    taken = session.end(snapshot=True, summary="risks", key_decisions=["mitigate"], total_tokens=12)
+    assert ([*taken.messages], taken.summary, taken.total_tokens) == (MESSAGES, "risks", 12)
+    assert memory.episodes.last_snapshot("ada") == taken
+    assert memory.sessions.list() == []
+    assert memory.sessions.search("risks architecture") == []
+    assert session.end() is None
+    with pytest.raises(NotFound, match="no session 's' here"):
+        session.append("user", "too late")
+    with pytest.raises(NotFound):
+        session.messages()
+    assert memory.sessions.open("s", agent="ada").messages() == []
+    assert memory.verify().problems == ()
+
+
+def test_sessions_are_listed_by_last_use_and_cleaned_up_by_age(memory):
+    now = datetime.now(UTC)
+    for days in (40, 1, 20):
+        memory.sessions.open(f"{days} days").append("user", "x", created_at=now - timedelta(days=days))
+    assert [each.id for each in memory.sessions.list()] == ["1 days", "20 days", "40 days"]
+    assert memory.sessions.list()[0].updated_at == now - timedelta(days=1)
+    assert memory.sessions.cleanup(timedelta(days=30)) == 1
+    assert memory.sessions.cleanup(timedelta(days=10), agent="ada") == 0
+    assert [each.id for each in memory.sessions.list(limit=1)] == ["1 days"]
+    assert len(memory.sessions.list()) == 2
+
+
+def test_session_search_is_by_keyword_with_stems_and_cjk(memory):
+    session = memory.sessions.open("s")
+    for content in (
+        "We were deploying on Friday",
+        "東京の天気は晴れです",
+        "Nothing of note",
+        "The Deployment failed: x",
+    ):
+        session.append("user", content)
+
+    def found(query, **options):
+        return [hit.content for hit in memory.sessions.search(query, **options)]
+
+    assert sorted(found("deployed")) == ["The Deployment failed: x", "We were deploying on Friday"]
+    assert found("天気") == ["東京の天気は晴れです"]
+    assert found("the friday failure nothing", limit=2) != []
+    hit = memory.sessions.search("天気")[0]
+    assert (hit.session, hit.position, hit.role) == ("s", 1, "user")
+    assert hit.score > 0
+    scores = [each.score for each in memory.sessions.search("deploying friday failed")]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "' OR 1=1 --", "NEAR(", "words*", "a AND NOT b", "(((", "\x00", "", "   ", "{}^:", "\ud800"]
+)
+def test_any_text_is_a_valid_query(memory, query):
+    memory.sessions.open("s").append("user", "some words")
+    assert isinstance(memory.sessions.search(query), list)
+
+
+def test_parts_are_searched_and_tool_calls_kept(memory):
+    memory.sessions.open("s").extend(MESSAGES)
+    assert [hit.position for hit in memory.sessions.search("three")] == [3]
+
+
+_APPENDS = """
+import sys
+from recollect import Memory, Settings
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+    session = memory.sessions.open("shared", agent="ada")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(200):
+        session.append("user", f"{sys.argv[2]} {number}")
+"""
+
+
+def test_two_processes_on_one_session_lose_no_message(path):
+    Memory(path, settings=PLAIN).close()
+    others = [spawn(_APPENDS, path, name) for name in "ab"]
+    for other in others:
+        assert other.stdout.readline() == "ready\n", other.stderr.read()
+    for other in others:
+        other.stdin.write("\n")
+        other.stdin.flush()
+    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    with Memory(path, settings=PLAIN) as memory:
+        (info,) = memory.sessions.list()
+        assert info.messages == 400
+        said = [message["content"] for message in memory.sessions.open("shared", agent="ada").messages()]
+        for name in "ab":
+            assert [text for text in said if text.startswith(name)] == [f"{name} {number}" for number in range(200)]
+        assert memory.verify().problems == ()
+
+
+def test_a_session_ended_by_another_process_says_so(path):
+    with Memory(path, settings=PLAIN) as memory, Memory(path, settings=PLAIN) as other:
+        session = memory.sessions.open("s")
+        session.append("user", "one")
+        other.sessions.open("s").end()
+        with pytest.raises(NotFound, match="no session 's' here"):
+            session.append("user", "two")
+        assert memory.sessions.list() == []
+
+
+_KILLED = """
+import sys
+from recollect import Memory, Settings
+memory = Memory(sys.argv[1], settings=Settings(embedder="none"))
+session = memory.sessions.open("s")
+for number in range(10**6):
+    session.append("user", f"message {number}")
+    print(number, flush=True)
+"""
+
+
+def test_every_message_whose_append_returned_survives_a_kill(path):
+    process = spawn(_KILLED, path)
+    for _ in range(20):
+        last = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    rest = process.communicate()[0].split("\n")
+    said = [last, *(int(line) for line in rest[:-1])]
+    with Memory(path, settings=PLAIN) as memory:
+        kept = [message["content"] for message in memory.sessions.open("s").messages()]
+        assert kept[: said[-1] + 1] == [f"message {number}" for number in range(said[-1] + 1)]
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ('{"role": "user"', "not JSON"),
+        ('["a"]', "no JSON object"),
+        ('{"content": 1}', "no JSON object"),
+        (b"\xff", "no JSON object"),
+    ],
+)
+def test_a_malformed_row_is_named_and_nothing_else_is_lost(path, broken, reason):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.sessions.open("broken").extend(MESSAGES)
+        memory.sessions.open("whole").extend(MESSAGES)
+    other = raw(path)
+    other.execute(
+        "UPDATE session_message SET message = ? WHERE position = 2 AND session_id = "
+        "(SELECT id FROM session WHERE name = 'broken')",
+        (broken,),
+    )
+    other.close()
+    with Memory(path, settings=PLAIN) as memory:
+        session = memory.sessions.open("broken")
+        with pytest.raises(SessionDamaged, match=f"session 'broken', message 2: .*{reason}") as caught:
+            session.messages()
+        assert (caught.value.session, caught.value.position) == ("broken", 2)
+        with pytest.raises(SessionDamaged):
+            session.end(snapshot=True)
+        assert session.messages(skip_damaged=True) == [*MESSAGES[:2], *MESSAGES[3:]]
+        assert session.append("user", "goes on") == 5
+        assert memory.sessions.open("whole").messages() == MESSAGES
+        assert {each.id: each.messages for each in memory.sessions.list()} == {"broken": 6, "whole": 5}
+        assert {hit.session for hit in memory.sessions.search("architecture")} == {"broken", "whole"}
+        session.end()
+        assert [each.id for each in memory.sessions.list()] == ["whole"]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("user", None),
+        (7, "the message is int 7: give a dict"),
+        ({}, "has no 'role'"),
+        ({"content": "x"}, "has no 'role'"),
+        ({"role": ""}, "the message's role is ''"),
+        ({"role": None}, "the message's role is None"),
+        ({"role": "user", "content": float("nan")}, "message.content is nan: JSON has no such number"),
+        ({"role": "user", "content": b"x"}, "message.content is bytes"),
+        ({"role": "user", "content": {1, 2}}, "message.content is set"),
+        ({"role": "user", 7: "x"}, "message has the key 7: keys are str"),
+        ({"role": "user", "content": "\ud800"}, "lone surrogate"),
+        ({"role": "user", "content": "a\x00b"}, "NUL"),
+    ],
+)
+def test_messages_that_are_no_json_are_refused(memory, message, reason):
+    session = memory.sessions.open("s")
+    session.append("user", "stays")
+    if reason is None:
+        assert session.append(message) == 1
+        assert session.messages()[1] == {"role": "user", "content": None}
+        return
+    with pytest.raises(InvalidInput, match=re.escape(reason)):
+        session.extend([{"role": "user", "content": "all or none"}, message])
+    assert session.messages() == [{"role": "user", "content": "stays"}]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda sessions: sessions.open(""), "id is ''"),
+        (lambda sessions: sessions.open(7), "id is 7"),
+        (lambda sessions: sessions.open("x", provider=""), "provider is ''"),
+        (lambda sessions: sessions.search(7), "query is int 7"),
+        (lambda sessions: sessions.search("x", limit=0), "limit is 0"),
+        (lambda sessions: sessions.cleanup(30), "older_than is 30: give a timedelta"),
+        (lambda sessions: sessions.cleanup(timedelta(days=-1)), "give a timedelta"),
+        (lambda sessions: sessions.open("s").extend("hello"), "messages is 'hello'"),
+        (lambda sessions: sessions.open("s").append({"role": "user"}, "x"), "not both"),
+    ],
+)
+def test_bad_input_to_sessions_is_refused(memory, call, message):
+    memory.sessions.open("s")
+    before = state(memory), memory.sessions.list()
+    with pytest.raises(InvalidInput, match=message):
+        call(memory.sessions)
+    assert (state(memory), memory.sessions.list()) == before
+
+
+def test_rebuild_makes_the_words_of_messages_again(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.sessions.open("s").extend(MESSAGES)
+    other = raw(path)
+    other.execute("INSERT INTO session_fts (session_fts) VALUES ('delete-all')")
+    other.close()
+    with Memory(path, settings=PLAIN) as memory:
+        (problem,) = memory.verify().problems
+        assert (problem.name, problem.count) == ("message without words, or words without message", 5)
+        assert memory.rebuild().problems == ()
+        assert [hit.position for hit in memory.sessions.search("risks")] == [3, 1]
+        memory.vacuum()
+        assert memory.verify().problems == ()
