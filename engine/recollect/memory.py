@@ -26,6 +26,7 @@ from recollect.records import (
     Link,
     NewRecord,
     Outcome,
+    Reached,
     Record,
     Shown,
     Stats,
@@ -33,6 +34,7 @@ from recollect.records import (
     as_seen,
 )
 from recollect.remember import change
+from recollect.remember import links as linking
 from recollect.remember.change import row_id
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.reembed import reembed
@@ -135,7 +137,15 @@ class Memory:
 
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
         float32 (dimension,) of the store's embedder, instead of embedding the text here. Times are aware datetimes
-        or ISO 8601 text.
+        or ISO 8601 text. `policy` says for this call what writing does besides storing; the record's `outcome` says
+        what it did:
+
+        - "duplicate": a memory says it already and is returned as it stands; nothing is stored.
+        - "merged": the text is the next version of the memory that is returned, the old one is in its history. Times,
+          text and context are the new ones; tags, importance, metadata and source are the new ones where given, else
+          they stay; `pinned` stays once set.
+        - "replaced": the same, and nothing of the old text is left. A pinned memory's text is kept: it is merged into.
+        - "created": it is a memory of its own; without a topic given it has that of the memory it was found to follow.
 
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; nothing is stored then.
         """
@@ -158,7 +168,8 @@ class Memory:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 
         Each batch is one transaction; `on_progress(done, total)` is called after it, total None for a stream.
-        InvalidItem names the item that stopped it; the batches before it stay.
+        InvalidItem names the item that stopped it; the batches before it stay. `policy` is as for `remember`, every
+        item seeing those before it: an id may be that of the memory that an item repeats or continues.
         """
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
@@ -173,6 +184,24 @@ class Memory:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         change.update(self._engine, id, changes, base=self._scope)
         return self._stored(id, outcome="updated")
+
+    def restore(self, id: str, version: int | datetime | str) -> Record:
+        """Make an earlier text, with its context, the newest version of a memory; nothing is lost.
+
+        `version` is a place in `history(id)`, from 0 (-2 is the one before what stands), or a time (an aware datetime
+        or ISO 8601 text) at which it stood. Its vectors come along; tags, importance and the rest stay as they are.
+
+        Raises NotFound for an unknown id, and InvalidInput where there is no such version or it stands already.
+        """
+        change.restore(self._engine, id, version, base=self._scope)
+        return self._stored(id, outcome="updated")
+
+    def purge_expired(self, *, scope: str | None = None) -> Forgotten:
+        """Purge the memories that have expired, pinned or not, with their versions and everything derived.
+
+        Until then they stay in the file: no recall, list or count shows them, `get` and `history` do.
+        """
+        return change.purge_expired(self._engine, scope=checks.join_scopes(self._scope, scope))
 
     def forget(
         self,
@@ -198,7 +227,14 @@ class Memory:
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
         """Link two memories; recall spreads along links in both directions."""
-        change.link(self._engine, source, target, type, strength, base=self._scope)
+        linking.link(self._engine, source, target, type, strength, base=self._scope)
+
+    def unlink(self, source: str, target: str, type: str | None = None) -> int:
+        """Remove the links from one memory to another, of one type or of all; returns how many there were.
+
+        A link the other way round stays. Raises NotFound for an id that this scope may not see.
+        """
+        return linking.unlink(self._engine, source, target, type, base=self._scope)
 
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -340,19 +376,31 @@ class Memory:
 
     def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
         """The links of a memory, strongest first; direction "out", "in" or "both"."""
-        if direction not in ("out", "in", "both"):
-            raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
-        with self._engine.store.read() as connection:
-            record_id = row_id(connection, id, self._scope)
-            kinds = [change.check_link_type(type) for type in _listed(types, "types")]
-            sides = {"out": (False,), "in": (True,), "both": (False, True)}[direction]
-            links = [
-                link for side in sides for link in reading.links_of(connection, record_id, incoming=side, types=kinds)
-            ]
-            ends = [link.target if link.source == id else link.source for link in links]
-            seen = reading.find_ids(connection, ends, filters.scope_condition(self._scope))
-        visible = [link for link, end in zip(links, ends, strict=True) if end in seen]
-        return sorted(visible, key=lambda link: -link.strength)
+        return linking.neighbors(self._engine, id, _listed(types, "types"), direction, base=self._scope)
+
+    def backlinks(self, id: str, *, types: Sequence[str] = ()) -> builtins.list[Link]:
+        """The links that lead to a memory, strongest first: `neighbors` with direction "in"."""
+        return linking.neighbors(self._engine, id, _listed(types, "types"), "in", base=self._scope)
+
+    def traverse(
+        self,
+        id: str,
+        *,
+        depth: int = 2,
+        types: Sequence[str] = (),
+        direction: str = "both",
+        limit: int | None = 100,
+    ) -> builtins.list[Reached]:
+        """The memories that at most `depth` links lead to from one, each once, nearest first, then strongest.
+
+        `direction` is "out", "in" or "both"; links of `types`, or of all. Each comes with its distance and the
+        product of the strengths on the strongest of the shortest ways. No way passes through what has expired or
+        stands outside this handle's scope. `limit` cuts the list; None is all.
+
+        Raises NotFound for an id that this scope may not see and InvalidInput for a bad option.
+        """
+        found = linking.traverse(self._engine, id, depth, _listed(types, "types"), direction, limit, base=self._scope)
+        return [structs.replace(each, record=self._seen(each.record)) for each in found]
 
     def stats(self) -> Stats:
         """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""

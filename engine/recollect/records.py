@@ -18,6 +18,7 @@ __all__ = [
     "Link",
     "NewRecord",
     "Problem",
+    "Reached",
     "Record",
     "Shown",
     "SourceRef",
@@ -109,6 +110,14 @@ class Record(Struct, frozen=True, kw_only=True):
     cosine: float | None = None
     links: tuple[Link, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+
+
+class Reached(Struct, frozen=True, kw_only=True):
+    """A memory that links lead to: how many there are on the shortest way, and the product of their strengths."""
+
+    record: Record
+    distance: int
+    strength: float
 
 
 class SourceRef(Struct, frozen=True, kw_only=True):

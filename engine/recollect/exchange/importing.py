@@ -14,8 +14,8 @@ from recollect.errors import InvalidInput, InvalidItem, InvalidVector, Recollect
 from recollect.exchange.files import Lines, Place, format_of, reading
 from recollect.exchange.lines import Embedder, Header, Incoming, Joined, parse
 from recollect.records import Imported
-from recollect.remember.change import LINK_TYPES
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
 from recollect.remember.write import insert_rows
 from recollect.store import changing, exporting

@@ -225,6 +225,16 @@ class RecordTable:
             mask &= visible.listed
         return mask
 
+    def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
+        """Which of some rows are open records of exactly this scope and kind that have not expired."""
+        admitted: NDArray[np.bool_] = (
+            (self._open.array[rows] == 1)
+            & (self._scopes.array[rows] == scope_id)
+            & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
+            & (self._expires.array[rows] > now)
+        )
+        return admitted
+
     def listing(self, ids: Sequence[int]) -> NDArray[np.uint8]:
         """1 for the rows of these records."""
         rows = self.rows_of(np.array(ids, dtype=np.int64))

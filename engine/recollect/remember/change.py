@@ -1,17 +1,19 @@
-"""Changes to what is stored: update, forget, link."""
+"""Changes to what is stored: update, restore, forget."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
 from recollect import checks
+from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
-from recollect.records import Forgotten
+from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.store import changing, filters, reading, services, vectors
@@ -20,13 +22,15 @@ from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["forget", "link", "row_id", "update"]
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["forget", "purge_expired", "restore", "row_id", "update"]
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
-LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
 
 
 def row_id(connection: Any, public_id: object, base: str) -> int:
@@ -42,30 +46,35 @@ def row_id(connection: Any, public_id: object, base: str) -> int:
 def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> bool:
     """Change fields of a record; a new text or context closes the old version. True if the text changed."""
     columns, tags = _checked(changes, base)
-    with engine.store.read() as connection:
-        record_id = row_id(connection, public_id, base)
-        (old,) = reading.records(connection, filters.one_record(record_id))
-    row = None
-    text = changes.get("text", old.text)
-    context = check_context(changes["context"]) if "context" in changes else old.context
-    if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
-        checks.check_text(text, engine.settings.max_text_chars)
-        row = _version(text, context)
-        identity = identity_for(engine, changes.get("vector"))
-        embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
-    if row is None and not columns and tags is None:
-        return False
-    columns["updated_at"] = checks.now_us()
-    with engine.atomic() as connection:
-        record_id = row_id(connection, public_id, base)
-        if row is not None:
-            made_by = None
-            if row.vectors and identity is not None:
-                made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-            changing.change_text(connection, engine.lexicon, record_id, row, made_by)
-        if tags is not None or len(columns) > 1:
-            changing.change_columns(connection, record_id, columns, tags)
-    return row is not None
+    while True:
+        with engine.store.read() as connection:
+            record_id = row_id(connection, public_id, base)
+            (old,) = reading.records(connection, filters.one_record(record_id))
+        row, identity = None, None
+        text = changes.get("text", old.text)
+        context = check_context(changes["context"]) if "context" in changes else old.context
+        if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
+            checks.check_text(text, engine.settings.max_text_chars)
+            row = _version(text, context)
+            identity = identity_for(engine, changes.get("vector"))
+            embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
+        if row is None and not columns and tags is None:
+            return False
+        with engine.atomic() as connection:
+            record_id = row_id(connection, public_id, base)
+            (now,) = reading.records(connection, filters.one_record(record_id))
+            if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
+                continue  # another has written meanwhile: what this update changes is to be seen anew
+            if row is not None:
+                _put_version(engine, connection, record_id, row, identity)
+            if tags is not None or columns:
+                columns["updated_at"] = checks.now_us()
+                changing.change_columns(connection, record_id, columns, tags)
+            return row is not None
+
+
+def _says_text(changes: Mapping[str, Any]) -> bool:
+    return not changes.keys().isdisjoint(("text", "context", "vector"))
 
 
 def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str) -> Forgotten:
@@ -86,22 +95,78 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
     return Forgotten(records=len(found), versions=versions, services=kept)
 
 
-def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
-    """Link two records; again with another strength, it is changed."""
-    type = check_link_type(type)
-    strength = checks.check_unit(strength, "strength")
+def restore(engine: Engine, public_id: str, version: object, *, base: str) -> None:
+    """Make an earlier version's text and context those of a new version, with the vectors that it had."""
+    row = None
+    while row is None:
+        with engine.store.read() as connection:
+            row_id(connection, public_id, base)
+            ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
+            chosen = _chosen_version(ids, versions, version)
+            (old,) = reading.records(connection, filters.one_record(chosen))
+            parts = vectors.parts_of(connection, chosen)
+            active = vectors.active_embedder(connection)
+        row = _version(old.text, old.context)
+        identity = None
+        if parts.values and active is not None:
+            row.vectors, row.codes = parts
+            identity = Identity(active.fingerprint, active.name, active.dimension)
+        else:
+            identity = identity_for(engine, None)
+            embed_rows(engine.embedder, [row], [None], identity)
+        with engine.atomic() as connection:
+            record_id = row_id(connection, public_id, base)
+            if chosen not in reading.version_ids(connection, public_id):
+                row = None  # purged meanwhile: choose again among what is left
+                continue
+            _put_version(engine, connection, record_id, row, identity)
+
+
+def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
+    """The row id of the version that `version` names: its place in the history, or a time at which it stood."""
+    last = len(ids) - 1
+    if isinstance(version, int) and not isinstance(version, bool):
+        if not -len(ids) <= version <= last:
+            raise InvalidInput(f"version is {checks.shown(version)}: history has the versions 0 to {last}")
+        place = version % len(ids)
+    elif isinstance(version, str | datetime):
+        moment = checks.to_datetime(checks.check_time(version, "version") or 0)
+        stood = [
+            place
+            for place, each in enumerate(versions)
+            if each.valid_from <= moment and (each.valid_to is None or each.valid_to > moment)
+        ]
+        if not stood:
+            raise InvalidInput(f"version is {checks.shown(str(version))}: no version stood then; see history()")
+        place = stood[-1]
+    else:
+        raise InvalidInput(f"version is {checks.shown(version)}: give a place in history(), from 0, or a time")
+    if place == last:
+        raise InvalidInput(f"version {checks.shown(version)} is the one that stands")
+    return ids[place]
+
+
+def _put_version(
+    engine: Engine, connection: apsw.Connection, record_id: int, row: Row, identity: Identity | None
+) -> None:
+    """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
+    row.valid_from = row.updated_at = checks.now_us()
+    made_by = None
+    if row.vectors and identity is not None:
+        made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+    changing.change_text(connection, engine.lexicon, record_id, row, made_by)
+    engine.may_have_pending |= row.pending
+
+
+def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
+    """Purge every record of a scope that has expired."""
     with engine.atomic() as connection:
-        ends = row_id(connection, source, base), row_id(connection, target, base)
-        if ends[0] == ends[1]:
-            raise InvalidInput(f"{source} cannot be linked to itself")
-        changing.put_links(connection, [(*ends, type, strength, checks.now_us())])
-
-
-def check_link_type(type: object) -> str:
-    """One of the link types."""
-    if not isinstance(type, str) or type not in LINK_TYPES:
-        raise InvalidInput(f"type is {checks.shown(type)}: use one of {', '.join(LINK_TYPES)}")
-    return type
+        condition = filters.expired(checks.now_us())
+        if scope is not None:
+            condition &= filters.scope_condition(scope)
+        found = reading.matching_ids(connection, condition)
+        versions = changing.delete(connection, found)
+    return Forgotten(records=len(found), versions=versions)
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:

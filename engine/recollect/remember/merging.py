@@ -6,7 +6,8 @@ processes that write the same at once, the second finds what the first has store
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ __all__ = ["write_one", "write_rows"]
 # Neighbours looked at beside those that may be linked: some may be of a text that this batch replaces.
 _SPARE = 6
 _BLOCK = 256
+# Looking up so few takes the lock for writing a few milliseconds longer.
+_FEW = 8
 
 
 class _Known(Struct):
@@ -72,41 +75,49 @@ class _Done(NamedTuple):
 
 def write_one(engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy) -> Record:
     """Write a row as the policy says; the record says what was done."""
-    near, quotations = _look(engine, [row], policy), _quotations([row], policy)
-    with engine.atomic() as connection:
-        batch = _Batch(engine, connection, [row], identity, policy, _current(engine, connection, near, [row], policy))
-        batch.meet(quotations, report=True)
+    with _opened(engine, [row], identity, policy, report=True) as batch:
         done = batch.write(0)
         linked_at = batch.finish()
-        return _record(connection, row, done, linked_at)
+        return _record(batch.connection, row, done, linked_at)
 
 
 def write_rows(engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy) -> list[str]:
     """Write rows as the policy says, each seeing those before it; returns the ids that stand for them."""
-    near, quotations = _look(engine, rows, policy), _quotations(rows, policy)
-    with engine.atomic() as connection:
-        batch = _Batch(engine, connection, rows, identity, policy, _current(engine, connection, near, rows, policy))
-        batch.meet(quotations, report=False)
+    with _opened(engine, rows, identity, policy, report=False) as batch:
         ids = [batch.write(place).known.public_id for place in range(len(rows))]
         batch.finish()
     return ids
 
 
-def _look(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Near | None:
-    return None if policy.floor is None else look(engine, rows, policy.most_links + _SPARE, policy.floor)
+@contextmanager
+def _opened(
+    engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy, *, report: bool
+) -> Iterator[_Batch]:
+    """A transaction in which the rows are written. What takes long and needs no lock comes before it."""
+    quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
+    before = _look_before(engine, rows, policy)
+    with engine.atomic() as connection:
+        near = before
+        # A reader's pages are read anew after each commit, those of the writer are not: looking here is quicker.
+        if policy.floor is not None and (near is None or near.sequence != feed.last_sequence(connection)):
+            most = policy.most_links + _SPARE
+            near = look(engine, connection, rows, most, policy.floor, indexed=not engine.store.nested)
+        yield _Batch(engine, connection, rows, identity, policy, near, quotations, report=report)
 
 
-def _quotations(rows: Sequence[Row], policy: WritePolicy) -> list[Quotation]:
-    return [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
-
-
-def _current(
-    engine: Engine, connection: apsw.Connection, near: Near | None, rows: Sequence[Row], policy: WritePolicy
-) -> Near | None:
-    """The neighbours as of this transaction: looked up again only where someone has written meanwhile."""
-    if near is None or near.sequence == feed.last_sequence(connection):
-        return near
-    return _look(engine, rows, policy)
+def _look_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Near | None:
+    """Load the index if that has not been done, and look up many rows, while others may still write."""
+    if policy.floor is None:
+        return None
+    engine.start_kernels()
+    many = len(rows) > _FEW
+    if engine.answers_from_sql() or not (many or engine.index.sequence < 0):
+        return None
+    with engine.store.read() as connection:
+        if many:
+            return look(engine, connection, rows, policy.most_links + _SPARE, policy.floor)
+        engine.index.catch_up(connection)
+    return None
 
 
 def _record(connection: apsw.Connection, row: Row, done: _Done, linked_at: int) -> Record:
@@ -140,63 +151,50 @@ class _Batch:
         identity: Identity | None,
         policy: WritePolicy,
         near: Near | None,
+        quotations: Sequence[Quotation],
+        *,
+        report: bool,
     ) -> None:
-        self._engine, self._connection = engine, connection
-        self._rows, self._identity, self._policy = rows, identity, policy
-        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
-        self._among = None if near is None or len(rows) < 2 else _Among(rows, policy.most_links + _SPARE)
-        self._quotations: Sequence[Quotation] = ()
+        """To `report` links and contradictions takes reading more."""
+        self.connection = connection
+        self._engine, self._rows, self._identity, self._policy = engine, rows, identity, policy
+        self._quotations, self._report = quotations, report
         self._by_id: dict[int, _Known] = {}
         self._by_key: dict[bytes, list[_Known]] = {}
         self._by_topic: dict[tuple[str, str, str], _Known] = {}
         self._voices: list[_Known | None] = [None] * len(rows)
         self._waiting: list[tuple[Row, _Known]] = []
         self._links: list[tuple[_Known, _Met]] = []
-        self._report = False
-
-    def meet(self, quotations: Sequence[Quotation], *, report: bool) -> None:
-        """Read what the rows may repeat or take the place of; to `report` links and contradictions takes more."""
-        policy, connection, now = self._policy, self._connection, now_us()
-        self._quotations, self._report = quotations, report
-        keys = {key for quotation in quotations for key in quotation.keys}
-        if policy.duplicate_cosine is not None:
-            keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
-        if keys:
-            for found in standing.by_keys(connection, list(keys), now):
-                self._know(found)
-        topics = {row.topic for row in self._rows if row.topic is not None}
-        if topics and policy.merge_strategy != "append":
-            for found in standing.by_topics(connection, list(topics), now):
-                known = self._know(found)
-                self._by_topic[known.scope, known.kind, found.topic or ""] = known
-        told = [cosine for cosine in (policy.duplicate_cosine, policy.topic_cosine) if cosine is not None]
-        least = 0.0 if report else min(told, default=2.0)
-        ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
-        if ids:
-            for found in standing.by_ids(connection, list(ids), now):
-                self._know(found)
+        self._now = now_us()
+        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
+        self._among = None if near is None or len(rows) < 2 else _Among(rows, policy.most_links + _SPARE)
+        self._meet_texts()
+        self._meet_neighbors()
 
     def write(self, place: int) -> _Done:
         """Write the next row."""
-        row = self._rows[place]
+        row, policy = self._rows[place], self._policy
         met = self._met(place)
         repeated = self._repeated(place, row, met)
         if repeated is not None:
             return _Done("duplicate", *repeated)
         topic, cosine = self._topic(row, met)
-        if topic is not None and self._policy.merge_strategy != "append":
-            outcome, known = self._merge(topic, place, row), topic
+        if topic is not None and policy.merge_strategy != "append":
+            done = _Done(self._merge(topic, place, row), topic, cosine)
         else:
             if topic is not None and row.topic is None:
                 row.topic = topic.topic
-            outcome, known, cosine = "created", self._create(place, row), None
-        others = [each for each in met if each.known is not known]
+            done = _Done("created", self._create(place, row))
+        return self._connected(done, row, [each for each in met if each.known is not done.known])
+
+    def _connected(self, done: _Done, row: Row, met: Sequence[_Met]) -> _Done:
+        """Links to what is near, and candidates for contradictions among it."""
         policy = self._policy
         linked: list[_Met] = []
         if policy.link_cosine is not None:
-            linked = [each for each in others if each.cosine >= policy.link_cosine][: policy.most_links]
-            self._links += [(known, each) for each in linked]
-        return _Done(outcome, known, cosine, linked, self._contradictions(row, others))
+            linked = [each for each in met if each.cosine >= policy.link_cosine][: policy.most_links]
+            self._links += [(done.known, each) for each in linked]
+        return done._replace(linked=linked, contradictions=self._contradictions(row, met))
 
     def finish(self) -> int:
         """Insert what waits and link what is to be linked; returns the time of the links."""
@@ -208,8 +206,33 @@ class _Batch:
             if known.record_id is not None and target is not None:
                 rows.append((known.record_id, target, "similar", _strength(met.cosine), linked_at))
         if rows:
-            changing.put_links(self._connection, rows)
+            changing.put_links(self.connection, rows)
         return linked_at
+
+    def _meet_texts(self) -> None:
+        """Read what has the same text or topic as a row."""
+        policy = self._policy
+        keys = {key for quotation in self._quotations for key in quotation.keys}
+        if policy.duplicate_cosine is not None:
+            keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
+        if keys:
+            for found in standing.by_keys(self.connection, list(keys), self._now):
+                self._know(found)
+        topics = {row.topic for row in self._rows if row.topic is not None}
+        if topics and policy.merge_strategy != "append":
+            for found in standing.by_topics(self.connection, list(topics), self._now):
+                known = self._know(found)
+                self._by_topic[known.scope, known.kind, found.topic or ""] = known
+
+    def _meet_neighbors(self) -> None:
+        """Read those of the neighbours of which more is asked than where they are."""
+        policy = self._policy
+        told = [cosine for cosine in (policy.duplicate_cosine, policy.topic_cosine) if cosine is not None]
+        least = 0.0 if self._report else min(told, default=2.0)
+        ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
+        if ids:
+            for found in standing.by_ids(self.connection, list(ids), self._now):
+                self._know(found)
 
     def _know(self, found: standing.Standing) -> _Known:
         known = self._by_id.get(found.record_id)
@@ -312,7 +335,7 @@ class _Batch:
         assert known.record_id is not None
         keep = self._policy.merge_strategy == "latest" or known.pinned
         same = known.content_hash == row.content_hash
-        connection = self._connection
+        connection = self.connection
         if not same:
             made_by = None
             if row.vectors and self._identity is not None:
@@ -351,8 +374,8 @@ class _Batch:
         rows = [row for row, _ in self._waiting]
         made_by = None
         if self._identity is not None and any(row.vectors for row in rows):
-            made_by = vectors.register(self._connection, self._engine.store.path, **self._identity._asdict())
-        ids = writing.insert(self._connection, self._engine.lexicon, rows, made_by)
+            made_by = vectors.register(self.connection, self._engine.store.path, **self._identity._asdict())
+        ids = writing.insert(self.connection, self._engine.lexicon, rows, made_by)
         for record_id, (_, known) in zip(ids, self._waiting, strict=True):
             known.record_id = record_id
             self._by_id[record_id] = known

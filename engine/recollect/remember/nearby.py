@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,10 +12,8 @@ import numpy as np
 from recollect.checks import now_us
 from recollect.engine import Engine
 from recollect.index.cold import nearest_records
-from recollect.index.memory_view import MemoryQuestions, MemoryView
-from recollect.index.pool import run_tasks
-from recollect.index.protocol import Found
-from recollect.index.table import Visible
+from recollect.index.memory_index import MemoryIndex
+from recollect.index.near import Block, Wanted, nearest_rows
 from recollect.numerics import kernel_errors
 from recollect.store import feed, filters, loading, standing, vectors
 from recollect.store.filters import Filter
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-__all__ = ["Near", "Neighbor", "look"]
+__all__ = ["Near", "Neighbor", "first_parts", "look"]
 
-# Texts that go through the kernels together, as in recall.
-_GROUP = 32
-# How far a cosine from int8 codes is from the exact one, at most: 0.004 on 100,000 real vectors.
-_CODE_ERROR = 0.02
-_NO_WORDS = np.empty(0, dtype=np.int32)
+# So many new records the index may lack; their vectors are read from the store meanwhile.
+_LATE = 24
 
 
 class Neighbor(NamedTuple):
@@ -52,36 +48,47 @@ class Near(NamedTuple):
     neighbors: list[list[Neighbor]]
 
 
-def look(engine: Engine, rows: Sequence[Row], wanted: int, floor: float) -> Near:
-    """At most `wanted` records at a cosine of at least `floor` for each row; none for a row without a vector.
+class _Read(NamedTuple):
+    """A read transaction, and whose vectors the store holds."""
 
-    Cosines are exact, from the stored float32. The newest commit is seen; what it hides by expiry is not.
+    connection: apsw.Connection
+    embedder: EmbedderRow
+
+
+def look(
+    engine: Engine, connection: apsw.Connection, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
+) -> Near:
+    """At most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
+
+    Cosines are exact, from the stored float32. What `connection` sees is found: from SQL where it is not `indexed`,
+    as what a transaction has not committed yet.
     """
-    engine.start_kernels()
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
         if row.vectors:
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
-    with kernel_errors(), engine.store.read() as connection:
+    from_index = indexed and not engine.answers_from_sql()
+    with kernel_errors(), ExitStack() as held:
+        late = held.enter_context(engine.index.nearly_current(connection, _LATE)) if from_index else None
         sequence = feed.last_sequence(connection)
         embedder = vectors.active_embedder(connection)
-        if not groups or embedder is None:
+        if embedder is None or not groups:
             return Near(sequence, neighbors)
-        if engine.answers_from_sql():
-            for (scope, kind), places in groups.items():
-                for place in places:
-                    neighbors[place] = _from_sql(connection, embedder, rows[place], scope, kind, wanted, floor)
-            return Near(sequence, neighbors)
-        with engine.index.current(connection):
-            sequence = engine.index.sequence
-            scopes = standing.scope_ids(connection, list({scope for scope, _ in groups}))
-            for (scope, kind), places in groups.items():
-                if scope in scopes:
-                    asked = [rows[place] for place in places]
-                    found = _from_index(engine, connection, embedder, asked, scopes[scope], kind, wanted, floor)
-                    for place, each in zip(places, found, strict=True):
-                        neighbors[place] = each
+        read, now = _Read(connection, embedder), now_us()
+        scopes = standing.scope_ids(connection, list({scope for scope, _ in groups}))
+        for (scope, kind), places in groups.items():
+            if scope not in scopes:
+                continue
+            wanted = Wanted(scopes[scope], kind, now, most, floor)
+            asked = [rows[place] for place in places]
+            if from_index:
+                found = _from_index(engine.index, read, asked, wanted, late)
+            else:
+                found = _from_sql(read, asked, scope, wanted)
+            for place, each in zip(places, found, strict=True):
+                own = len(rows[place].vectors) == 1
+                neighbors[place] = each if own else [near._replace(whole=False) for near in each]
     return Near(sequence, neighbors)
 
 
@@ -91,64 +98,36 @@ def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
 
 
 def _from_index(
-    engine: Engine,
-    connection: apsw.Connection,
-    embedder: EmbedderRow,
-    rows: Sequence[Row],
-    scope_id: int,
-    kind: str,
-    wanted: int,
-    floor: float,
+    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: Wanted, late: Block | None
 ) -> list[list[Neighbor]]:
-    index = engine.index
-    assert index.vectors is not None
-    selection = index.selection(Visible(now=now_us(), scopes=(scope_id,), kinds=(kind,)))
-    view = MemoryView(index, selection, partial(loading.exact_vectors, connection, embedder.dimension))
+    connection, embedder = read
     asked = first_parts(rows, embedder.dimension)
-
-    def search(start: int) -> tuple[MemoryQuestions, Found]:
-        some = asked[start : start + _GROUP]
-        questions = view.ask(some, [_NO_WORDS] * len(some), [()] * len(some), wanted)
-        return questions, questions.search(wanted, by_vector=True, by_words=False)[0]
-
-    parts = index.vectors.codes[1]
-    neighbors: list[list[Neighbor]] = []
-    for questions, found in run_tasks([partial(search, start) for start in range(0, len(asked), _GROUP)]):
-        inside = np.arange(found.rows.shape[1]) < found.counts[:, None]
-        queries, columns = np.nonzero(inside & (found.values >= floor - _CODE_ERROR))
-        near = found.rows[queries, columns]
-        cosines = questions.exact_cosines(queries, near)
-        own = [len(row.vectors) == 1 for row in rows[len(neighbors) : len(neighbors) + len(found.rows)]]
-        each: list[list[Neighbor]] = [[] for _ in own]
-        single = (parts[near] == 1).tolist()
-        lines = zip(queries.tolist(), questions.keys(near).tolist(), cosines.tolist(), single, strict=True)
-        for query, key, cosine, short in lines:
-            if cosine >= floor:
-                each[query].append(Neighbor(key, cosine, short and own[query]))
-        neighbors += [sorted(some, key=_nearest_first) for some in each]
-    return neighbors
+    found: list[list[Neighbor]] = [[] for _ in rows]
+    if index.vectors is not None:
+        originals = partial(loading.exact_vectors, connection, embedder.dimension)
+        for some, each in zip(found, nearest_rows(index, asked, wanted, originals), strict=True):
+            keys = index.table.ids[each.rows].tolist()
+            some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
+    if late is not None:
+        _add(found, late, asked, wanted)
+    return found
 
 
-def _from_sql(
-    connection: apsw.Connection,
-    embedder: EmbedderRow,
-    row: Row,
-    scope: str,
-    kind: str,
-    wanted: int,
-    floor: float,
-) -> list[Neighbor]:
-    exactly_here = Filter(where={"scope": scope}, kinds=(kind,))
-    vector = first_parts([row], embedder.dimension)[0]
-    condition = filters.everything(exactly_here, now_us())
-    found = nearest_records(connection, embedder, vector, condition, wanted)
-    neighbors = []
-    for record_id, parts in loading.parts_of(connection, embedder.id, embedder.dimension, found).items():
-        cosine = float(np.clip((parts @ vector).max(), -1.0, 1.0))
-        if cosine >= floor:
-            neighbors.append(Neighbor(record_id, cosine, len(parts) == len(row.vectors) == 1))
-    return sorted(neighbors, key=_nearest_first)
+def _from_sql(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> list[list[Neighbor]]:
+    connection, embedder = read
+    condition = filters.everything(Filter(where={"scope": scope}, kinds=(wanted.kind,)), wanted.now)
+    found: list[list[Neighbor]] = [[] for _ in rows]
+    for some, vector in zip(found, first_parts(rows, embedder.dimension), strict=True):
+        ids = nearest_records(connection, embedder, vector, condition, wanted.most)
+        block = Block(embedder.dimension)
+        block.extend(standing.vectors_of(connection, ids, embedder))
+        _add([some], block, vector[None, :], wanted)
+    return found
 
 
-def _nearest_first(neighbor: Neighbor) -> tuple[float, int]:
-    return -neighbor.cosine, neighbor.record_id
+def _add(found: Sequence[list[Neighbor]], block: Block, asked: NDArray[np.float32], wanted: Wanted) -> None:
+    """Add what is near in a block to what was found for each text."""
+    for some, more in zip(found, block.near(asked, wanted), strict=True):
+        some += [Neighbor(*each) for each in more]
+        some.sort(key=lambda each: (-each.cosine, each.record_id))
+        del some[wanted.most :]

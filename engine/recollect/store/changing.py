@@ -193,12 +193,7 @@ def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: in
     )
     active = vectors.active_embedder(connection)
     if active is not None:
-        parts: Any = connection.execute(
-            "SELECT v.part, v.value, c.codes FROM vector v LEFT JOIN token_code c ON c.vector_id = v.id "
-            "WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
-            (record_id, active.id),
-        ).fetchall()
-        vectors.insert(connection, active, [(version_id, *part) for part in parts])
+        vectors.insert(connection, active, vectors.parts_of(connection, record_id).rows(version_id))
     connection.execute(
         "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
         (version_id, _bag_of_words(connection, version_id)),

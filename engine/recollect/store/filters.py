@@ -21,6 +21,7 @@ __all__ = [
     "Condition",
     "Filter",
     "everything",
+    "expired",
     "one_record",
     "open_versions",
     "records_in",
@@ -159,6 +160,11 @@ def same_text(scope: str, kind: str, content_hash: bytes) -> Condition:
 def open_versions() -> Condition:
     """Records as they stand, not their closed versions."""
     return Condition("r.valid_to IS NULL")
+
+
+def expired(now: int) -> Condition:
+    """Records as they stand that have expired."""
+    return open_versions() & Condition("r.expires_at <= ?", (now,))
 
 
 def without_vector() -> Condition:

@@ -28,7 +28,6 @@ __all__ = [
     "columns",
     "exact_vectors",
     "links",
-    "parts_of",
     "ranges",
     "sketches",
     "term_range",
@@ -190,24 +189,6 @@ def exact_vectors(connection: apsw.Connection, dimension: int, vector_ids: NDArr
         return found
     values[np.searchsorted(vector_ids, [row[0] for row in rows])] = found
     return values
-
-
-def parts_of(
-    connection: apsw.Connection, embedder_id: int, dimension: int, ids: Sequence[int]
-) -> dict[int, NDArray[np.float32]]:
-    """The stored float32 vectors (parts, dimension) of the records with row ids `ids`."""
-    found: dict[int, list[bytes]] = {}
-    rows: Any = connection.execute(
-        "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
-        "ORDER BY record_id, part",
-        (embedder_id, id_array(ids)),
-    )
-    for record_id, value in rows:
-        found.setdefault(record_id, []).append(value)
-    return {
-        record_id: np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
-        for record_id, values in found.items()
-    }
 
 
 def terms(connection: apsw.Connection, ids: Sequence[int]) -> TermBlock:

@@ -28,6 +28,8 @@ __all__ = [
     "matching_ids",
     "records",
     "scopes_within",
+    "version_at",
+    "version_ids",
 ]
 
 _decode = msgspec.json.decode
@@ -151,6 +153,17 @@ def history(connection: apsw.Connection, public_id: str) -> list[Record]:
     standing = connection.execute(f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)).fetchall()
     rows = [*closed, *standing]
     return [_record(row) for row in rows]
+
+
+def version_ids(connection: apsw.Connection, public_id: str) -> list[int]:
+    """The row ids of what `history` gives, in its order."""
+    rows: Any = connection.execute(
+        "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id", (public_id,)
+    ).fetchall()
+    standing: Any = connection.execute(
+        "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,)
+    ).fetchall()
+    return [row[0] for row in (*rows, *standing)]
 
 
 def version_at(connection: apsw.Connection, record_id: int, moment: int) -> int:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
+import numpy as np
 
 from recollect.store.arrays import id_array
+from recollect.store.loading import NEVER
+from recollect.store.vectors import EmbedderRow
 
-__all__ = ["Standing", "by_ids", "by_keys", "by_topics", "scope_ids"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Standing", "by_ids", "by_keys", "by_topics", "scope_ids", "vectors_of"]
 
 
 class Standing(NamedTuple):
@@ -48,6 +54,25 @@ def by_topics(connection: apsw.Connection, topics: Sequence[str], now: int) -> I
     """The records of these topics, the last changed last."""
     chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"
     return _standing(connection, chosen, now, apsw.carray(tuple(topics)))
+
+
+def vectors_of(
+    connection: apsw.Connection, ids: Sequence[int], embedder: EmbedderRow
+) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
+    """(row id, scope id, kind, when it expires, vectors (parts, dimension)) of those of these records that are open."""
+    rows: Any = connection.execute(
+        "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
+        "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
+        "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL ORDER BY r.id, v.part",
+        (NEVER, embedder.id, id_array(ids)),
+    )
+    found: dict[tuple[int, int, str, int], list[bytes]] = {}
+    for *record, value in rows:
+        found.setdefault(tuple(record), []).append(value)
+    return [
+        (*record, np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, embedder.dimension))
+        for record, values in found.items()
+    ]
 
 
 def scope_ids(connection: apsw.Connection, paths: Sequence[str]) -> dict[str, int]:

@@ -58,8 +58,12 @@ class Store:
         with self._lock, translated(self.path):
             self.check_usable()
             if self._depth:
-                with self._undone(), self._writer:
-                    yield self._writer
+                self._depth += 1
+                try:
+                    with self._undone(), self._writer:
+                        yield self._writer
+                finally:
+                    self._depth -= 1
                 return
             # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
             self._writer.set_busy_timeout(self._busy_timeout_ms if wait else 0)
@@ -75,6 +79,11 @@ class Store:
                 raise
             finally:
                 self._depth = 0
+
+    @property
+    def nested(self) -> bool:
+        """For who is inside `atomic()`: whether that is within another, which may have written what can be undone."""
+        return self._depth > 1
 
     def on_rollback(self, callback: Callable[[], None]) -> None:
         """Run `callback` at every rollback, before another thread may write: caches of what was written go then."""

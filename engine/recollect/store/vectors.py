@@ -85,6 +85,17 @@ def add(connection: apsw.Connection, *, fingerprint: str, name: str, dimension: 
     return EmbedderRow(*row)
 
 
+def parts_of(connection: apsw.Connection, record_id: int) -> Parts:
+    """The parts of a record by the active embedder; none where it has none, codes only where every part has them."""
+    rows: Any = connection.execute(
+        "SELECT v.value, c.codes FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
+        "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
+        (record_id,),
+    ).fetchall()
+    codes = tuple(row[1] for row in rows)
+    return Parts(tuple(row[0] for row in rows), () if None in codes else codes)
+
+
 def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
     """Make `row` the embedder that recall uses, and derive its sketches anew."""
     connection.execute("UPDATE embedder SET active = (id = ?)", (row.id,))

@@ -1,0 +1,100 @@
+"""Links between memories: making and removing them, listing them, walking along them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.records import Link, Reached
+from recollect.remember.change import row_id
+from recollect.store import changing, filters, links, reading
+from recollect.store.filters import Filter
+from recollect.store.links import Direction
+
+__all__ = ["LINK_TYPES", "check_link_type", "link", "neighbors", "traverse", "unlink"]
+
+LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
+_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
+
+
+def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
+    """Link two records; again with another strength, it is changed."""
+    type = check_link_type(type)
+    strength = checks.check_unit(strength, "strength")
+    with engine.atomic() as connection:
+        ends = row_id(connection, source, base), row_id(connection, target, base)
+        if ends[0] == ends[1]:
+            raise InvalidInput(f"{source} cannot be linked to itself")
+        changing.put_links(connection, [(*ends, type, strength, checks.now_us())])
+
+
+def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: str) -> int:
+    """Remove the link of a type, or every link, from one record to another; returns how many there were."""
+    types = [] if type is None else [check_link_type(type)]
+    with engine.atomic() as connection:
+        return links.drop_links(connection, row_id(connection, source, base), row_id(connection, target, base), types)
+
+
+def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
+    """The links of a record to others that the handle may see, strongest first."""
+    way, chosen = check_direction(direction), [check_link_type(type) for type in types]
+    with engine.store.read() as connection:
+        record_id = row_id(connection, id, base)
+        sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
+        found = [
+            each for side in sides for each in reading.links_of(connection, record_id, incoming=side, types=chosen)
+        ]
+        ends = [each.target if each.source == id else each.source for each in found]
+        seen = reading.find_ids(connection, ends, filters.scope_condition(base))
+    visible = [each for each, end in zip(found, ends, strict=True) if end in seen]
+    return sorted(visible, key=lambda each: -each.strength)
+
+
+def traverse(
+    engine: Engine, id: str, depth: int, types: Sequence[str], direction: str, limit: int | None, *, base: str
+) -> list[Reached]:
+    """The records that links lead to from one, breadth first, each once, at its least distance.
+
+    A walk passes only through what a recall of the handle would see. Of the shortest paths the strongest counts; a
+    path's strength is the product of its links'. Nearest first, then strongest, then first stored.
+    """
+    way, chosen = check_direction(direction), [check_link_type(type) for type in types]
+    depth = checks.check_count(depth, "depth")
+    most = None if limit is None else checks.check_count(limit, "limit")
+    visible = filters.everything(Filter(scope=None if base == "/" else base), checks.now_us())
+    with engine.store.read() as connection:
+        edge = {row_id(connection, id, base): 1.0}
+        seen = set(edge)
+        reached: list[tuple[int, int, float]] = []
+        for distance in range(1, depth + 1):
+            following: dict[int, float] = {}
+            for near, far, strength in links.steps(connection, list(edge), way, chosen, visible):
+                if far not in seen:
+                    following[far] = max(following.get(far, 0.0), edge[near] * strength)
+            edge = following
+            seen |= edge.keys()
+            ordered = sorted(edge, key=lambda far: (-following[far], far))
+            reached += [(far, distance, edge[far]) for far in ordered]
+            if not edge or (most is not None and len(reached) >= most):
+                break
+        reached = reached[:most]
+        ids = sorted(far for far, _, _ in reached)
+        records = dict(zip(ids, reading.records(connection, filters.records_in(ids)), strict=True))
+    return [Reached(record=records[far], distance=distance, strength=strength) for far, distance, strength in reached]
+
+
+def check_link_type(type: object) -> str:
+    """One of the link types."""
+    if not isinstance(type, str) or type not in LINK_TYPES:
+        raise InvalidInput(f"type is {checks.shown(type)}: use one of {', '.join(LINK_TYPES)}")
+    return type
+
+
+def check_direction(direction: Any) -> Direction:
+    """Which way links are followed."""
+    if direction not in _DIRECTIONS:
+        raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
+    return direction  # type: ignore[no-any-return]
