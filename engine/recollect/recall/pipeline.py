@@ -26,9 +26,9 @@ from recollect.index.memory_index import Selection
 from recollect.index.memory_view import MemoryView
 from recollect.index.pool import run_tasks, threads
 from recollect.index.table import Visible
-from recollect.recall.candidates import Candidates, gather
-from recollect.recall.confidence import evidence_gaps, weigh_evidence
-from recollect.recall.depth import Parts, best_of_all, find_parts
+from recollect.recall.candidates import Candidates, gather, share
+from recollect.recall.confidence import evidence_gaps, weigh_evidence, weigh_for_each
+from recollect.recall.depth import Parts, Whole, find_parts, fuse_parts
 from recollect.recall.hits import Line, build_hits, describe, fit_budget
 from recollect.recall.look import ReadCodes, second_look
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
@@ -57,14 +57,14 @@ _GROUP = 32
 class Answer(NamedTuple):
     """A query after all stages: its candidates, the places that are returned and what is said of them.
 
-    `query_of` int64 has for each candidate the number of the query it scores best for: 0, or of a part from 1.
+    `whole` is there where the query was searched in parts.
     """
 
     candidates: Candidates
     chosen: NDArray[np.int64]
     lines: list[Line]
     gaps: tuple[str, ...]
-    query_of: NDArray[np.int64]
+    whole: Whole | None = None
 
 
 class Rows:
@@ -229,16 +229,15 @@ def answer(
     questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
     look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
     candidates, more = gather(questions, profile, wanted, request.clock, look, limit=request.limit)
+    if whole:
+        found = _answer_whole(texts, words, questions, candidates, rows, request)
+        if more.any() and available(found.candidates, questions, request) < request.limit:
+            return answer(view, rows, texts, vectors, tokens, words, request, 4 * wanted, whole=True)
+        return [found]
     unknown = [len(each.unknown) for each in words]
     sure = None
     if profile.min_confidence > 0:
         sure = weigh_evidence(questions, candidates.offsets, candidates.rows, candidates.cosine, unknown).confidence
-    if whole:
-        part, places = best_of_all(candidates)
-        if more.any() and available(part, questions, request) < request.limit:
-            return answer(view, rows, texts, vectors, tokens, words, request, 4 * wanted, whole=True)
-        chosen = _choose(part, None if sure is None else sure[places], questions, request, rows)
-        return [_answer_whole(texts, words, questions, candidates, part, places, chosen, request)]
     parts, kept, short = [], [], []
     for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):
         part = candidates.of(query)
@@ -249,7 +248,7 @@ def answer(
     chosen_offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
     places = np.concatenate(kept) + np.repeat(candidates.offsets[:-1], np.diff(chosen_offsets))
     evidence = weigh_evidence(questions, chosen_offsets, candidates.rows[places], candidates.cosine[places], unknown)
-    lines = describe(candidates, places, evidence.confidence, profile)
+    lines = describe(candidates, chosen_offsets, places, evidence.confidence, profile)
     answers = []
     for query, part in enumerate(parts):
         start, stop = chosen_offsets[query : query + 2].tolist()
@@ -258,7 +257,7 @@ def answer(
             texts[query], evidence.confidence[start:stop], words[query], questions.idf[known], evidence.met[known],
             profile.gap_confidence, request.time_range,
         )  # fmt: skip
-        answers.append(Answer(part, kept[query], lines[start:stop], gaps, np.zeros(len(part), dtype=np.int64)))
+        answers.append(Answer(part, kept[query], lines[start:stop], gaps))
     for query in short:
         one = slice(query, query + 1)
         again = None if vectors is None else vectors[one]
@@ -287,39 +286,28 @@ def _answer_whole(
     words: Sequence[Words],
     questions: Questions,
     candidates: Candidates,
-    fused: Candidates,
-    places: NDArray[np.int64],
-    chosen: NDArray[np.int64],
+    rows: Rows,
     request: Request,
 ) -> Answer:
-    """The answer to a question and its parts: `fused` are the best of their candidates, which have these places.
-
-    What is missing is said part by part, of the hits together.
-    """
-    count, rows = len(texts), fused.rows[chosen]
-    cosines = np.zeros((count, len(rows)))
-    for query in range(count):
-        own = candidates.of(query)
-        at = np.minimum(np.searchsorted(own.rows, rows), max(len(own) - 1, 0))
-        if len(own):
-            cosines[query] = np.where(own.rows[at] == rows, own.cosine[at], 0.0)
-    evidence = weigh_evidence(
-        questions, np.arange(count + 1, dtype=np.int64) * len(rows), np.tile(rows, count), cosines.ravel(),
-        [len(each.unknown) for each in words],
-    )  # fmt: skip
-    by_query = evidence.confidence.reshape(count, len(rows))
-    query_of = np.searchsorted(candidates.offsets, places, side="right") - 1
-    sure = by_query[query_of[chosen], np.arange(len(rows))]
-    lines = describe(candidates, places[chosen], sure, request.profile)
+    """The answer to a question, the first, and its parts; what is missing is said part by part."""
+    profile, unknown = request.profile, [len(each.unknown) for each in words]
+    whole = fuse_parts(share(candidates, questions, profile, request.clock))
+    fused, sure = whole.candidates, None
+    if profile.min_confidence > 0:
+        sure = weigh_for_each(questions, fused.rows, whole.cosines, unknown).confidence.max(axis=0)
+    chosen = _choose(fused, sure, questions, request, rows)
+    evidence = weigh_for_each(questions, fused.rows[chosen], whole.cosines[:, chosen], unknown)
+    offsets = np.array([0, len(chosen)], dtype=np.int64)
+    lines = describe(fused, offsets, chosen, evidence.confidence.max(axis=0), profile)
     gaps: dict[str, None] = {}
-    for query in range(1, count):
-        known = slice(*questions.word_offsets[query : query + 2].tolist())
+    for part in range(1, len(texts)):
+        known = slice(*questions.word_offsets[part : part + 2].tolist())
         missing = evidence_gaps(
-            texts[query], by_query[query], words[query], questions.idf[known], evidence.met[known],
-            request.profile.gap_confidence, request.time_range,
+            texts[part], evidence.confidence[part], words[part], questions.idf[known], evidence.met[known],
+            profile.gap_confidence, request.time_range,
         )  # fmt: skip
-        gaps |= dict.fromkeys(f"{gap}, for {texts[query]!r}" if len(rows) else gap for gap in missing)
-    return Answer(fused, chosen, lines, tuple(gaps), query_of)
+        gaps |= dict.fromkeys(f"{gap}, for {texts[part]!r}" if len(chosen) else gap for gap in missing)
+    return Answer(fused, chosen, lines, tuple(gaps), whole)
 
 
 def look_again(
