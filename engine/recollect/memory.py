@@ -9,6 +9,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, experience, options, read, sessions, tiers, tool, transfer, upkeep, write
+from recollect.cli import demo, experience, links, options, read, sessions, tiers, tool, transfer, upkeep, write
 
 __all__ = ["app"]
 
@@ -82,8 +82,11 @@ for command in (
     write.update,
     write.forget,
     write.link,
+    links.unlink,
     read.neighbors,
+    links.links,
     read.history,
+    links.restore,
     read.explain,
     tiers.consolidate,
     tiers.bootstrap,
@@ -93,13 +96,14 @@ for command in (
     upkeep.stats,
     upkeep.verify,
     upkeep.rebuild,
+    upkeep.purge_expired,
     upkeep.vacuum,
     upkeep.backup,
     upkeep.reembed,
     upkeep.warmup,
     demo.demo,
 ):
-    app.command(name=command.__name__.rstrip("_"))(command)
+    app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
 for name, group in (
     ("episodes", tiers.episodes),
     ("procedures", tiers.procedures),

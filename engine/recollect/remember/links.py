@@ -64,7 +64,7 @@ def traverse(
     way, chosen = check_direction(direction), [check_link_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
-    visible = filters.everything(Filter(scope=None if base == "/" else base), checks.now_us())
+    visible = filters.everything(Filter(scopes=() if base == "/" else (base,)), checks.now_us())
     with engine.store.read() as connection:
         edge = {row_id(connection, id, base): 1.0}
         seen = set(edge)
