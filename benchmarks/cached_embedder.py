@@ -37,6 +37,8 @@ class CachedEmbedder:
         self.dimension = embedder.dimension
         self.fingerprint = embedder.fingerprint
         self.max_tokens = int(getattr(embedder, "max_tokens", 256))
+        if (count_tokens := getattr(embedder, "count_tokens", None)) is not None:
+            self.count_tokens = count_tokens
         self.embedded = 0
         self._kept: dict[bytes, NDArray[np.float32]] = {}
         self._unsaved: list[bytes] = []

@@ -64,18 +64,21 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     - threshold: after so many new episodes of an agent a cycle runs by itself
     - decay_factor: each cycle multiplies the importance of episodes by it
     - prune_threshold: episodes that fall below are deleted; 0 deletes none
+    - cycles_a_recall: each recall of an episode holds off its deletion for so many cycles
     - extract: have the language model, where there is one, find lasting facts in the new episodes
     """
 
     threshold: int = 10
     decay_factor: float = 0.95
     prune_threshold: float = 0.1
+    cycles_a_recall: float = 1.0
     extract: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.threshold, "threshold")
         check_unit(self.decay_factor, "decay_factor")
         check_unit(self.prune_threshold, "prune_threshold")
+        check_finite(self.cycles_a_recall, "cycles_a_recall", minimum=0.0)
         if check_finite(self.decay_factor, "decay_factor") <= 0:
             raise InvalidInput("decay_factor is 0: everything would be forgotten in one cycle; give a number above 0")
         if not isinstance(self.extract, bool):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.policies import Consolidation
 from recollect.store import changing, feed
 from recollect.store.filters import Condition
 
@@ -74,13 +75,11 @@ def episodes_between(scope: str, after: int, last: int) -> Condition:
     return Condition(_EPISODES, (scope, after, last))
 
 
-def compress(
-    connection: apsw.Connection, scope: str, last: int, *, decay_factor: float, prune_threshold: float
-) -> tuple[int, int]:
+def compress(connection: apsw.Connection, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
     """Multiply the importance of all episodes up to the row id `last` that are not pinned; purge what falls too low.
 
-    An episode is purged when its new importance is under prune_threshold * decay_factor ** accesses: each recall is
-    worth one cycle. Returns how many were multiplied, the purged among them, and how many were purged.
+    An episode is purged when its new importance is under prune_threshold * decay_factor ** (cycles_a_recall *
+    accesses). Returns how many were multiplied, the purged among them, and how many were purged.
     """
     chosen = f"{_EPISODES} AND NOT r.pinned"
     bound = (scope, 0, last)
@@ -89,14 +88,20 @@ def compress(
         for row in connection.execute(
             f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {chosen} "
             "AND r.importance * ? < ? * pow(?, coalesce(a.count, 0))",
-            (*bound, decay_factor, prune_threshold, decay_factor),
+            (*bound, policy.decay_factor, policy.prune_threshold, policy.decay_factor**policy.cycles_a_recall),
         )
     ]
     changing.delete(connection, doomed)
-    connection.execute(f"UPDATE record AS r SET importance = r.importance * ? WHERE {chosen}", (decay_factor, *bound))
-    kept = [row[0] for row in connection.execute(f"SELECT r.id FROM record r WHERE {chosen} ORDER BY r.id", bound)]
-    feed.append_updates(connection, kept)
-    return len(kept) + len(doomed), len(doomed)
+    # What ranks stays as it was given (age is weighed at read time, and would count twice).
+    connection.execute(
+        "UPDATE record AS r SET given_importance = coalesce(r.given_importance, r.importance), "
+        f"importance = r.importance * ? WHERE {chosen}",
+        (policy.decay_factor, *bound),
+    )
+    kept = connection.changes()
+    # What an index holds of episodes stays right, but not the filters by importance that it keeps between changes.
+    feed.append(connection, "update", last)
+    return kept + len(doomed), len(doomed)
 
 
 def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:

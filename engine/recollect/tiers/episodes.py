@@ -57,6 +57,7 @@ class Episodes(Service):
     ) -> Record:
         """Store an episode. Cost is in whatever unit the agent counts in; `pinned` exempts it from consolidation.
 
+        It is linked to episodes like it where `Settings.write` says so, and never merged or left out as a duplicate.
         Where `Settings.consolidation` is set and this is the last of `threshold` new episodes, a cycle runs before
         this returns; one that finds the store locked is left to the next episode.
         """
@@ -68,12 +69,17 @@ class Episodes(Service):
             duration_ms=None if duration_ms is None else checks.check_finite(duration_ms, "duration_ms", minimum=0.0),
         )
         record = self._remember(
-            agent, WritePolicy(), kind=KIND, text=content, importance=importance, pinned=pinned,
+            agent, self._policy(), kind=KIND, text=content, importance=importance, pinned=pinned,
             tags=checks.check_tags(tags), context=context, source=source, position=position, metadata=kept,
             created_at=created_at, event_at=event_at, vector=vector,
         )  # fmt: skip
         self._logged(self._scope(agent))
         return record
+
+    def _policy(self) -> WritePolicy:
+        """Of the policy of writing, its links alone: that something was said twice are two events."""
+        chosen = self._engine.settings.write_policy
+        return WritePolicy(link_cosine=chosen.link_cosine, most_links=chosen.most_links)
 
     def recent(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Record]:
         """The newest episodes, newest first."""

@@ -1,0 +1,1 @@
+"""An agent's memory over months, and at size."""
