@@ -34,7 +34,7 @@ def test_recall_explained_is_an_object(run, stored):
     answer = run("recall", "which database?", "--json", "--explain").json
     assert answer["query"] == "which database?"
     assert [hit["id"] for hit in answer["hits"]] == [stored["mysql"]]
-    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "left_out", "stages"}
+    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "scopes", "left_out", "stages"}
     assert answer["stages"]
     plain = run("recall", "which database?", "--explain")
     assert "bm25=" in plain.out

@@ -100,13 +100,18 @@ def recall_queries(
     engine.start_kernels()
     if vectors is not None or request.profile.long_query_chars is None:
         return _recall(engine, queries, vectors, request, Parts(()))
-    every = [find_parts(engine, check_query(query), request) for query in queries]
+    every, split_ms = [], []
+    for query in queries:
+        started = perf_counter()
+        every.append(find_parts(engine, check_query(query), request))
+        split_ms.append((perf_counter() - started) * 1e3)
     plain = [place for place, parts in enumerate(every) if parts == Parts(())]
     at_once = _recall(engine, [queries[place] for place in plain], None, request, Parts(())) if plain else []
     found = dict(zip(plain, at_once, strict=True))
     for place, parts in enumerate(every):
         if place not in found:
             (found[place],) = _recall(engine, [queries[place]], None, request, parts)
+            found[place].stages = {"split": split_ms[place], **found[place].stages}
     return [found[place] for place in range(len(every))]
 
 
