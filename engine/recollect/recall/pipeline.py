@@ -37,8 +37,7 @@ from recollect.store.vectors import active_embedder
 if TYPE_CHECKING:
     import apsw
 
-
-__all__ = ["answer_all", "recall_queries"]
+__all__ = ["answer_all", "ask_parts", "find_words", "open_view", "recall_queries", "show"]
 
 # Queries that go through the kernels together: with more, their buffers leave the second-level cache.
 _GROUP = 32
