@@ -120,6 +120,7 @@ def test_a_long_query_is_searched_by_its_parts_and_says_so(plain):
     assert hits.sub_queries == tuple(split_question(LONG))
     assert len(set(hits.sub_queries) | {LONG}) == 5
     assert set(names(plain, hits)[:3]) == {"db", "deploy", "cat"}
+    assert list(hits.stages) == ["split", "embed", "catch_up", "search", "fetch"]
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 

@@ -236,6 +236,7 @@ def _answer(hits: Hits) -> dict[str, Any]:
         "hits": list(hits),
         "evidence_gaps": hits.evidence_gaps,
         "sub_queries": hits.sub_queries,
+        "scopes": hits.scopes,
         "left_out": hits.left_out,
         "stages": hits.stages,
     }
@@ -257,6 +258,8 @@ def _print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
         ],
         under=("query", "why"),
     )
+    for part in hits.sub_queries:
+        hint(f"searched too: {part}")
     for gap in hits.evidence_gaps:
         hint(f"gap: {gap}")
     if hits.left_out:

@@ -10,11 +10,12 @@ import numpy as np
 from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.index.memory_view import MemoryView
+from recollect.recall.answer import Answer
 from recollect.recall.candidates import measure
 from recollect.recall.confidence import weigh_for_each
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import Answer, answer_all, ask_parts, find_words, open_view, show
+from recollect.recall.pipeline import answer_all, ask_parts, find_words, open_view, show
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
