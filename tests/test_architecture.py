@@ -48,7 +48,7 @@ FLOORS = {
     "memory": 9,
     "aio": 10,
     "tools": 10,
-    "cli": 10,
+    "cli": 11,
 }
 SQL = re.compile(
     r"\b(SELECT\b.+\bFROM|SELECT value FROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|"

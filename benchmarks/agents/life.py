@@ -2,9 +2,9 @@
 
 Every turn is an episode of one agent at its own date, and a message of a chat session, which ends with a snapshot. Each
 session begins with a bootstrap for its first turn. When a turn is said the agent first recalls five episodes by it, as
-one that is about to answer does, and then logs it; every twentieth turn is pinned. Writes are linked to what is alike, and ten new
-episodes start a cycle of consolidation. The conversation's questions are asked at the end, of the episodes, beside
-a plain store of the same turns.
+one that is about to answer does, and then logs it; every twentieth turn is pinned. Writes are linked to what is alike,
+and ten new episodes start a cycle of consolidation. The conversation's questions are asked at the end, of the episodes,
+beside a plain store of the same turns.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def _life(run: dict[str, Any]) -> str:
     same = all(life["reopened_identical"] for life in lives.values())
     return (
         f"{table(header, lines, left=('',))}\n\n"
-        f"{run['questions']} questions of LoCoMo; old episodes are those that have lived through 32 cycles. {facts['bootstraps']} bootstraps a life within "
+        f"{run['questions']} questions of LoCoMo; old episodes are those that have lived through 32 cycles. "
+        f"{facts['bootstraps']} bootstraps a life within "
         f"{run['budget_tokens']} tokens: median {facts['bootstrap_tokens_median']:.0f}, at most "
         f"{max(life['bootstrap_tokens_max'] for life in lives.values())}. After each life `verify` is "
         f"{'clean' if clean else 'NOT clean'}, and a new process gives {'the same' if same else 'OTHER'} hits and "

@@ -90,6 +90,19 @@ def test_a_recalled_episode_outlives_the_rest_a_cycle_for_each_recall(memory):
     assert recalled.text == "the remembered episode"
 
 
+def test_how_many_cycles_a_recall_is_worth_is_a_setting(path):
+    policy = Consolidation(cycles_a_recall=10)
+    with Memory(path, settings=Settings(embedder="none", consolidation=policy)) as memory:
+        memory.episodes.log("remembered", importance=0.102)
+        memory.recall("remembered")
+        for _ in range(10):
+            memory.consolidator.run()
+            assert "remembered" in importance(memory)
+            memory.episodes.log("next", importance=0.0)
+        memory.consolidator.run()
+        assert "remembered" not in importance(memory)
+
+
 def test_the_tenth_new_episode_triggers_a_cycle_after_its_commit(path):
     with Memory(path, settings=AUTOMATIC) as memory:
         log(memory, 9, agent="ada")
@@ -138,6 +151,32 @@ def test_recall_sees_what_a_cycle_did(either):
     (hit,) = either.recall("sat on")
     assert hit.importance == pytest.approx(0.19)
     assert either.verify().problems == ()
+
+
+def test_what_recall_ranks_by_does_not_fade(either):
+    """Age is weighed at read time: were fading to rank as well, it would count twice."""
+    either.episodes.log("the cat sat on the mat", importance=0.9)
+    either.episodes.log("the cat sat on the mat, again", importance=0.6)
+    now = "2099-01-01T00:00:00+00:00"  # one clock for both recalls
+    before = either.recall("cat mat", as_of=now)
+    assert before[0].importance == 0.9
+    either.consolidator.run()
+    after = either.recall("cat mat", as_of=now)
+    assert [(hit.id, hit.score) for hit in after] == [(hit.id, hit.score) for hit in before]
+    record = either.get(after[0].id)
+    assert (record.importance, record.given_importance) == (pytest.approx(0.855), 0.9)
+    either.update(record.id, importance=0.3)
+    record = either.get(record.id)
+    assert (record.importance, record.given_importance) == (0.3, None)
+
+
+def test_filters_by_importance_follow_a_cycle(either):
+    either.episodes.log("the cat sat on the mat", importance=0.5)
+    where = {"importance": {"gte": 0.5}}
+    assert len(either.recall("cat", where=where)) == 1
+    either.consolidator.run()
+    assert either.recall("cat", where=where) == []
+    assert either.list(where=where) == []
 
 
 def test_facts_of_an_extractor_become_semantic_memories_linked_to_their_episodes(either):

@@ -337,8 +337,7 @@ class MemoryIndex:
         if not ids:
             return
         columns = loading.columns(connection, ids)
-        # A cycle of consolidation changes the importance of all episodes: to chain 100,000 of them again took 1 s.
-        rows = self.table.displaced(columns).tolist()
+        rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self.graph.insert(rows)

@@ -148,16 +148,6 @@ class RecordTable:
         self._expiring = None
         return rows
 
-    def displaced(self, columns: Columns) -> NDArray[np.int64]:
-        """The rows of those of these records that are here and now have another source or position."""
-        rows = self.rows_of(columns.ids)
-        known = rows >= 0
-        here = rows[known]
-        moved = self.sources[here] != columns.sources[known]
-        moved |= self.positions[here] != columns.positions[known]
-        displaced: NDArray[np.int64] = here[moved]
-        return displaced
-
     def overwrite(self, columns: Columns) -> NDArray[np.int64]:
         """Replace the columns of records that are here; returns their rows."""
         rows = self.rows_of(columns.ids)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.policies import Consolidation
-from recollect.store import changing
+from recollect.store import changing, feed
 from recollect.store.filters import Condition
 
 __all__ = ["CycleRow", "add_cycle", "compress", "cycles", "episodes_between", "last_cycle", "last_episode", "new_since"]
@@ -92,13 +92,16 @@ def compress(connection: apsw.Connection, scope: str, last: int, policy: Consoli
         )
     ]
     changing.delete(connection, doomed)
-    # What ranks stays as it was given, so that no index has to look again.
+    # What ranks stays as it was given (age is weighed at read time, and would count twice).
     connection.execute(
         "UPDATE record AS r SET given_importance = coalesce(r.given_importance, r.importance), "
         f"importance = r.importance * ? WHERE {chosen}",
         (policy.decay_factor, *bound),
     )
-    return connection.changes() + len(doomed), len(doomed)
+    kept = connection.changes()
+    # What an index holds of episodes stays right, but not the filters by importance that it keeps between changes.
+    feed.append(connection, "update", last)
+    return kept + len(doomed), len(doomed)
 
 
 def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:

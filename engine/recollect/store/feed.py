@@ -14,6 +14,7 @@ __all__ = ["Change", "Operation", "append", "append_ids", "changes_since", "last
 
 Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
 KEPT_ROWS = 20_000
+_TRIMMED_EVERY = 1_000
 
 
 class Change(NamedTuple):
@@ -27,27 +28,32 @@ class Change(NamedTuple):
 
 def append(connection: apsw.Connection, operation: Operation, first_id: int, last_id: int | None = None) -> None:
     """Add a change to the feed, in the transaction that makes it."""
-    connection.execute(
-        "INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)",
-        (first_id, first_id if last_id is None else last_id, operation),
-    )
-    sequence = connection.last_insert_rowid()
-    if sequence % 1000 == 0:
-        connection.execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
+    _append(connection, [(first_id, first_id if last_id is None else last_id, operation)])
 
 
 def append_ids(connection: apsw.Connection, operation: Operation, ids: list[int]) -> None:
     """Add one change per run of consecutive ids."""
+    rows: list[tuple[int, int, Operation]] = []
     first = last = None
     for record_id in sorted(ids):
         if last is not None and record_id == last + 1:
             last = record_id
             continue
-        if first is not None:
-            append(connection, operation, first, last)
+        if first is not None and last is not None:
+            rows.append((first, last, operation))
         first = last = record_id
-    if first is not None:
-        append(connection, operation, first, last)
+    if first is not None and last is not None:
+        rows.append((first, last, operation))
+    _append(connection, rows)
+
+
+def _append(connection: apsw.Connection, rows: list[tuple[int, int, Operation]]) -> None:
+    if not rows:
+        return
+    connection.executemany("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+    sequence = connection.last_insert_rowid()
+    if sequence % _TRIMMED_EVERY < len(rows):
+        connection.execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
 
 def last_sequence(connection: apsw.Connection) -> int:

@@ -55,10 +55,11 @@ class Consolidator(Service):
         nothing and returns that one's report.
 
         COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those under `prune_threshold`;
-        pinned ones are exempt, and each recall of an episode holds off its end for `cycles_a_recall`. REPLAY counts the
-        new episodes and, with `extract`, has them read for lasting facts, which become semantic memories linked to their
-        episodes: True asks the language model, a callable takes the episodes and returns facts. Settings are those of
-        `Settings.consolidation`. Accesses counted by other processes and not written yet are not seen.
+        pinned ones are exempt, and each recall of an episode holds off its end for `cycles_a_recall`. What recall ranks
+        by does not fade. REPLAY counts the new episodes and, with `extract`, has them read for lasting facts, which
+        become semantic memories linked to their episodes: True asks the language model, a callable takes the episodes
+        and returns facts. Settings are those of `Settings.consolidation`. Accesses that other processes have counted
+        and not written yet are not seen.
         """
         return self._run(self._scope(agent), self._extractor(extract), new_from=1)
 
