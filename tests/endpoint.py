@@ -15,12 +15,14 @@ from tests.memory.support import WordEmbedder
 
 
 class Answer(NamedTuple):
-    """What is sent back: `body` as JSON unless it is bytes. `hang` keeps the client waiting until the server ends."""
+    """What is sent back: `body` as JSON unless it is bytes. `hang` keeps the client waiting until the server ends;
+    `endless` sends the body again and again."""
 
     body: Any = None
     status: int = 200
     headers: dict[str, str] = {}  # noqa: RUF012
     hang: bool = False
+    endless: bool = False
 
 
 class Asked(NamedTuple):
@@ -80,6 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.hang:
             self.server.ending.wait()
             return
+        if answer.endless:
+            self.send_response(200)
+            self.end_headers()
+            while True:
+                self.wfile.write(answer.body)
         content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         self.send_response(answer.status)
         for name, value in {"Content-Type": "application/json", **answer.headers}.items():

@@ -49,7 +49,7 @@ FLOORS = {
     "memory": 10,
     "aio": 11,
     "tools": 11,
-    "cli": 11,
+    "cli": 12,
 }
 SQL = re.compile(
     r"\b(SELECT\b.+\bFROM|SELECT value FROM|INSERT (OR \w+ )?INTO|UPDATE \w+ SET|DELETE FROM|"

@@ -1,10 +1,10 @@
 """One agent's life on LoCoMo: its conversations replayed turn by turn as episodes.
 
 Every turn is an episode of one agent at its own date, and a message of a chat session, which ends with a snapshot. Each
-session begins with a bootstrap for its first turn. Before each turn the agent recalls five episodes by what was said
-last, as an agent that answers does; every twentieth turn is pinned. Writes are linked to what is alike, and ten new
-episodes start a cycle of consolidation. The conversation's questions are asked at the end, of the episodes, beside
-a plain store of the same turns.
+session begins with a bootstrap for its first turn. When a turn is said the agent first recalls five episodes by it, as
+one that is about to answer does, and then logs it; every twentieth turn is pinned. Writes are linked to what is alike,
+and ten new episodes start a cycle of consolidation. The conversation's questions are asked at the end, of the episodes,
+beside a plain store of the same turns.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ RECALLED = 5
 # Both stores are asked at one moment after the last session, so that a second process can ask the same.
 ASKED_AT = "2024-06-01T00:00:00+00:00"
 LIVES: dict[str, Consolidation] = {
-    "consolidated, nothing pruned": Consolidation(prune_threshold=0.0),
-    "consolidated and pruned": Consolidation(),
+    "nothing pruned": Consolidation(prune_threshold=0.0),
+    "pruned": Consolidation(),
+    "pruned, recalls not counted": Consolidation(cycles_a_recall=0),
 }
 # Cycles after which an episode of importance 0.5 that was never recalled is pruned: 0.5 * 0.95^32 < 0.1.
 _LIFETIME = 32
@@ -92,7 +93,7 @@ def _life(
     boot_tokens: list[int] = []
     tokenizer: Any = load()
     with Memory(path, embedder=embedder, settings=settings) as memory:
-        session, last = None, ""
+        session = None
         for place, turn in enumerate(conversation.turns):
             if session is None or session.id != turn["source"]:
                 if session is not None:
@@ -100,9 +101,10 @@ def _life(
                 boot = memory.bootstrap(AGENT, turn["text"], budget_tokens=BUDGET_TOKENS)
                 boot_tokens.append(tokenizer.count_tokens([boot.text])[0])
                 session = memory.sessions.open(turn["source"], agent=AGENT, provider="locomo")
-            if last:
-                found = memory.recall(last, scope=SCOPE, kinds=["episode"], limit=RECALLED, as_of=turn["created_at"])
-                recalled.update(hit.id for hit in found)
+            found = memory.recall(
+                turn["text"], scope=SCOPE, kinds=["episode"], limit=RECALLED, as_of=turn["created_at"]
+            )
+            recalled.update(hit.id for hit in found)
             record = memory.episodes.log(
                 turn["text"], event_type="chat-turn", agent=AGENT, context=turn["context"], source=turn["source"],
                 position=turn["position"], created_at=turn["created_at"], event_at=turn["event_at"],
@@ -110,7 +112,6 @@ def _life(
             )  # fmt: skip
             places[record.id] = place
             session.append({"role": "user", "name": turn["context"], "content": turn["text"]})
-            last = turn["text"]
         kept = {record.id for record in memory.list(scope=SCOPE, kinds=["episode"], limit=None)}
         cycles = len(memory.consolidator.cycles(AGENT, limit=len(places)))
         clean = memory.verify().ok

@@ -19,8 +19,9 @@ def markdown(saved: dict[str, Any]) -> str:
 def _life(run: dict[str, Any]) -> str:
     lives = run["lives"]
     metrics = list(run["figures"]["plain"])
-    header = ("", *metrics, "episodes kept", "links", "cycles", "kept: pinned", "recalled", "other")
-    lines = [("plain store", *_figures(run, "plain"), f"{run['turns']:,}", "", "", "", "", "")]
+    groups_named = [f"old, {name}" for name in next(iter(lives.values()))["kept_by_group"]]
+    header = ("", *metrics, "episodes kept", "links", "cycles", *groups_named)
+    lines = [("plain store", *_figures(run, "plain"), f"{run['turns']:,}", *[""] * (2 + len(groups_named)))]
     for name, life in lives.items():
         groups = [_share(life["kept_by_group"][each], life["logged_by_group"][each]) for each in life["kept_by_group"]]
         counts = (f"{life[each]:,}" for each in ("kept", "links", "cycles"))
@@ -30,7 +31,8 @@ def _life(run: dict[str, Any]) -> str:
     same = all(life["reopened_identical"] for life in lives.values())
     return (
         f"{table(header, lines, left=('',))}\n\n"
-        f"{run['questions']} questions of LoCoMo. {facts['bootstraps']} bootstraps a life within "
+        f"{run['questions']} questions of LoCoMo; old episodes are those that have lived through 32 cycles. "
+        f"{facts['bootstraps']} bootstraps a life within "
         f"{run['budget_tokens']} tokens: median {facts['bootstrap_tokens_median']:.0f}, at most "
         f"{max(life['bootstrap_tokens_max'] for life in lives.values())}. After each life `verify` is "
         f"{'clean' if clean else 'NOT clean'}, and a new process gives {'the same' if same else 'OTHER'} hits and "

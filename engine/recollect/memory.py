@@ -286,7 +286,10 @@ class Memory(Upkeep):
         return self._recall(_listed(queries, "queries", single=False), vectors, options)
 
     def explain(self, /, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
-        """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks."""
+        """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
+
+        Where a language model splits the question it is asked again.
+        """
         request = self._request(options)
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)

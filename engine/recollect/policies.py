@@ -71,7 +71,8 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     threshold: int = 10
     decay_factor: float = 0.95
     prune_threshold: float = 0.1
-    cycles_a_recall: float = 1.0
+    # On LoCoMo 10 lost .007 of recall@20 for 4 % of the episodes, 3 .088 for 14 %, 0 .290 for 33 %.
+    cycles_a_recall: float = 10.0
     extract: bool = False
 
     def __post_init__(self) -> None:

@@ -131,16 +131,17 @@ def _yaml(text: str) -> Any:
     import yaml
 
     try:
-        _check_keys_once(yaml.compose(text, yaml.SafeLoader))
+        _check_keys_once(yaml.compose(text, yaml.SafeLoader), set())
         return yaml.safe_load(text)
     except yaml.YAMLError as fault:
         raise ValueError(str(fault)) from None
 
 
-def _check_keys_once(node: Any) -> None:
-    """Refuse a YAML mapping that has a key twice: YAML would take the last."""
-    if node is None or isinstance(node.value, str):
+def _check_keys_once(node: Any, seen: set[int]) -> None:
+    """Refuse a YAML mapping that has a key twice: YAML would take the last. Each node is looked at once."""
+    if node is None or isinstance(node.value, str) or id(node) in seen:
         return
+    seen.add(id(node))
     pairs = [item for item in node.value if isinstance(item, tuple)]
     keys = [key.value for key, _ in pairs]
     for key, _ in pairs:
@@ -148,7 +149,7 @@ def _check_keys_once(node: Any) -> None:
             raise ValueError(f"the key {shown(key.value)} stands twice, also in line {key.start_mark.line + 1}")
     for item in node.value:
         for inner in item if isinstance(item, tuple) else (item,):
-            _check_keys_once(inner)
+            _check_keys_once(inner, seen)
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {

@@ -34,7 +34,7 @@ def test_recall_explained_is_an_object(run, stored):
     answer = run("recall", "which database?", "--json", "--explain").json
     assert answer["query"] == "which database?"
     assert [hit["id"] for hit in answer["hits"]] == [stored["mysql"]]
-    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "left_out", "stages"}
+    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "scopes", "left_out", "stages"}
     assert answer["stages"]
     plain = run("recall", "which database?", "--explain")
     assert "bm25=" in plain.out
@@ -188,3 +188,32 @@ def test_a_terminal_gets_a_table_with_whole_ids(run, stored, monkeypatch):
     assert "soup�[31m" in run("get", stored["lunch"]).out
     assert "\x1b[3" not in listed + explained
     assert run("list", "--scope", "/infra/db", "--json").out.startswith("[\n  {\n")
+
+
+HERMES = "embedder: none\nmemory:\n  recall:\n    recency_half_life_days: 9\n"
+
+
+def test_a_settings_file_is_named_before_the_command_or_by_the_environment(run, monkeypatch, tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(HERMES)
+    for n in range(7):
+        run("remember", f"apple {n}")
+    assert len(run("recall", "apple", "--json").json) == 7
+    assert len(run("--settings", file, "recall", "apple", "--json").json) == 5
+    assert len(run("--settings", file, "recall", "apple", "--limit", 6, "--json").json) == 6
+    monkeypatch.setenv("RECOLLECT_SETTINGS", str(file))
+    assert len(run("recall", "apple", "--json").json) == 5
+    assert len(run("recall", "apple", "--profile", "memweave", "--json").json) == 6
+    file.write_text("memory: {recall: {recency_weight: often}}")
+    done = run("recall", "apple")
+    assert (done.code, done.out) == (2, "")
+    assert f"{file}: memory.recall.recency_weight: recency_weight is 'often'" in done.err
+
+
+def test_options_go_by_the_names_of_other_systems_too(run, remember):
+    remember("apple", "--created-at", "2020-01-01T00:00:00Z")
+    shown = run("recall", "apple", "--profile", "reeve", "--set", "halfLife=1", "--set", "floor=0.25", "--json").json
+    assert shown[0]["score"] == 0.25
+    done = run("recall", "apple", "--set", "halfLife=1", "--set", "half_life_days=2")
+    assert done.code == 2
+    assert "both are the half_life_days" in done.err

@@ -191,6 +191,50 @@ def test_a_look_is_added_before_spreading(seed, queries):
         kernels.rank_candidates(*arguments[:-1], choices(), look)
 
 
+def scores_of(similarities, days, importances, **changed):
+    """What records of these similarities score, which a look gives to the last bit, at these ages."""
+    n = len(days)
+    empty = np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64)
+    rows = np.arange(n)[None, :], np.zeros((1, n), np.float32), np.array([n])
+    words = kernels.Postings(**postings(rng(0), n, [0]))
+    neighbours = graph(rng(0), n, 0)
+    clock = 400 * DAY_US
+    created = clock - np.round(np.array(days) * DAY_US).astype(np.int64)
+    records = kernels.Records(np.arange(n), created, np.array(importances, np.float32))
+    chosen = choices(expanded=0, neighbor_weight=0.0, source_weight=0.0, clock=clock, **changed)
+    look = np.array(similarities, np.float64)
+    return kernels.rank_candidates(kernels.Lists(*rows, *empty), None, words, neighbours, records, chosen, look)
+
+
+def test_reeve_worked_example_to_nine_digits():
+    """0.95 x 0.5 = 0.475 against 0.6 x 0.98 = 0.588; decay of one day, 30 days and six months."""
+    ages = [180, -30 * np.log2(0.98), 1, 30]
+    numbers = {"half_life_days": 30.0, "decay_floor": 0.5, "importance_weight": 0.0}
+    _, _, signals, order = scores_of([0.95, 0.6, 1.0, 1.0], ages, [0.9, 0.1, 0.5, 0.5], **numbers)
+    np.testing.assert_allclose(signals[-1], [0.475, 0.588, 0.9771599684342459, 0.5], rtol=0, atol=1e-9)
+    assert order.tolist() == [2, 1, 3, 0]
+    _, _, signals, _ = scores_of([1.0, 1.0], [1, 30], [0.5, 0.5], **{**numbers, "exponential": 1, "decay_floor": 0.0})
+    np.testing.assert_allclose(signals[-1], [0.9672161004820059, 0.36787944117144233], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("similarity", "first"), [(0.65693, 0), (0.65691, 1)])
+def test_hermes_worked_example_to_nine_digits(similarity, first):
+    """Half a year and importance 1 against a day and importance 0: 0.3 * (0.5^(1/30) - 0.5^6) - 0.2 = 0.5 * 0.17692;
+    importances are float32, so those of the sum's table are powers of two."""
+    numbers = {
+        "additive": 1, "semantic_weight": 0.5, "recency_weight": 0.3, "importance_weight": 0.2, "half_life_days": 30.0,
+        "decay_floor": 0.0,
+    }  # fmt: skip
+    table = [(similarity - 0.08, 180, 1.0), (0.4, 1, 0.0), (0.75, 30, 0.5), (-0.5, 365, 0.25), (1.5, 0, 1.0)]
+    _, _, signals, order = scores_of(*zip(*table, strict=True), **numbers)
+    wanted = [0.5 * min(max(s, 0.0), 1.0) + 0.3 * 0.5 ** (age / 30) + 0.2 * value for s, age, value in table]
+    np.testing.assert_allclose(signals[-1], wanted, rtol=0, atol=1e-9)
+    assert next(place for place in order.tolist() if place < 2) == first
+    # Weights are divided by their sum.
+    doubled = {**numbers, "semantic_weight": 1.0, "recency_weight": 0.6, "importance_weight": 0.4}
+    np.testing.assert_allclose(scores_of(*zip(*table, strict=True), **doubled)[2][-1], wanted, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -18,6 +18,7 @@ from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.llm import OpenAICompatible
 from recollect.llm import budget as budgets
+from recollect.remote import endpoint
 from tests.endpoint import Answer, said
 
 KEY = "sk-very-secret-0123456789"
@@ -115,6 +116,20 @@ def test_timeout(server):
     with pytest.raises(LanguageModelError, match=r"gave no answer within 0\.05 s"):
         OpenAICompatible(server.url, "tiny", timeout_seconds=0.05).complete(ASK)
     assert len(server.asked) == 3
+
+
+def test_an_answer_that_never_ends_is_a_timeout(server):
+    server.otherwise = lambda asked: Answer(b"x" * 100, endless=True)
+    with pytest.raises(LanguageModelError, match=r"gave no answer within 0\.05 s"):
+        OpenAICompatible(server.url, "tiny", timeout_seconds=0.05).complete(ASK)
+
+
+def test_an_answer_that_is_too_large_is_not_read_to_its_end(server, model, monkeypatch):
+    monkeypatch.setattr(endpoint, "MOST_BYTES", 100_000)
+    server.otherwise = lambda asked: Answer(b"x" * 10_000, endless=True)
+    with pytest.raises(LanguageModelError, match="answered more than 100,000 bytes"):
+        model.complete(ASK)
+    assert len(server.asked) == 1
 
 
 def test_connection_refused():
@@ -372,6 +387,17 @@ print(sorted({"httpx2", "stamina", "recollect.remote.endpoint"} & set(sys.module
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_retry_prints_nothing(server):
+    server.script = [Answer({}, 429, {"Retry-After": "0"}), said("now")]
+    code = """
+import sys
+from recollect.llm import OpenAICompatible
+print(OpenAICompatible(sys.argv[1], "tiny").complete([{"role": "user", "content": "x"}]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, server.url], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("now\n", "")
 
 
 @pytest.mark.parametrize("missing", ["httpx2", "stamina"])

@@ -75,32 +75,25 @@ def test_without_episodes_nothing_is_written(memory):
     assert (state(memory), memory.stats().services) == before
 
 
-def test_a_recalled_episode_outlives_the_rest_a_cycle_for_each_recall(memory):
-    """An episode goes when its importance is under 0.1 * 0.95 ** recalls: the counts in RAM are written first."""
-    memory.episodes.log("the forgotten episode", importance=0.102)
-    memory.episodes.log("the remembered episode", importance=0.102)
-    recalled = memory.recall("remembered", limit=1)[0]
-    memory.recall("remembered", limit=1)
-    alive = []
-    for _ in range(4):
-        memory.consolidator.run()
-        alive.append(sorted(text.split()[1] for text in importance(memory) if text.startswith("the")))
-        memory.episodes.log("next", importance=1.0)
-    assert alive == [["remembered"], ["remembered"], [], []]
-    assert recalled.text == "the remembered episode"
-
-
-def test_how_many_cycles_a_recall_is_worth_is_a_setting(path):
-    policy = Consolidation(cycles_a_recall=10)
+@pytest.mark.parametrize(("worth", "recalls", "cycles"), [(0, 2, 0), (1, 2, 2), (10, 1, 10), (2.5, 2, 5)])
+def test_a_recalled_episode_outlives_the_rest(path, worth, recalls, cycles):
+    """It goes under 0.1 * 0.95 ** (cycles_a_recall * recalls); the counts in RAM are written first."""
+    policy = Consolidation(cycles_a_recall=worth)
     with Memory(path, settings=Settings(embedder="none", consolidation=policy)) as memory:
-        memory.episodes.log("remembered", importance=0.102)
-        memory.recall("remembered")
-        for _ in range(10):
-            memory.consolidator.run()
-            assert "remembered" in importance(memory)
+        memory.episodes.log("the forgotten episode", importance=0.102)
+        memory.episodes.log("the remembered episode", importance=0.102)
+        for _ in range(recalls):
+            assert [hit.text for hit in memory.recall("remembered", limit=1)] == ["the remembered episode"]
+        lived = 0
+        while memory.consolidator.run() and "the remembered episode" in importance(memory):
+            lived += 1
+            assert "the forgotten episode" not in importance(memory)
             memory.episodes.log("next", importance=0.0)
-        memory.consolidator.run()
-        assert "remembered" not in importance(memory)
+        assert lived == cycles
+
+
+def test_a_recall_holds_off_the_end_for_ten_cycles_unless_set():
+    assert Consolidation().cycles_a_recall == 10
 
 
 def test_the_tenth_new_episode_triggers_a_cycle_after_its_commit(path):

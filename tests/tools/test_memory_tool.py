@@ -89,6 +89,7 @@ def test_old_text_that_several_hold_lists_them(use, embedded):
         error = use(action, old_text="We use", **more)["error"]
         assert (error["type"], error["field"]) == ("ambiguous", "old_text")
         assert {each["id"] for each in error["candidates"]} == ids
+        assert error["notice"] == NOTICE
         assert {each["content"] for each in error["candidates"]} == {"We use PostgreSQL", "We use Redis"}
     assert embedded.count() == 2
 

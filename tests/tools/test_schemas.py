@@ -66,7 +66,8 @@ def test_descriptions_say_what_each_action_needs():
 
 def test_schemas_are_json_and_ones_own():
     changed = tools.schemas()
-    changed["memory"]["properties"].clear()
+    changed["memory"]["properties"]["tags"]["items"].clear()
+    assert tools.schemas()["memory"]["properties"]["tags"]["items"] == {"type": "string"}
     assert json.loads(json.dumps(tools.schemas("openai")))[0]["function"]["parameters"]["properties"]
 
 

@@ -18,7 +18,7 @@ def use(memory):
 
 def test_a_conversation(use):
     opened = use("session", "open", id="my-project", provider="anthropic")
-    assert opened == {"outcome": "opened", "id": "my-project", "position": 0}
+    assert opened == {"outcome": "opened", "id": "my-project", "position": None}
     for place, (role, content) in enumerate([("user", "What are the main risks?"), ("assistant", "The schedule.")]):
         assert use("session", "append", id="my-project", role=role, content=content)["position"] == place
     read = use("session", "messages", id="my-project")
@@ -29,7 +29,8 @@ def test_a_conversation(use):
     assert len(use("session", "messages", id="my-project", limit=1)["results"]) == 1
     (listed,) = use("session", "list")["results"]
     assert (listed["id"], listed["provider"], listed["messages"]) == ("my-project", "anthropic", 2)
-    assert use("session", "open", id="my-project")["position"] == 2
+    assert use("session", "open", id="my-project")["outcome"] == "opened"
+    assert len(use("session", "messages", id="my-project")["results"]) == 2
     (found,) = use("session", "search", query="any risks?")["results"]
     assert (found["content"], found["session"], found["position"]) == ("What are the main risks?", "my-project", 0)
     assert use("session", "end", id="my-project")["outcome"] == "ended"
@@ -54,6 +55,16 @@ def test_a_session_that_was_never_opened_is_not_begun_by_a_slip(use, memory, act
     error = use("session", action, id="nobody", **fields)["error"]
     assert (error["type"], error["field"]) == ("not_found", "id")
     assert memory.sessions.list() == []
+
+
+def test_a_damaged_message_is_named(use, memory):
+    use("session", "open", id="s")
+    use("session", "append", id="s", role="user", content="x")
+    with memory._engine.atomic() as connection:
+        connection.execute("UPDATE session_message SET message = '{'")
+    error = use("session", "messages", id="s")["error"]
+    assert (error["type"], error["field"]) == ("damaged", "id")
+    assert "message 0" in error["message"]
 
 
 @pytest.mark.parametrize("agent", ["a/b", "..", ".", " ", "", "a\nb"])

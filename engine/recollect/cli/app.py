@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, options, read, transfer, upkeep, write
+from recollect.cli import demo, experience, links, options, read, sessions, tiers, tool, transfer, upkeep, write
 
 __all__ = ["app"]
 
@@ -25,6 +25,10 @@ Environment:
   RECOLLECT_DB        the store, where --db is not given
   RECOLLECT_SETTINGS  a settings file, where --settings is not given
   RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name or a folder with model.onnx
+  EMBEDDING_PROVIDER, EMBEDDING_MODEL, EMBEDDING_BASE_URL, EMBEDDING_API_KEY
+                      an embedder over HTTP: "openai", "ollama" or a base URL
+  RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL, RECOLLECT_LLM_API_KEY
+                      a language model over HTTP, for long questions and consolidate --extract
   RECOLLECT_KERNELS   "numba" or "python"
   RECOLLECT_DEBUG     1 shows the traceback of a failure
   NO_COLOR            no colour
@@ -78,18 +82,32 @@ for command in (
     write.update,
     write.forget,
     write.link,
+    links.unlink,
     read.neighbors,
+    links.links,
     read.history,
+    links.restore,
     read.explain,
+    tiers.consolidate,
+    tiers.bootstrap,
+    tool.tool,
     transfer.import_,
     transfer.export,
     upkeep.stats,
     upkeep.verify,
     upkeep.rebuild,
+    upkeep.purge_expired,
     upkeep.vacuum,
     upkeep.backup,
     upkeep.reembed,
     upkeep.warmup,
     demo.demo,
 ):
-    app.command(name=command.__name__.rstrip("_"))(command)
+    app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
+for name, group in (
+    ("episodes", tiers.episodes),
+    ("procedures", tiers.procedures),
+    ("experience", experience.experience),
+    ("sessions", sessions.sessions),
+):
+    app.add_typer(group, name=name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from recollect.memory import Memory
 
-__all__ = ["SETTINGS", "AsJson", "open_memory", "parse_json", "parse_overrides", "recall_options"]
+__all__ = ["SETTINGS", "AsJson", "open_memory", "open_within", "parse_json", "parse_overrides", "recall_options"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
@@ -34,6 +36,9 @@ Overrides = Annotated[
 ]
 Vector = Annotated[str | None, typer.Option(metavar="JSON", help="The vector itself, as a JSON list of numbers.")]
 Format = Annotated[str | None, typer.Option(metavar="FORMAT", help="jsonl, csv or text; else by the file's ending.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many.")]
+Agent = Annotated[str | None, typer.Option(metavar="NAME", help="Whose; without it, the scope's own.")]
+Within = Annotated[str | None, typer.Option("--scope", metavar="/A/B", help="Within this scope.")]
 
 SETTINGS = "recollect.settings"
 """Where a context keeps the path that --settings gives."""
@@ -52,6 +57,13 @@ def open_memory(context: typer.Context, **settings: Any) -> Memory:
     if given.index != "auto":
         settings.pop("index", None)
     return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
+
+
+@contextmanager
+def open_within(context: typer.Context, scope: str | None) -> Iterator[Memory]:
+    """`open_memory`, bound to a scope."""
+    with open_memory(context) as memory:
+        yield memory if scope is None else memory.scoped(scope)
 
 
 def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:

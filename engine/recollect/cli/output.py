@@ -12,10 +12,23 @@ import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from rich.console import Console
 
-__all__ = ["console", "fail", "hint", "one_line", "print_json", "print_pairs", "print_rows", "progress", "safe"]
+__all__ = [
+    "console",
+    "fail",
+    "fail_quietly",
+    "hint",
+    "one_line",
+    "print_json",
+    "print_pairs",
+    "print_rows",
+    "progress",
+    "safe",
+    "stamp",
+]
 
 # What could move a terminal's cursor, change its colours or feed it keys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -31,6 +44,11 @@ def safe(text: str) -> str:
 def one_line(text: object) -> str:
     """A value on one line, without tabs."""
     return safe(_SPACE.sub(" ", str(text)).strip())
+
+
+def stamp(moment: datetime | None) -> str:
+    """A time of UTC for a table; nothing for None."""
+    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def print_json(value: object) -> None:
@@ -92,6 +110,12 @@ def print_pairs(pairs: Mapping[str, object]) -> None:
 def hint(text: str) -> None:
     """A remark for people, on stderr."""
     typer.echo(safe(text), err=True)
+
+
+def fail_quietly(failed: bool) -> None:
+    """End with exit code 1 where nothing was found."""
+    if failed:
+        raise typer.Exit(1)
 
 
 def fail(name: str, message: str, *, as_json: bool) -> None:

@@ -26,7 +26,7 @@ from recollect.cli.options import (
     parse_json,
     recall_options,
 )
-from recollect.cli.output import hint, print_json, print_pairs, print_rows
+from recollect.cli.output import hint, print_json, print_pairs, print_rows, stamp
 from recollect.cli.streams import stdin_lines
 from recollect.errors import InvalidInput
 
@@ -211,7 +211,7 @@ def history(context: typer.Context, id: Id, as_json: AsJson = False) -> None:
     if as_json:
         print_json(versions)
     else:
-        rows = [(_stamp(each.valid_from), _stamp(each.valid_to) or "now", each.text) for each in versions]
+        rows = [(stamp(each.valid_from), stamp(each.valid_to) or "now", each.text) for each in versions]
         print_rows(("from", "to", "text"), rows)
 
 
@@ -236,6 +236,7 @@ def _answer(hits: Hits) -> dict[str, Any]:
         "hits": list(hits),
         "evidence_gaps": hits.evidence_gaps,
         "sub_queries": hits.sub_queries,
+        "scopes": hits.scopes,
         "left_out": hits.left_out,
         "stages": hits.stages,
     }
@@ -257,6 +258,8 @@ def _print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
         ],
         under=("query", "why"),
     )
+    for part in hits.sub_queries:
+        hint(f"searched too: {part}")
     for gap in hits.evidence_gaps:
         hint(f"gap: {gap}")
     if hits.left_out:
@@ -284,11 +287,7 @@ def _print_records(records: list[Record], *, as_json: bool) -> None:
     if as_json:
         print_json(records)
     else:
-        rows = [(each.id, each.scope, each.kind, _stamp(each.created_at), each.text) for each in records]
+        rows = [(each.id, each.scope, each.kind, stamp(each.created_at), each.text) for each in records]
         print_rows(("id", "scope", "kind", "created", "text"), rows, under=("scope", "kind", "created"))
     if not records:
         raise typer.Exit(1)
-
-
-def _stamp(moment: Any) -> str:
-    return "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")

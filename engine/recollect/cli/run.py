@@ -17,6 +17,7 @@ from recollect.errors import (
     ForkedProcess,
     InvalidInput,
     KernelError,
+    LanguageModelError,
     NotFound,
     StoreError,
 )
@@ -32,6 +33,7 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (ForkedProcess, 3),
     (EmbedderError, 4),
     (KernelError, 4),
+    (LanguageModelError, 4),
     (OSError, 3),  # of the streams: the engine's own are errors of the store
 )
 # Newer typer carries its own click: the classes are those that typer's exceptions have.

@@ -1,4 +1,4 @@
-"""Commands that look after the store: stats, verify, rebuild, vacuum, backup, reembed, warmup."""
+"""Commands that look after the store: stats, verify, rebuild, purge-expired, vacuum, backup, reembed, warmup."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson, open_memory
+from recollect.cli.options import AsJson, Scope, open_memory
 from recollect.cli.output import hint, print_json, print_pairs, print_rows, progress
 
 if TYPE_CHECKING:
     from recollect.records import Verification
 
-__all__ = ["backup", "rebuild", "reembed", "stats", "vacuum", "verify", "warmup"]
+__all__ = ["backup", "purge_expired", "rebuild", "reembed", "stats", "vacuum", "verify", "warmup"]
 
 
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
@@ -39,6 +39,13 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
     with open_memory(context) as memory, progress("rebuilding", "memories") as report:
         found = memory.rebuild(on_progress=report)
     _print_verification(found, as_json=as_json)
+
+
+def purge_expired(context: typer.Context, scope: Scope = None, as_json: AsJson = False) -> None:
+    """Purge the memories that have expired: until then they are not found, but in the file."""
+    with open_memory(context) as memory:
+        gone = memory.purge_expired(scope=scope)
+    print_json(gone) if as_json else print_rows(("memories", ""), [(gone.records, "purged")])
 
 
 def vacuum(context: typer.Context, as_json: AsJson = False) -> None:

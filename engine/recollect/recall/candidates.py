@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Questions
     from recollect.profiles import Profile
 
-__all__ = ["Candidates", "Look", "gather", "measure"]
+__all__ = ["Candidates", "Look", "gather", "measure", "share"]
 
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
 LONE_SHARE = 0.8
@@ -139,12 +139,29 @@ def gather(
 
 
 def measure(questions: Questions, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
-    """Every signal of these rows, which ascend, for the only query; nothing spreads among them."""
-    unknown = Found(
-        rows[None, :], np.full((1, len(rows)), np.nan, dtype=np.float32), np.array([len(rows)], dtype=np.int64)
-    )
+    """Every signal of these rows, which ascend, for each query; nothing spreads among them."""
     alone = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
-    return _ranked(questions, unknown, Found.nothing(1), _no_ceilings(1), alone)
+    unknown = np.full((len(questions), len(rows)), np.nan, dtype=np.float32)
+    return _ranked(questions, *_all_of(rows, unknown), _no_ceilings(len(questions)), alone)
+
+
+def share(candidates: Candidates, questions: Questions, profile: Profile, clock_us: int) -> Candidates:
+    """The candidates of any query as candidates of every one: each has the same rows, with all signals."""
+    rows = np.unique(candidates.rows)
+    known = np.full((len(questions), len(rows)), np.nan, dtype=np.float32)
+    looked = np.zeros(known.shape)
+    for query in range(len(questions)):
+        part = candidates.of(query)
+        places = np.searchsorted(rows, part.rows)
+        known[query, places], looked[query, places] = part.cosine, part.look
+    choices = _choices(profile, clock_us)._replace(expanded=0)
+    return _ranked(questions, *_all_of(rows, known), _no_ceilings(len(questions)), choices, looked.ravel())
+
+
+def _all_of(rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> tuple[Found, Found]:
+    """Lists that name every row for each query; cosines (queries, rows) that are NaN are measured."""
+    queries = len(cosines)
+    return Found(np.tile(rows, (queries, 1)), cosines, np.full(queries, len(rows), np.int64)), Found.nothing(queries)
 
 
 def _ranked(

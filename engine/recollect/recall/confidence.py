@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Questions
     from recollect.recall.query import Words
 
-__all__ = ["Evidence", "evidence_gaps", "weigh_evidence"]
+__all__ = ["Evidence", "evidence_gaps", "weigh_evidence", "weigh_for_each"]
 
 # Evidence at which a hit is as likely right as not, and how fast that changes.
 _EVEN = 0.62
@@ -58,6 +58,16 @@ def weigh_evidence(
     mass = np.repeat(np.array(masses), np.diff(offsets))
     evidence = np.maximum(cosines, 0.0) + _COVERAGE * np.divide(carried, mass, out=np.zeros(len(rows)), where=mass > 0)
     return Evidence(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), met)
+
+
+def weigh_for_each(
+    questions: Questions, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
+) -> Evidence:
+    """The evidence of the same rows for every query: `cosines` and the confidence are float64 (queries, rows)."""
+    count = len(questions)
+    offsets = np.arange(count + 1, dtype=np.int64) * len(rows)
+    evidence = weigh_evidence(questions, offsets, np.tile(rows, count), cosines.ravel(), unknown_words)
+    return Evidence(evidence.confidence.reshape(count, len(rows)), evidence.met)
 
 
 def evidence_gaps(

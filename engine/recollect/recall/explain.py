@@ -10,11 +10,12 @@ import numpy as np
 from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.index.memory_view import MemoryView
-from recollect.recall.candidates import Candidates, measure
-from recollect.recall.confidence import weigh_evidence
+from recollect.recall.answer import Answer
+from recollect.recall.candidates import measure
+from recollect.recall.confidence import weigh_for_each
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import Answer, answer_all, ask_parts, find_words, open_view, show
+from recollect.recall.pipeline import answer_all, ask_parts, find_words, open_view, show
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
@@ -31,21 +32,25 @@ __all__ = ["explain"]
 
 
 class Watched(NamedTuple):
-    """One query's answer, with the means to measure records that are not in it.
-
-    Where the query was searched in parts, `questions` is the part that the watched record answers best.
-    """
+    """One query's answer, with the means to measure records that are not in it; the query's parts come after it."""
 
     questions: Questions
     answer: Answer
-    unknown_words: int
+    unknown_words: Sequence[int]
     request: Request
 
-    def confidence(self, candidates: Candidates, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The confidence of the candidates at `places`."""
-        offsets, rows = np.array([0, len(places)], dtype=np.int64), candidates.rows[places]
-        evidence = weigh_evidence(self.questions, offsets, rows, candidates.cosine[places], [self.unknown_words])
-        return evidence.confidence
+    def confidence(self, rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The confidence of some rows, whose cosines are float64 (queries, rows)."""
+        best: NDArray[np.float64] = weigh_for_each(self.questions, rows, cosines, self.unknown_words).confidence.max(
+            axis=0
+        )
+        return best
+
+    @property
+    def cosines(self) -> NDArray[np.float64]:
+        """Of the candidates, float64 (queries, candidates)."""
+        whole = self.answer.whole
+        return self.answer.candidates.cosine[None, :] if whole is None else whole.cosines
 
 
 def explain(
@@ -59,7 +64,7 @@ def explain(
     """Follow the record with row id `record_id` through the stages of this query."""
     parts = find_parts(engine, check_query(query), request) if vectors is None else Parts(())
     asked, request = ask_parts(engine, [query], vectors, request, parts)
-    text, *_ = asked.texts
+    text = asked.texts[0]
     with engine.store.read() as connection:
         if request.filter.as_of is not None:
             record_id = reading.version_at(connection, record_id, request.filter.as_of)
@@ -70,19 +75,21 @@ def explain(
             assert isinstance(view, MemoryView)
             answers = answer_all(engine, connection, view, stored, asked, request, whole=bool(parts.queries))
             hits = show(engine, connection, asked, answers, request)[0]
-            place = np.flatnonzero(answers[0].candidates.keys == record_id)
-            part = int(answers[0].query_of[place[0]]) if len(place) else 0
-            words = find_words(engine, connection, view, asked, request)[part]
+            words = find_words(engine, connection, view, asked, request)
             questions = view.ask(
-                None if asked.vectors is None else asked.vectors[part][None, :], [words.terms], [words.known], 0
+                None if asked.vectors is None else np.stack(asked.vectors),
+                [each.terms for each in words],
+                [each.known for each in words],
+                0,
             )
-            watched = Watched(questions, answers[0], len(words.unknown), request)
+            watched = Watched(questions, answers[0], [len(each.unknown) for each in words], request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             sure = _confidence(watched, rows)
             stage, reason, rank = _place(watched, record_id, [hit.id for hit in hits], public_id)
-    if part:
-        reason += f"; it answers {asked.texts[part]!r} best"
+            whole, place = answers[0].whole, np.flatnonzero(answers[0].candidates.keys == record_id)
+            if whole is not None and len(place):
+                reason += f"; of the parts it answers {asked.texts[whole.part_of[place[0]]]!r} best"
     return Explanation(
         id=public_id,
         query=text,
@@ -120,7 +127,7 @@ def _signals(
 ) -> tuple[dict[str, float], dict[str, int]]:
     """Each signal's value for the record, and its rank among all visible records."""
     candidates, profile = watched.answer.candidates, watched.request.profile
-    one, everyone = (measure(watched.questions, some, profile, watched.request.clock) for some in (rows, visible))
+    one, everyone = (measure(watched.questions, some, profile, watched.request.clock).of(0) for some in (rows, visible))
     signals = {"cosine": float(one.cosine[0]), "bm25": float(one.bm25[0])}
     ranks = {
         "cosine": int((everyone.cosine > one.cosine[0]).sum()) + 1,
@@ -139,12 +146,12 @@ def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     """The record's confidence: the hit's own where it is a candidate."""
     candidates = watched.answer.candidates
     places = np.flatnonzero(candidates.rows == rows[0])
-    if not len(places):
-        candidates, places = (
-            measure(watched.questions, rows, watched.request.profile, watched.request.clock),
-            np.zeros(1, dtype=np.int64),
-        )
-    return float(watched.confidence(candidates, places)[0])
+    if len(places):
+        cosines = watched.cosines[:, places]
+    else:
+        measured = measure(watched.questions, rows, watched.request.profile, watched.request.clock)
+        cosines = measured.cosine[:, None]
+    return float(watched.confidence(rows, cosines)[0])
 
 
 def _place(watched: Watched, record_id: int, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
@@ -164,7 +171,7 @@ def _place(watched: Watched, record_id: int, returned: list[str], public_id: str
     rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
     if found.chosen.size and place[0] in found.chosen:
         return "token_budget", "it did not fit the token budget", rank
-    sure = watched.confidence(candidates, np.arange(len(candidates))) if profile.min_confidence > 0 else None
+    sure = watched.confidence(candidates.rows, watched.cosines) if profile.min_confidence > 0 else None
     if place[0] not in threshold(candidates, sure, profile):
         return "threshold", "its score or confidence is below the minimum", rank
     if request.group_by is not None:

@@ -43,23 +43,23 @@ class Line(NamedTuple):
 
 def describe(
     candidates: Candidates,
+    offsets: NDArray[np.int64],
     places: NDArray[np.int64],
     confidence: NDArray[np.float64],
     profile: Profile,
 ) -> list[Line]:
-    """A line for each of the candidates at `places`, of whatever queries."""
+    """A line for each of the candidates at `places`, of which query i has places[offsets[i]:offsets[i + 1]]."""
     # numpy's reduceat gives an empty run the value after it; its share goes to no hit.
     starts = np.minimum(candidates.offsets[:-1], max(len(candidates) - 1, 0))
     best = np.maximum.reduceat(candidates.bm25, starts) if len(candidates) else np.zeros(len(starts))
     shown = candidates.signals[:, places]
-    query = np.searchsorted(candidates.offsets, places, side="right") - 1
     return list(
         map(
             Line,
             candidates.keys[places].tolist(),
             np.minimum(np.maximum(shown[-1], 0.0), 1.0).tolist(),
             confidence.tolist(),
-            _reasons(shown, best[query], profile).tolist(),
+            _reasons(shown, np.repeat(best, np.diff(offsets)), profile).tolist(),
             _by_name(shown),
         )
     )

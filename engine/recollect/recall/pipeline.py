@@ -8,13 +8,11 @@ question and its parts are a group of their own, which becomes one from the thre
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -26,69 +24,23 @@ from recollect.index.memory_index import Selection
 from recollect.index.memory_view import MemoryView
 from recollect.index.pool import run_tasks, threads
 from recollect.index.table import Visible
-from recollect.recall.candidates import Candidates, gather
-from recollect.recall.confidence import evidence_gaps, weigh_evidence
-from recollect.recall.depth import Parts, best_of_all, find_parts
-from recollect.recall.hits import Line, build_hits, describe, fit_budget
-from recollect.recall.look import ReadCodes, second_look
+from recollect.recall.answer import Answer, Rows, answer
+from recollect.recall.depth import Parts, find_parts
+from recollect.recall.hits import build_hits, fit_budget
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request, build_filter
-from recollect.recall.select import available, diversify, group_by_source, threshold
 from recollect.records import Hits
-from recollect.store import codes, loading, reading
+from recollect.store import reading
 from recollect.store.filters import where_condition
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.vectors import active_embedder
 
 if TYPE_CHECKING:
     import apsw
-    from numpy.typing import NDArray
 
-    from recollect.embedding.protocol import QueryTokens
-    from recollect.index.protocol import Questions
-    from recollect.profiles import Profile
-    from recollect.store.loading import TermBlock
-
-__all__ = ["Answer", "recall_queries"]
+__all__ = ["answer_all", "ask_parts", "find_words", "open_view", "recall_queries", "show"]
 
 # Queries that go through the kernels together: with more, their buffers leave the second-level cache.
 _GROUP = 32
-
-
-class Answer(NamedTuple):
-    """A query after all stages: its candidates, the places that are returned and what is said of them.
-
-    `query_of` int64 has for each candidate the number of the query it scores best for: 0, or of a part from 1.
-    """
-
-    candidates: Candidates
-    chosen: NDArray[np.int64]
-    lines: list[Line]
-    gaps: tuple[str, ...]
-    query_of: NDArray[np.int64]
-
-
-class Rows:
-    """What recall reads of the store while it runs; one connection, so one thread at a time."""
-
-    def __init__(self, connection: apsw.Connection, embedder: EmbedderRow | None) -> None:
-        self._connection, self._embedder = connection, embedder
-        self._lock = threading.Lock()
-
-    def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The stored float32 vectors with these ascending row ids."""
-        assert self._embedder is not None
-        with self._lock:
-            return loading.exact_vectors(self._connection, self._embedder.dimension, vector_ids)
-
-    def codes(self, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """The token codes of the parts of these records."""
-        with self._lock:
-            return codes.of_records(self._connection, keys)
-
-    def terms(self, keys: NDArray[np.int64]) -> TermBlock:
-        """The words of these records."""
-        with self._lock:
-            return loading.terms(self._connection, keys.tolist())
 
 
 def recall_queries(
@@ -100,13 +52,18 @@ def recall_queries(
     engine.start_kernels()
     if vectors is not None or request.profile.long_query_chars is None:
         return _recall(engine, queries, vectors, request, Parts(()))
-    every = [find_parts(engine, check_query(query), request) for query in queries]
+    every, split_ms = [], []
+    for query in queries:
+        started = perf_counter()
+        every.append(find_parts(engine, check_query(query), request))
+        split_ms.append((perf_counter() - started) * 1e3)
     plain = [place for place, parts in enumerate(every) if parts == Parts(())]
     at_once = _recall(engine, [queries[place] for place in plain], None, request, Parts(())) if plain else []
     found = dict(zip(plain, at_once, strict=True))
     for place, parts in enumerate(every):
         if place not in found:
             (found[place],) = _recall(engine, [queries[place]], None, request, parts)
+            found[place].stages = {"split": split_ms[place], **found[place].stages}
     return [found[place] for place in range(len(every))]
 
 
@@ -207,141 +164,6 @@ def find_words(
         unknown = tuple(word for word in words if word not in numbers)
         found.append(Words(known, np.array([numbers[word] for word in known], dtype=np.int32), unknown))
     return found
-
-
-def answer(
-    view: MemoryView | ColdView,
-    rows: Rows,
-    texts: Sequence[str],
-    vectors: NDArray[np.float32] | None,
-    tokens: Sequence[QueryTokens | None] | None,
-    words: Sequence[Words],
-    request: Request,
-    wanted: int,
-    *,
-    whole: bool = False,
-) -> list[Answer]:
-    """A group of queries through every stage, with the best `wanted` by each signal as candidates.
-
-    With `whole` they are a question and its parts, and have one answer.
-    """
-    profile = request.profile
-    questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
-    look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
-    candidates, more = gather(questions, profile, wanted, request.clock, look, limit=request.limit)
-    unknown = [len(each.unknown) for each in words]
-    sure = None
-    if profile.min_confidence > 0:
-        sure = weigh_evidence(questions, candidates.offsets, candidates.rows, candidates.cosine, unknown).confidence
-    if whole:
-        part, places = best_of_all(candidates)
-        if more.any() and available(part, questions, request) < request.limit:
-            return answer(view, rows, texts, vectors, tokens, words, request, 4 * wanted, whole=True)
-        chosen = _choose(part, None if sure is None else sure[places], questions, request, rows)
-        return [_answer_whole(texts, words, questions, candidates, part, places, chosen, request)]
-    parts, kept, short = [], [], []
-    for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):
-        part = candidates.of(query)
-        if more[query] and available(part, questions, request) < request.limit:
-            short.append(query)
-        parts.append(part)
-        kept.append(_choose(part, None if sure is None else sure[start:stop], questions, request, rows))
-    chosen_offsets = np.cumsum([0, *map(len, kept)], dtype=np.int64)
-    places = np.concatenate(kept) + np.repeat(candidates.offsets[:-1], np.diff(chosen_offsets))
-    evidence = weigh_evidence(questions, chosen_offsets, candidates.rows[places], candidates.cosine[places], unknown)
-    lines = describe(candidates, places, evidence.confidence, profile)
-    answers = []
-    for query, part in enumerate(parts):
-        start, stop = chosen_offsets[query : query + 2].tolist()
-        known = slice(*questions.word_offsets[query : query + 2].tolist())
-        gaps = evidence_gaps(
-            texts[query], evidence.confidence[start:stop], words[query], questions.idf[known], evidence.met[known],
-            profile.gap_confidence, request.time_range,
-        )  # fmt: skip
-        answers.append(Answer(part, kept[query], lines[start:stop], gaps, np.zeros(len(part), dtype=np.int64)))
-    for query in short:
-        one = slice(query, query + 1)
-        again = None if vectors is None else vectors[one]
-        asked = None if tokens is None else tokens[one]
-        (answers[query],) = answer(view, rows, texts[one], again, asked, words[one], request, 4 * wanted)
-    return answers
-
-
-def _choose(
-    candidates: Candidates,
-    confidence: NDArray[np.float64] | None,
-    questions: Questions,
-    request: Request,
-    rows: Rows,
-) -> NDArray[np.int64]:
-    """The places of the candidates of one query that are returned."""
-    chosen = threshold(candidates, confidence, request.profile)
-    chosen = diversify(candidates, chosen, request, rows.terms)
-    if request.group_by is not None:
-        chosen = group_by_source(candidates, chosen, questions)
-    return chosen[: request.limit]
-
-
-def _answer_whole(
-    texts: Sequence[str],
-    words: Sequence[Words],
-    questions: Questions,
-    candidates: Candidates,
-    fused: Candidates,
-    places: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    request: Request,
-) -> Answer:
-    """The answer to a question and its parts: `fused` are the best of their candidates, which have these places.
-
-    What is missing is said part by part, of the hits together.
-    """
-    count, rows = len(texts), fused.rows[chosen]
-    cosines = np.zeros((count, len(rows)))
-    for query in range(count):
-        own = candidates.of(query)
-        at = np.minimum(np.searchsorted(own.rows, rows), max(len(own) - 1, 0))
-        if len(own):
-            cosines[query] = np.where(own.rows[at] == rows, own.cosine[at], 0.0)
-    evidence = weigh_evidence(
-        questions, np.arange(count + 1, dtype=np.int64) * len(rows), np.tile(rows, count), cosines.ravel(),
-        [len(each.unknown) for each in words],
-    )  # fmt: skip
-    by_query = evidence.confidence.reshape(count, len(rows))
-    query_of = np.searchsorted(candidates.offsets, places, side="right") - 1
-    sure = by_query[query_of[chosen], np.arange(len(rows))]
-    lines = describe(candidates, places[chosen], sure, request.profile)
-    gaps: dict[str, None] = {}
-    for query in range(1, count):
-        known = slice(*questions.word_offsets[query : query + 2].tolist())
-        missing = evidence_gaps(
-            texts[query], by_query[query], words[query], questions.idf[known], evidence.met[known],
-            request.profile.gap_confidence, request.time_range,
-        )  # fmt: skip
-        gaps |= dict.fromkeys(f"{gap}, for {texts[query]!r}" if len(rows) else gap for gap in missing)
-    return Answer(fused, chosen, lines, tuple(gaps), query_of)
-
-
-def look_again(
-    questions: Questions,
-    texts: Sequence[str],
-    tokens: Sequence[QueryTokens | None],
-    words: Sequence[Words],
-    read: ReadCodes,
-    profile: Profile,
-    candidates: Candidates,
-) -> NDArray[np.float64]:
-    """The second look at the candidates of each query."""
-    added = [np.empty(0)]
-    for query, (text, each, known) in enumerate(zip(texts, tokens, words, strict=True)):
-        part = candidates.of(query)
-        if each is None:
-            added.append(np.zeros(len(part)))
-            continue
-        idf = questions.idf[slice(*questions.word_offsets[query : query + 2].tolist())].tolist()
-        weights = dict(zip(known.known, idf, strict=True)) | dict.fromkeys(known.unknown, questions.unseen_idf)
-        added.append(second_look(part, text, each, weights, read, profile))
-    return np.concatenate(added)
 
 
 def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:

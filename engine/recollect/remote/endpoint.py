@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,11 +20,16 @@ from recollect.remote.address import ModelAddress
 
 __all__ = ["Endpoint", "EndpointError"]
 
+MOST_BYTES = 256 * 1024 * 1024
 _SHOWN_CHARS = 300
+_KEPT_HEADERS = ("Content-Type", "Retry-After", "Location")
 _TOO_MANY = 429
 _REFUSED_KEY = (401, 403)
 _NOT_THERE = 404
 _NOT_IMPLEMENTED = 501
+
+# A retry goes to whoever set up logging, not to the standard error of everybody else.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class EndpointError(Exception):
@@ -96,7 +103,7 @@ class Endpoint:
 
     def _post_once(self, url: str, content: bytes) -> dict[str, Any]:
         try:
-            response = self._client.post(url, content=content)
+            response = self._answer(url, content)
         except httpx2.TimeoutException as reason:
             raise EndpointError(f"{url} gave no answer within {self._timeout_seconds:g} s", passing=True) from reason
         except httpx2.TransportError as reason:
@@ -120,6 +127,20 @@ class Endpoint:
                 "base URL that of an OpenAI-compatible endpoint? It usually ends in /v1"
             )
         return answer
+
+    def _answer(self, url: str, content: bytes) -> httpx2.Response:
+        """The whole response. The client's own timeout starts anew with every piece, so that a drip never ends."""
+        deadline = time.monotonic() + self._timeout_seconds
+        body = bytearray()
+        with self._client.stream("POST", url, content=content) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise EndpointError(f"{url} answered more than {MOST_BYTES:,} bytes: is it the right endpoint?")
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("the answer went on for too long")
+            headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+            return httpx2.Response(response.status_code, headers=headers, content=bytes(body))
 
     def _refused(self, url: str, response: httpx2.Response) -> EndpointError:
         status = response.status_code

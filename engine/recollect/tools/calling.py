@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from recollect.checks import shown
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, SessionDamaged
 from recollect.memory import Memory
 from recollect.text.quoting import quoted
 from recollect.tools import on_experience, on_memory, on_session
@@ -68,6 +68,8 @@ def _carried_out(tool: str, action: Action, memory: Memory, within: str) -> Any:
         return _ANSWERS[tool](action, memory, within)
     except NotFound as fault:
         raise _fault("not_found", fault, action, field="id") from None
+    except SessionDamaged as fault:
+        raise _fault("damaged", fault, action, field="id") from None
     except InvalidInput as fault:
         raise _fault("invalid_value", fault, action) from None
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from recollect.text.quoting import NOTICE
+
 __all__ = ["Candidate", "FailureType", "ToolFailure", "ToolFault"]
 
 FailureType = Literal[
@@ -19,6 +21,7 @@ FailureType = Literal[
     "invalid_value",
     "not_found",
     "ambiguous",
+    "damaged",
 ]
 
 
@@ -30,13 +33,17 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):
-    """The `error` of a result: what is wrong, in which field, and what is allowed there."""
+    """The `error` of a result: what is wrong, in which field, and what is allowed there.
+
+    Candidates are stored texts, and come with the notice that they are quotes.
+    """
 
     type: FailureType
     field: str | None
     message: str
     allowed: list[str]
     candidates: list[Candidate] | UnsetType = UNSET
+    notice: str | UnsetType = UNSET
 
 
 class ToolFault(Exception):
@@ -52,5 +59,6 @@ class ToolFault(Exception):
     ) -> None:
         super().__init__(message)
         self.failure = ToolFailure(
-            type=type, field=field, message=message, allowed=list(allowed), candidates=candidates
-        )
+            type=type, field=field, message=message, allowed=list(allowed), candidates=candidates,
+            notice=UNSET if candidates is UNSET else NOTICE,
+        )  # fmt: skip

@@ -17,12 +17,12 @@ def answer(action: asked.Action, memory: Memory, within: str) -> Struct:
     match action:
         case asked.OpenSession():
             session = sessions.open(action.id, agent=action.agent, provider=action.provider)
-            return Recorded(outcome="opened", id=session.id, position=len(session.messages(skip_damaged=True)))
+            return Recorded(outcome="opened", id=session.id)
         case asked.AppendMessage():
             position = sessions.get(action.id, agent=action.agent).append(action.role, action.content)
             return Recorded(outcome="appended", id=action.id, position=position)
         case asked.ReadMessages():
-            messages = sessions.get(action.id, agent=action.agent).messages(limit=action.limit, skip_damaged=True)
+            messages = sessions.get(action.id, agent=action.agent).messages(limit=action.limit)
             return Quotes.of(Message(role=each["role"], content=each.get("content")) for each in messages)
         case asked.ListSessions():
             return Quotes.of(
