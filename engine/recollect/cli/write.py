@@ -128,7 +128,7 @@ def forget(
                 raise typer.Exit(1)
         gone = memory.forget(ids or None, **filters)
     print_json(gone) if as_json else print_rows(("memories", ""), [(gone.records, "forgotten")])
-    if not gone.records:
+    if not gone.records and not gone.services:
         raise typer.Exit(1)
 
 
