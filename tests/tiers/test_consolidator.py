@@ -75,18 +75,18 @@ def test_without_episodes_nothing_is_written(memory):
     assert (state(memory), memory.stats().services) == before
 
 
-def test_a_recalled_episode_outlives_the_rest_a_cycle_for_each_recall(memory):
-    """An episode goes when its importance is under 0.1 * 0.95 ** recalls: the counts in RAM are written first."""
+def test_a_recalled_episode_outlives_the_rest_ten_cycles_for_each_recall(memory):
+    """An episode goes when its importance is under 0.1 * 0.95 ** (10 * recalls): counts in RAM are written first."""
     memory.episodes.log("the forgotten episode", importance=0.102)
     memory.episodes.log("the remembered episode", importance=0.102)
     recalled = memory.recall("remembered", limit=1)[0]
     memory.recall("remembered", limit=1)
     alive = []
-    for _ in range(4):
+    for _ in range(22):
         memory.consolidator.run()
         alive.append(sorted(text.split()[1] for text in importance(memory) if text.startswith("the")))
         memory.episodes.log("next", importance=1.0)
-    assert alive == [["remembered"], ["remembered"], [], []]
+    assert alive == [["remembered"]] * 20 + [[]] * 2
     assert recalled.text == "the remembered episode"
 
 
