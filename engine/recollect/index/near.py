@@ -29,6 +29,8 @@ __all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
 _GROUP = 32
 # On 100,000 real vectors sketches of pairs were at most 3.4 standard deviations farther apart than their cosine says.
 _DEVIATIONS = 5.0
+# Components so near 0 that two vectors which are all but equal may differ in their signs.
+_SIGNS_OF_NOTHING = 4
 # How far a cosine from int8 codes is from the exact one: 0.004 at most on the same vectors.
 _CODE_ERROR = 0.02
 
@@ -114,7 +116,7 @@ def _shortlists(
     assert vectors is not None
     share = math.acos(wanted.floor) / math.pi
     spread = _DEVIATIONS * math.sqrt(vectors.dimension * share * (1 - share))
-    limit = vectors.dimension * share + spread
+    limit = vectors.dimension * share + spread + _SIGNS_OF_NOTHING
     lists = [task() for task in vectors.shortlist_tasks(queries, None, wanted.most)]
     short = []
     for query, vector in enumerate(queries):
