@@ -159,9 +159,13 @@ def _admitted_shortlist(
 def _best_parts(
     vectors: VectorIndex, vector: NDArray[np.float32], places: NDArray[np.int64], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The rows of the nearest of these vectors, each once, with the cosine of its nearest part from codes."""
-    if not len(places):
-        return places, np.empty(0, dtype=np.float32)
+    """The rows of the nearest of these vectors, each once, with the cosine of its nearest part from codes.
+
+    Of so few that all are wanted, the cosine is not asked: 1.
+    """
+    if len(places) <= most:
+        rows = np.unique(vectors.owners[places])
+        return rows, np.ones(len(rows), dtype=np.float32)
     listed = Shortlist(places[None, :], np.zeros((1, len(places)), dtype=np.uint16), len(places))
     # A record's parts may crowd others out.
     nearest, cosines = vectors.rescore(vector[None, :], [listed], most * (4 if vectors.has_parts else 1))
