@@ -18,13 +18,20 @@ class WritePolicy(Struct, frozen=True, kw_only=True):
     """How a write treats what is near it in its own scope and kind; by default it stores and looks at nothing else.
 
     - merge_strategy: for records of one topic. "append" keeps all; "latest" makes the new text the next version of the
-      record that is there, "replace" does so and purges the old text.
+      record that is there, "replace" does so and purges the old text, save a pinned one's. Where several are there,
+      which "append" has kept, the last changed is taken and the others stay.
     - topic_cosine: without a topic given, the nearest record from here on is of the same topic; None detects none.
-    - duplicate_cosine: from here on the nearest record is the same memory and nothing is stored; None looks for none.
-    - recognise_recalled: a text that a recall has returned, or that quotes what one returned, is not stored again.
+    - duplicate_cosine: from here on a record is the same memory, if both texts also agree in their numbers, negations
+      and telling words, and nothing is stored; nor is an equal text, which takes no vector. None looks for none.
+    - recognise_recalled: a text that is, or quotes line by line, what a recall in its scope may have returned, of any
+      kind, with bullets, scores or provenance around it, is not stored again.
     - link_cosine, most_links: link to what is at least so near, as "similar", the cosine being the link's strength;
       None links nothing.
-    - contradiction_cosine: report records at least so near that seem to say otherwise; None reports none.
+    - contradiction_cosine: `remember` reports records at least so near that seem to say otherwise: candidates, by
+      rules for English. None reports none.
+
+    Texts that are embedded in several parts are linked by their nearest parts, and are duplicates or of one topic only
+    when equal or when the topic is given.
     """
 
     merge_strategy: MergeStrategy = "append"

@@ -14,6 +14,7 @@ import numpy as np
 
 from recollect.index.pool import run_tasks
 from recollect.index.table import Visible
+from recollect.index.vectors import Shortlist
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.memory_index import MemoryIndex
-    from recollect.index.vectors import Originals, Shortlist, VectorIndex
+    from recollect.index.vectors import Originals, VectorIndex
 
 __all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
 
@@ -29,6 +30,8 @@ __all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
 _GROUP = 32
 # On 100,000 real vectors sketches of pairs were at most 3.4 standard deviations farther apart than their cosine says.
 _DEVIATIONS = 5.0
+# Components so near 0 that two vectors which are all but equal may differ in their signs.
+_SIGNS_OF_NOTHING = 4
 # How far a cosine from int8 codes is from the exact one: 0.004 at most on the same vectors.
 _CODE_ERROR = 0.02
 
@@ -91,8 +94,7 @@ def nearest_rows(
     groups = run_tasks([partial(_shortlists, index, queries[start : start + _GROUP], wanted) for start in starts])
     found = []
     for query, (rows, cosines) in enumerate(each for group in groups for each in group):
-        order = np.argsort(-cosines, kind="stable")[: wanted.most]
-        rows = rows[order][cosines[order] >= wanted.floor - _CODE_ERROR]
+        rows = rows[: wanted.most][cosines[: wanted.most] >= wanted.floor - _CODE_ERROR]
         if len(rows):
             exact = vectors.exact_cosines(
                 np.broadcast_to(queries[query], (len(rows), vectors.dimension)), rows, originals
@@ -109,12 +111,12 @@ def nearest_rows(
 def _shortlists(
     index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted
 ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """The admitted rows that may be near each query, each once, with their cosines from codes."""
+    """The admitted rows that may be near each query, each once, with their cosines from codes, nearest first."""
     vectors = index.vectors
     assert vectors is not None
     share = math.acos(wanted.floor) / math.pi
     spread = _DEVIATIONS * math.sqrt(vectors.dimension * share * (1 - share))
-    limit = vectors.dimension * share + spread
+    limit = vectors.dimension * share + spread + _SIGNS_OF_NOTHING
     lists = [task() for task in vectors.shortlist_tasks(queries, None, wanted.most)]
     short = []
     for query, vector in enumerate(queries):
@@ -123,7 +125,7 @@ def _shortlists(
             short.append(_admitted_shortlist(index, vector, wanted))
         else:
             places = places[_admitted(index, vectors.owners[places], wanted)]
-            short.append(_best_parts(vectors, vector, places))
+            short.append(_best_parts(vectors, vector, places, wanted.most))
     return short
 
 
@@ -151,17 +153,24 @@ def _admitted_shortlist(
     visible = Visible(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))
     tasks = vectors.shortlist_tasks(vector[None, :], index.selection(visible).places, wanted.most)
     places = np.concatenate([np.empty(0, dtype=np.int64), *(task().places[0] for task in tasks)])
-    return _best_parts(vectors, vector, places)
+    return _best_parts(vectors, vector, places, wanted.most)
 
 
 def _best_parts(
-    vectors: VectorIndex, vector: NDArray[np.float32], places: NDArray[np.int64]
+    vectors: VectorIndex, vector: NDArray[np.float32], places: NDArray[np.int64], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The rows of these vectors, each once, with the cosine of its nearest part from codes."""
-    _, _, codes, scales = vectors.codes
-    cosines = codes[places].astype(np.float32) @ vector * scales[places]
+    """The rows of the nearest of these vectors, each once, with the cosine of its nearest part from codes.
+
+    Of so few that all are wanted, the cosine is not asked: 1.
+    """
+    if len(places) <= most:
+        rows = np.unique(vectors.owners[places])
+        return rows, np.ones(len(rows), dtype=np.float32)
+    listed = Shortlist(places[None, :], np.zeros((1, len(places)), dtype=np.uint16), len(places))
+    # A record's parts may crowd others out.
+    nearest, cosines = vectors.rescore(vector[None, :], [listed], most * (4 if vectors.has_parts else 1))
+    rows = vectors.owners[nearest[0]]
     if not vectors.has_parts:
-        return vectors.owners[places], cosines
-    order = np.argsort(-cosines, kind="stable")
-    rows, firsts = np.unique(vectors.owners[places[order]], return_index=True)
-    return rows, cosines[order][firsts]
+        return rows, cosines[0]
+    firsts = np.sort(np.unique(rows, return_index=True)[1])
+    return rows[firsts], cosines[0][firsts]

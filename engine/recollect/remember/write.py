@@ -50,7 +50,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
     """The policy of a write: the one given, else that of the settings."""
     if policy is None:
-        return engine.settings.write_policy
+        policy = engine.settings.write_policy
     if not isinstance(policy, WritePolicy):
         raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
     return policy
