@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recollect import errors as errors
+    from recollect import tools as tools
     from recollect._version import __version__ as __version__
     from recollect.aio import AsyncMemory as AsyncMemory
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
     from recollect.settings import Settings as Settings
 
-__all__ = ["AsyncMemory", "Hit", "Memory", "Settings", "__version__", "errors"]
+__all__ = ["AsyncMemory", "Hit", "Memory", "Settings", "__version__", "errors", "tools"]
 
 _HOMES = {
     "AsyncMemory": "recollect.aio",
@@ -35,8 +36,8 @@ def __getattr__(name: str) -> object:
     """Load what is asked for when it is asked for: importing numpy alone takes 70 ms."""
     from importlib import import_module
 
-    if name == "errors":
-        return import_module("recollect.errors")
+    if name in ("errors", "tools"):
+        return import_module(f"recollect.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")
