@@ -47,7 +47,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     - mmr_lambda: Jaccard MMR; 1 is pure relevance, None turns it off.
     - min_score, min_confidence: hits below are dropped; `min_score_of` says whether the "score" has to reach it or the
       "relevance", which is the score before age and importance.
-    - gap_confidence: when the best hit's confidence is below this, `evidence_gaps` says what is missing.
+    - gap_confidence, gap_score: when the best hit's confidence is below the first, `evidence_gaps` says what is
+      missing; not where a hit reaches the second, None for no such score. A question in parts goes by the first alone.
     - rescored: how many of the nearest vectors are rescored from the stored float32.
     - exact: the best `rescored` candidates by score, at least twice the limit, have their cosines from the stored
       float32 too; others' come from int8 codes.
@@ -82,6 +83,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     min_score_of: Literal["score", "relevance"] = "score"
     min_confidence: float = 0.0
     gap_confidence: float = 0.5
+    gap_score: float | None = None
     rescored: int = 16
     exact: bool = False
     look_weight: float = 0.5
@@ -98,8 +100,9 @@ class Profile(Struct, frozen=True, kw_only=True):
             check_unit(getattr(self, name), name)
         if check_finite(self.half_life_days, "half_life_days") <= 0:
             raise InvalidInput(f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'")
-        if self.mmr_lambda is not None:
-            check_unit(self.mmr_lambda, "mmr_lambda")
+        for name in ("mmr_lambda", "gap_score"):
+            if getattr(self, name) is not None:
+                check_unit(getattr(self, name), name)
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidInput(f"{name} is {shown(getattr(self, name))}: {_either(allowed)}")
@@ -157,10 +160,11 @@ PROFILES: dict[str, Profile] = {
         half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
     ),
     # The candidates are the best by cosine and the best by keyword; all that have a vector score by its cosine.
+    # Without any similarity the sum reaches 0.5 at most: from 0.55 on a hit is evidence.
     "hermes": Profile(
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_stands_in=True, spread=0.0,
         look_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
-        half_life_days=30.0, decay_floor=0.0, rescored=50, exact=True, long_query_chars=200,
+        half_life_days=30.0, decay_floor=0.0, rescored=50, exact=True, long_query_chars=200, gap_score=0.55,
     ),
     # MMR is off: mmr_lambda=0.7 is what memweave takes where it is on. So is age: half_life_days turns it on.
     "memweave": Profile(

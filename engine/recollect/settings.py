@@ -13,7 +13,7 @@ from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
 from recollect.remote.address import ModelAddress, provider_url
-from recollect.settings_files import adopt_foreign, check_keys, read_table
+from recollect.settings_files import adopt_foreign, check_keys, read_table, without_others
 
 __all__ = ["Settings", "default_path", "environment_settings", "language_model_address"]
 
@@ -190,7 +190,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Settings:
         """The settings of a table, in the form of `load`; `to_dict` gives one."""
-        given, origins = adopt_foreign(check_keys(table, "", (*cls.__struct_fields__, "memorySearch", "memory")))
+        known = (*cls.__struct_fields__, "memorySearch", "memory")
+        given, origins = adopt_foreign(check_keys(without_others(table, known), "", known))
 
         def built(make: Callable[..., Built], section: str, choices: Mapping[str, Any]) -> Built:
             """What the choices make; a refusal begins with the path of the one that is refused by itself too."""

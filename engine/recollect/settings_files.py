@@ -10,7 +10,7 @@ from typing import Any
 from recollect.checks import shown
 from recollect.errors import InvalidInput
 
-__all__ = ["adopt_foreign", "check_keys", "read_table"]
+__all__ = ["adopt_foreign", "check_keys", "read_table", "without_others"]
 
 # The sections of other systems: the profile each implies, and where its keys stand in ours.
 _FOREIGN: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
@@ -53,6 +53,18 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise InvalidInput(f"{file} holds {shown(table)}: give a table of settings")
     return table
+
+
+def without_others(table: object, known: tuple[str, ...]) -> object:
+    """The table of another system's file without what that system keeps there beside its memory settings."""
+    if not isinstance(table, Mapping):
+        return table
+    hermes = table.get("memory")
+    if isinstance(hermes, Mapping) and "recall" in hermes:
+        table = {**table, "memory": {"recall": hermes["recall"]}}
+    elif "memorySearch" not in table:
+        return table
+    return {key: value for key, value in table.items() if key in known}
 
 
 def adopt_foreign(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str], str]]:

@@ -84,6 +84,13 @@ def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
     assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92)
 
 
+def test_other_sections_of_another_systems_file_are_left_to_it(load):
+    hermes = load("config.yaml", "model:\n  name: big\nmemory:\n  enabled: true\n  recall:\n    recency_weight: 0.4\n")
+    assert hermes == Settings(profile=PROFILES["hermes"].override({"recency_weight": 0.4}))
+    reeve = load("reeve.json", '{"agents": {"a": 1}, "memorySearch": {"mergeStrategy": "append"}}')
+    assert reeve.write_policy.merge_strategy == "append"
+
+
 def test_hermes_config_yaml_is_read_as_printed(load):
     settings = load("config.yaml", HERMES)
     assert settings.profile == PROFILES["hermes"]

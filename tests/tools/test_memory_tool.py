@@ -50,6 +50,8 @@ def test_hermes_recall(use, name):
     assert best["scope"] == "/infrastructure/database"
     assert best["importance"] == 0.8
     assert {"semantic", "importance"} <= set(best["match_reasons"])
+    assert best["evidence_gaps"] == []
+    assert "no hit mentions 'zeppelin'" in use("recall", **{name: "zeppelin hangar"})["evidence_gaps"]
     assert set(best) >= {
         "content",
         "scope",

@@ -116,7 +116,7 @@ def answer(
     for query, part in enumerate(parts):
         start, stop = chosen_offsets[query : query + 2].tolist()
         known = slice(*questions.word_offsets[query : query + 2].tolist())
-        gaps = evidence_gaps(
+        gaps = () if _scores_enough(lines[start:stop], profile) else evidence_gaps(
             texts[query], evidence.confidence[start:stop], words[query], questions.idf[known], evidence.met[known],
             profile.gap_confidence, request.time_range,
         )  # fmt: skip
@@ -127,6 +127,11 @@ def answer(
         asked = None if tokens is None else tokens[one]
         (answers[query],) = answer(view, rows, texts[one], again, asked, words[one], request, 4 * wanted)
     return answers
+
+
+def _scores_enough(lines: Sequence[Line], profile: Profile) -> bool:
+    """Whether a score alone says that there is evidence."""
+    return profile.gap_score is not None and any(line.score >= profile.gap_score for line in lines)
 
 
 def _choose(
