@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from msgspec import Struct, structs
 
 from recollect.checks import now_us, to_datetime
@@ -18,7 +17,8 @@ from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.policies import WritePolicy
 from recollect.records import Contradiction, Link, Outcome, Record
-from recollect.remember.nearby import Near, Neighbor, first_parts, look
+from recollect.remember.batch import Among
+from recollect.remember.nearby import Near, Neighbor, look
 from recollect.remember.prepare import as_record
 from recollect.store import changing, feed, filters, reading, standing, vectors, writing
 from recollect.store.writing import Row
@@ -28,13 +28,11 @@ from recollect.text.quotes import Quotation
 
 if TYPE_CHECKING:
     import apsw
-    from numpy.typing import NDArray
 
 __all__ = ["write_one", "write_rows"]
 
 # Neighbours looked at beside those that may be linked: some may be of a text that this batch replaces.
 _SPARE = 6
-_BLOCK = 256
 # Looking up so few takes the lock for writing a few milliseconds longer.
 _FEW = 8
 
@@ -167,7 +165,7 @@ class _Batch:
         self._links: list[tuple[_Known, _Met]] = []
         self._now = now_us()
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
-        self._among = None if near is None or len(rows) < 2 else _Among(rows, policy.most_links + _SPARE)
+        self._among = None if near is None or len(rows) < 2 else Among(rows, policy.most_links + _SPARE)
         self._meet_texts()
         self._meet_neighbors()
 
@@ -380,41 +378,6 @@ class _Batch:
             known.record_id = record_id
             self._by_id[record_id] = known
         self._waiting = []
-
-
-class _Among:
-    """Cosines among the rows of a batch, of one scope and kind, a block at a time."""
-
-    def __init__(self, rows: Sequence[Row], wanted: int) -> None:
-        self._wanted = wanted
-        groups: dict[tuple[str, str], list[int]] = {}
-        self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
-        for place, row in enumerate(rows):
-            if row.vectors:
-                group = groups.setdefault((row.scope, row.kind), [])
-                self._seat[place] = (row.scope, row.kind), len(group)
-                group.append(place)
-        self._places = {key: np.array(places) for key, places in groups.items()}
-        self._vectors = {
-            key: first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
-            for key, places in groups.items()
-        }
-        self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
-
-    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
-        """The nearest rows before this one, at a cosine of at least `floor`, nearest first."""
-        seat = self._seat[place]
-        if seat is None or not seat[1]:
-            return []
-        key, own = seat
-        start = own - own % _BLOCK
-        if self._block is None or self._block[:2] != (key, start):
-            every = self._vectors[key]
-            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
-        cosines = self._block[2][own - start, :own]
-        found = np.flatnonzero(cosines >= floor)
-        found = found[np.argsort(-cosines[found], kind="stable")][: self._wanted]
-        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in found.tolist()]
 
 
 def _strength(cosine: float) -> float:
