@@ -17,6 +17,13 @@ PLAIN = Settings(embedder="none")
 DIMENSION = 16
 
 
+class Foreign:
+    """No value of ours; shown alike in every process, so that tests can be told apart by it."""
+
+    def __repr__(self) -> str:
+        return "<a foreign object>"
+
+
 def unit(seed: int, dimension: int = DIMENSION) -> np.ndarray:
     """A unit vector, float32."""
     vector = np.random.default_rng(seed).normal(size=dimension)

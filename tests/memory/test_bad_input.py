@@ -10,7 +10,7 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector, RecollectError
-from tests.memory.support import PLAIN, state, unit
+from tests.memory.support import PLAIN, Foreign, state, unit
 
 NAIVE = datetime(2026, 1, 1)
 DEEP: dict = {}
@@ -38,7 +38,7 @@ REFUSED = [
     ({"vector": np.array(["a"] * 16)}, InvalidVector, "vector"),
     ({"vector": [10**400] * 16}, InvalidVector, "vector"),
     ({"vector": []}, InvalidVector, "empty|shape"),
-    ({"vector": object()}, InvalidVector, "object"),
+    ({"vector": Foreign()}, InvalidVector, "object"),
     ({"vector": np.ones(16) * (1 + 1j)}, InvalidVector, "vector"),
     ({"importance": -0.1}, InvalidInput, "importance is -0.1"),
     ({"importance": 1.1}, InvalidInput, "importance is 1.1"),
@@ -88,7 +88,7 @@ REFUSED = [
     ({"context": 3}, InvalidInput, "context is 3"),
     ({"metadata": [1]}, InvalidInput, r"\[1\]"),
     ({"metadata": {1: 2}}, InvalidInput, "key 1"),
-    ({"metadata": {"a": object()}}, InvalidInput, "metadata.*object"),
+    ({"metadata": {"a": Foreign()}}, InvalidInput, "metadata.*object"),
     ({"metadata": {"a": "\ud800"}}, InvalidInput, "metadata"),
     ({"metadata": {"\ud800": 1}}, InvalidInput, "metadata"),
     ({"metadata": {"a": "nul\0"}}, InvalidInput, "NUL"),

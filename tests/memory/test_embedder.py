@@ -8,7 +8,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.embedding import Embedded
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput
-from tests.memory.support import PLAIN, WordEmbedder, run, spawn, state, unit
+from tests.memory.support import PLAIN, Foreign, WordEmbedder, run, spawn, state, unit
 
 FAILURES = ["raises", "NaN", "zero", "shape", "rows"]
 
@@ -315,7 +315,7 @@ def test_a_write_that_a_reembed_overtakes_is_refused_whole(path, dimension):
 
 
 @pytest.mark.parametrize(
-    "embedder", [3, "no-such-model", object(), WordEmbedder, {"name": "x"}], ids=lambda each: repr(each)[:30]
+    "embedder", [3, "no-such-model", Foreign(), WordEmbedder, {"name": "x"}], ids=lambda each: repr(each)[:30]
 )
 def test_what_is_no_embedder_is_refused(embedder):
     with pytest.raises((InvalidInput, EmbedderError)), Memory(":memory:", embedder=embedder) as memory:
