@@ -152,27 +152,30 @@ class MemoryIndex:
             feed.refresh(connection)
 
     @contextmanager
-    def nearly_current(self, connection: apsw.Connection, most: int) -> Iterator[Block | None]:
+    def nearly_current(
+        self, connection: apsw.Connection, most: int
+    ) -> Iterator[tuple[EmbedderRow | None, Block | None]]:
         """Hold the index still where only new records, at most `most`, separate it from what `connection` sees.
 
-        Gives the vectors of these. Taking in one record takes 1 to 2 ms, most of it the same for a hundred.
+        Gives the active embedder and the vectors of these. Taking in one record takes 1 to 2 ms, most of it the same
+        for a hundred.
         """
         while True:
+            embedder = active_embedder(connection)
             with self.lock.reading():
-                late = self._late(connection, most)
+                late = self._late(connection, embedder, most)
                 if late is not None:
-                    yield self._block_of(connection, late)
+                    yield embedder, self._block_of(connection, embedder, late)
                     return
             self.catch_up(connection)
             with self.lock.reading():
                 if self.sequence == feed.last_sequence(connection):
-                    yield None
+                    yield embedder, None
                     return
             feed.refresh(connection)
 
-    def _block_of(self, connection: apsw.Connection, late: list[int]) -> Block | None:
+    def _block_of(self, connection: apsw.Connection, embedder: EmbedderRow | None, late: list[int]) -> Block | None:
         """The vectors of records to come; those that were read before are kept until the index changes."""
-        embedder = active_embedder(connection)
         if not late or embedder is None:
             return None
         with self._keeping:
@@ -184,13 +187,12 @@ class MemoryIndex:
                 self._late_seen = new[-1]
             return self._late_block
 
-    def _late(self, connection: apsw.Connection, most: int) -> list[int] | None:
+    def _late(self, connection: apsw.Connection, embedder: EmbedderRow | None, most: int) -> list[int] | None:
         """The row ids of the records to come; None where there is more to do than to add some."""
         changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
         if changes is None or any(change.operation not in ("insert", "link") for change in changes):
             return None
         count = sum(change.last_id - change.first_id + 1 for change in changes)
-        embedder = active_embedder(connection)
         if count > most or (None if embedder is None else embedder.id) != self.embedder_id:
             return None
         new = (change for change in changes if change.operation == "insert")

@@ -85,13 +85,19 @@ class NearRows(NamedTuple):
 
 
 def nearest_rows(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted, originals: Originals
+    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted, originals: Originals, *, settled: bool = False
 ) -> list[NearRows]:
-    """What is near each query, float32 (q, dimension) of unit length. Hold the index still meanwhile."""
+    """What is near each query, float32 (q, dimension) of unit length. Hold the index still meanwhile.
+
+    `settled` says that the index stays as it is for some writes: then it pays to find out what is admitted first.
+    """
     vectors = index.vectors
     assert vectors is not None
+    allowed = _few_admitted(index, wanted) if settled else None
     starts = range(0, len(queries), _GROUP)
-    groups = run_tasks([partial(_shortlists, index, queries[start : start + _GROUP], wanted) for start in starts])
+    groups = run_tasks(
+        [partial(_shortlists, index, queries[start : start + _GROUP], wanted, allowed) for start in starts]
+    )
     found = []
     for query, (rows, cosines) in enumerate(each for group in groups for each in group):
         rows = rows[: wanted.most][cosines[: wanted.most] >= wanted.floor - _CODE_ERROR]
@@ -109,7 +115,7 @@ def nearest_rows(
 
 
 def _shortlists(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted
+    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted, allowed: NDArray[np.int64] | None
 ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """The admitted rows that may be near each query, each once, with their cosines from codes, nearest first."""
     vectors = index.vectors
@@ -117,10 +123,11 @@ def _shortlists(
     share = math.acos(wanted.floor) / math.pi
     spread = _DEVIATIONS * math.sqrt(vectors.dimension * share * (1 - share))
     limit = vectors.dimension * share + spread + _SIGNS_OF_NOTHING
-    lists = [task() for task in vectors.shortlist_tasks(queries, None, wanted.most)]
+    lists = [task() for task in vectors.shortlist_tasks(queries, allowed, wanted.most)]
+    total = len(vectors) if allowed is None else len(allowed)
     short = []
     for query, vector in enumerate(queries):
-        places = _places_within(lists, query, limit, len(vectors))
+        places = _places_within(lists, query, limit, total)
         if places is None:
             short.append(_admitted_shortlist(index, vector, wanted))
         else:
@@ -150,10 +157,20 @@ def _admitted_shortlist(
     """`_shortlists` where many are near: the scan passes over the admitted alone, as a recall's does."""
     vectors = index.vectors
     assert vectors is not None
-    visible = Visible(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))
-    tasks = vectors.shortlist_tasks(vector[None, :], index.selection(visible).places, wanted.most)
+    tasks = vectors.shortlist_tasks(vector[None, :], _places_admitted(index, wanted), wanted.most)
     places = np.concatenate([np.empty(0, dtype=np.int64), *(task().places[0] for task in tasks)])
     return _best_parts(vectors, vector, places, wanted.most)
+
+
+def _places_admitted(index: MemoryIndex, wanted: Wanted) -> NDArray[np.int64] | None:
+    return index.selection(Visible(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))).places
+
+
+def _few_admitted(index: MemoryIndex, wanted: Wanted) -> NDArray[np.int64] | None:
+    """The admitted places where they are so few that scanning them one by one is quicker than scanning all in a row."""
+    assert index.vectors is not None
+    places = _places_admitted(index, wanted)
+    return places if places is not None and 4 * len(places) < len(index.vectors) else None
 
 
 def _best_parts(

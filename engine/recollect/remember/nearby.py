@@ -70,9 +70,12 @@ def look(
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     from_index = indexed and not engine.answers_from_sql()
     with kernel_errors(), ExitStack() as held:
-        late = held.enter_context(engine.index.nearly_current(connection, _LATE)) if from_index else None
+        late = None
+        if from_index:
+            embedder, late = held.enter_context(engine.index.nearly_current(connection, _LATE))
+        else:
+            embedder = vectors.active_embedder(connection)
         sequence = feed.last_sequence(connection)
-        embedder = vectors.active_embedder(connection)
         if embedder is None or not groups:
             return Near(sequence, neighbors)
         read, now = _Read(connection, embedder), now_us()
@@ -105,7 +108,9 @@ def _from_index(
     found: list[list[Neighbor]] = [[] for _ in rows]
     if index.vectors is not None:
         originals = partial(loading.exact_vectors, connection, embedder.dimension)
-        for some, each in zip(found, nearest_rows(index, asked, wanted, originals), strict=True):
+        for some, each in zip(
+            found, nearest_rows(index, asked, wanted, originals, settled=late is not None), strict=True
+        ):
             keys = index.table.ids[each.rows].tolist()
             some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
     if late is not None:
