@@ -51,9 +51,10 @@ def _facts(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "the same without spreading", _both(links["no spread"])
     yield "with spreading, before there were links", _both(links["before"])
     yield "times as long with spreading", f"{links['spread']['p50_ms'] / links['no spread']['p50_ms']:.2f}"
-    yield "a durable write, p50 / p95 ms", _both(linking["plain"])
-    yield f"one that links ({linking['links']} links made)", _both(linking["linking"])
-    for name in ("fading", "fading and pruning"):
+    for where, writes in linking.items():
+        yield f"a durable write in {where}, p50 / p95 ms", _both(writes["plain"])
+        yield f"one that links ({writes['links']} links made)", _both(writes["linking"])
+    for name in (each for each in cycles if isinstance(cycles[each], dict) and "compressed" in cycles[each]):
         cycle = cycles[name]
         counts = f"{cycle['compressed']:,}, {cycle['pruned']:,}"
         yield f"a cycle of {name}: s (faded, pruned)", f"{cycle['seconds']:.2f} ({counts})"

@@ -4,8 +4,8 @@
   link of a candidate brings in a record that nothing else found. Recall is measured with spreading and without, turn
   by turn on the linked store, and with spreading before there were links.
 - linking: durable writes of one record, its vector given, with auto-linking and without, turn by turn.
-- consolidation: 100,000 episodes of one agent, a cycle that fades all and one that also prunes, while a second thread
-  recalls as fast as it can.
+- consolidation: 100,000 episodes of one agent, while a second thread recalls as fast as it can: a cycle that fades all,
+  one that also prunes the oldest tenth, as happens where all began alike, and one that prunes every tenth of the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from benchmarks.latency.figures import percentiles
 from recollect import Memory, Settings
 from recollect.policies import Consolidation, WritePolicy
 
-__all__ = ["evaluate"]
+__all__ = ["CYCLES", "evaluate"]
+
+# What each cycle does, and its prune_threshold; `_episodes` gives the importance that makes it so.
+CYCLES = {"fading": 0.0, "pruning the oldest tenth": 0.1, "pruning every tenth": 0.1}
 
 LINKS_A_RECORD = 5
 _ASKED, _WARM_UP, _WRITES = 400, 50, 150
@@ -50,9 +53,15 @@ def evaluate(data: Dataset, folder: Path, say: Callable[[str], None]) -> dict[st
         say("recall with spreading and without")
         measured["links"] |= _ask(memory, data, {"spread": {}, "no spread": {"spread": 0.0}}, _ASKED)
         say("writes that link")
-        measured["linking"] = _write(memory, data)
+        measured["linking"] = {"a scope of a hundredth": _write(memory, data, "/team/7")}
     say("episodes and their consolidation")
-    measured["consolidation"] = _consolidate(data, folder / "episodes.db")
+    path = folder / "episodes.db"
+    with Memory(path, settings=Settings(query_cache_size=0)) as memory:
+        memory.remember_many(_episodes(data))
+        memory.warmup()
+        measured["linking"]["one scope"] = _write(memory, data, SCOPE, kind="episode")
+        idle = _ask(memory, data, {"idle": {}}, _ASKED)["idle"]
+    measured["consolidation"] = {"reader_idle": idle, **_consolidate(data, path)}
     return measured
 
 
@@ -77,28 +86,25 @@ def _ask(memory: Memory, data: Dataset, variants: dict[str, dict[str, Any]], cou
     return {name: percentiles(each) for name, each in times.items()}
 
 
-def _write(memory: Memory, data: Dataset) -> dict[str, Any]:
-    """Durable writes of the questions in one scope of the store, which holds a hundredth of it, and in a large one."""
+def _write(memory: Memory, data: Dataset, scope: str, **fields: Any) -> dict[str, Any]:
+    """Durable writes of lines that the store holds already in this scope, so that each is linked."""
+    own = [place for place, item in enumerate(corpus.items(data.lines)) if scope in (item["scope"], SCOPE)]
     kinds = {"plain": WritePolicy(), "linking": _LINKING}
     times: dict[str, list[float]] = {name: [] for name in kinds}
     before = memory.stats().links
     for place in range(_WRITES):
         for name, policy in kinds.items():
-            at = (2 * place + (name == "linking")) % len(data.questions)
+            at = own[(2 * place + (name == "linking")) * len(own) // (2 * _WRITES)]
             began = time.perf_counter()
-            memory.remember(f"{data.questions[at]} {place}", vector=data.asked[at], scope="/team/7", policy=policy)
+            memory.remember(data.lines[at], vector=data.vectors[at], scope=scope, policy=policy, **fields)
             times[name].append((time.perf_counter() - began) * 1e3)
     return {**{name: percentiles(each) for name, each in times.items()}, "links": memory.stats().links - before}
 
 
 def _consolidate(data: Dataset, path: Path) -> dict[str, Any]:
-    """A cycle over every line as an episode, while a reader recalls."""
-    with Memory(path, settings=Settings(query_cache_size=0)) as memory:
-        memory.remember_many(_episodes(data))
-        memory.warmup()
-        idle = _ask(memory, data, {"idle": {}}, _ASKED)["idle"]
-        measured: dict[str, Any] = {"reader_idle": idle}
-    for name, threshold in {"fading": 0.0, "fading and pruning": 0.1}.items():
+    """Each cycle over every line as an episode, while a reader recalls."""
+    measured: dict[str, Any] = {}
+    for name, threshold in CYCLES.items():
         measured[name] = _cycle(data, path, Consolidation(threshold=10 * len(data.lines), prune_threshold=threshold))
     with Memory(path) as memory:
         measured["verify_clean"] = memory.verify().ok
@@ -125,8 +131,8 @@ def _cycle(data: Dataset, path: Path, consolidation: Consolidation) -> dict[str,
 
 def _episodes(data: Dataset) -> Iterator[dict[str, Any]]:
     for place, item in enumerate(corpus.items(data.lines, data.vectors)):
-        # A tenth has faded so far that the next cycle prunes it.
-        yield {**item, "kind": "episode", "scope": SCOPE, "importance": 0.1 if place % 10 == 0 else 0.5}
+        importance = 0.1 if place < len(data.lines) // 10 else 0.115 if place % 10 == 0 else 0.5
+        yield {**item, "kind": "episode", "scope": SCOPE, "importance": importance}
 
 
 class _Reader:
