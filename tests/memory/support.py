@@ -101,6 +101,17 @@ def run(code: str, *arguments: object, **environment: str) -> str:
     return out
 
 
+def run_at_once(code: str, path: str, arguments: list[tuple[object, ...]]) -> None:
+    """Run `code` on a file in a process for each of the arguments; each prints "ready" and waits for a line."""
+    others = [spawn(code, path, *each) for each in arguments]
+    for other in others:
+        assert other.stdout.readline() == "ready\n", other.stderr.read()
+    for other in others:
+        other.stdin.write("\n")
+        other.stdin.flush()
+    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * len(others)
+
+
 class Other:
     """A Python process with `memory` open on `path`, which evaluates expressions as long as it is asked.
 

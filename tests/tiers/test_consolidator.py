@@ -10,7 +10,7 @@ from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.policies import Consolidation
 from recollect.tiers.consolidator import Cycle
-from tests.memory.support import PLAIN, Other, spawn, state
+from tests.memory.support import PLAIN, Other, run_at_once, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
 
@@ -344,13 +344,7 @@ with Memory(sys.argv[1], settings=settings) as memory:
 
 def test_two_processes_that_log_run_each_cycle_once(path):
     Memory(path, settings=PLAIN).close()
-    others = [spawn(_LOGS, path, name) for name in "ab"]
-    for other in others:
-        assert other.stdout.readline() == "ready\n", other.stderr.read()
-    for other in others:
-        other.stdin.write("\n")
-        other.stdin.flush()
-    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    run_at_once(_LOGS, path, [("a",), ("b",)])
     with Memory(path, settings=PLAIN) as memory:
         cycles = memory.consolidator.cycles("ada", limit=100)
         assert all(cycle.replayed >= 10 for cycle in cycles)

@@ -7,7 +7,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import InvalidInput
 from recollect.tiers.error_patterns import alike, error_pattern
-from tests.memory.support import PLAIN, spawn, state
+from tests.memory.support import PLAIN, run_at_once, state
 
 
 def sentences(memory, *arguments, **options):
@@ -127,13 +127,7 @@ with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")
 
 def test_two_processes_count_every_run(path):
     Memory(path, settings=PLAIN).close()
-    others = [spawn(_RUNS, path) for _ in range(2)]
-    for other in others:
-        assert other.stdout.readline() == "ready\n", other.stderr.read()
-    for other in others:
-        other.stdin.write("\n")
-        other.stdin.flush()
-    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    run_at_once(_RUNS, path, [(), ()])
     with Memory(path, settings=PLAIN) as memory:
         (tip,) = memory.experience.tips("query")
         assert (tip.runs, tip.success_rate, tip.avg_steps, tip.avg_tokens) == (200, 0.5, 49.5, 1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import InvalidInput, NotFound
-from tests.memory.support import PLAIN, spawn, state
+from tests.memory.support import PLAIN, run_at_once, state
 
 
 def test_the_rate_moves_by_a_tenth_and_the_counts_are_exact(either):
@@ -95,13 +95,7 @@ with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")
 
 def test_two_processes_count_every_outcome_and_save_one_procedure(path):
     Memory(path, settings=PLAIN).close()
-    others = [spawn(_COUNTS, path, name) for name in "ab"]
-    for other in others:
-        assert other.stdout.readline() == "ready\n", other.stderr.read()
-    for other in others:
-        other.stdin.write("\n")
-        other.stdin.flush()
-    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    run_at_once(_COUNTS, path, [("a",), ("b",)])
     with Memory(path, settings=PLAIN) as memory:
         (shared,) = memory.procedures.list()
         assert (shared.use_count, shared.success_count) == (200, 50)

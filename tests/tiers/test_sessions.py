@@ -12,7 +12,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
-from tests.memory.support import PLAIN, raw, run, spawn, state
+from tests.memory.support import PLAIN, raw, run, run_at_once, spawn, state
 
 MESSAGES = [
     {"role": "system", "content": "Be brief"},
@@ -144,13 +144,7 @@ with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")
 
 def test_two_processes_on_one_session_lose_no_message(path):
     Memory(path, settings=PLAIN).close()
-    others = [spawn(_APPENDS, path, name) for name in "ab"]
-    for other in others:
-        assert other.stdout.readline() == "ready\n", other.stderr.read()
-    for other in others:
-        other.stdin.write("\n")
-        other.stdin.flush()
-    assert [(other.communicate()[1], other.returncode) for other in others] == [("", 0)] * 2
+    run_at_once(_APPENDS, path, [("a",), ("b",)])
     with Memory(path, settings=PLAIN) as memory:
         (info,) = memory.sessions.list()
         assert info.messages == 400
