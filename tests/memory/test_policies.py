@@ -574,3 +574,28 @@ def test_a_policy_is_a_write_policy(memory, policy):
 def test_a_policy_names_the_choice_that_is_wrong(choices):
     with pytest.raises(InvalidInput, match=next(iter(choices))):
         WritePolicy(**choices)
+
+
+@pytest.mark.parametrize("strategy", ["latest", "replace"])
+def test_what_is_older_than_the_text_of_its_topic_does_not_take_its_place(memory, strategy):
+    """Backfilled newest first, the newest still stands; with "latest" the others are its history, in order."""
+    policy = WritePolicy(merge_strategy=strategy)
+    days = {day: f"2026-03-0{day}T00:00:00+00:00" for day in (1, 2, 3, 4)}
+    for day in (4, 1, 3, 2):
+        record = memory.remember(f"the state of day {day}", topic="t", created_at=days[day], policy=policy)
+        assert (record.text, record.outcome == "created") == ("the state of day 4", day == 4)
+    versions = [f"the state of day {day}" for day in (range(1, 5) if strategy == "latest" else (4,))]
+    assert [version.text for version in memory.history(record.id)] == versions
+    if strategy == "latest":
+        assert [hit.text for hit in memory.recall("state", as_of="2026-03-02T12:00:00Z")] == ["the state of day 2"]
+    assert [hit.text for hit in memory.recall("state")] == ["the state of day 4"]
+    assert memory.verify().problems == ()
+
+
+def test_a_merge_with_an_importance_ranks_by_it_though_the_old_one_had_faded(memory):
+    memory.remember("apple alpha", kind="episode", topic="t", importance=0.9)
+    memory.consolidator.run()
+    merged = memory.remember(
+        "apple beta", kind="episode", topic="t", importance=0.1, policy=WritePolicy(merge_strategy="latest")
+    )
+    assert (merged.importance, merged.given_importance) == (0.1, None)

@@ -131,3 +131,12 @@ def test_progress_is_told(stored):
         told = []
         memory.rebuild(on_progress=lambda done, total: told.append((done, total)))
         assert told[-1] == (6, 6)
+
+
+def test_verify_on_an_open_memory_is_clean_while_segments_of_words_merge(on_disk):
+    session = on_disk.sessions.open("s")
+    for step in range(6):
+        for place in range(40):
+            on_disk.remember(f"text {step} {place}")
+            session.append("user", f"text {step} {place}")
+        assert on_disk.verify().problems == ()

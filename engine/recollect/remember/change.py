@@ -186,7 +186,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "scope":
                 columns[name] = checks.join_scopes(base, value) or "/"
             case "importance":
-                columns |= {name: checks.check_unit(value, name), "given_importance": None}
+                columns[name] = checks.check_unit(value, name)
             case "metadata":
                 metadata = checks.check_metadata(value)
                 columns[name] = msgspec.json.encode(metadata).decode() if metadata else None

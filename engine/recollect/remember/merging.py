@@ -49,6 +49,7 @@ class _Known(Struct):
     topic: str | None
     pinned: bool
     content_hash: bytes
+    valid_from: int
     # The row of this batch whose text it has; None while it has the one that the store had.
     voice: int | None = None
 
@@ -237,7 +238,7 @@ class _Batch:
         if known is None:
             known = self._by_id[found.record_id] = _Known(
                 found.record_id, found.public_id, found.scope, found.kind, found.text, found.context, found.topic,
-                found.pinned, found.content_hash,
+                found.pinned, found.content_hash, found.valid_from,
             )  # fmt: skip
             self._by_key.setdefault(found.content_hash[:KEY_BYTES], []).append(known)
         return known
@@ -321,24 +322,33 @@ class _Batch:
     def _create(self, place: int, row: Row) -> _Known:
         known = _Known(
             None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
-            place,
+            row.valid_from, place,
         )  # fmt: skip
         self._waiting.append((row, known))
         self._speaks(known, place, row)
         return known
 
     def _merge(self, known: _Known, place: int, row: Row) -> Outcome:
-        """Give a memory this row's text; what the row leaves at its default, times aside, stays as it was."""
+        """Give a memory this row's text; what the row leaves at its default, times aside, stays as it was.
+
+        A text that is older than the one that stands goes into the history, or nowhere where none is kept.
+        """
         self._insert()
         assert known.record_id is not None
         keep = self._policy.merge_strategy == "latest" or known.pinned
         same = known.content_hash == row.content_hash
         connection = self.connection
+        made_by = None
+        if row.vectors and self._identity is not None and not same:
+            made_by = vectors.register(connection, self._engine.store.path, **self._identity._asdict())
+        # One that was dated into the future is no newer than what is said now.
+        if row.valid_from < min(known.valid_from, self._now):
+            if keep and not same:
+                changing.insert_earlier(connection, self._engine.lexicon, known.record_id, row, made_by)
+            return "merged"
         if not same:
-            made_by = None
-            if row.vectors and self._identity is not None:
-                made_by = vectors.register(connection, self._engine.store.path, **self._identity._asdict())
             changing.change_text(connection, self._engine.lexicon, known.record_id, row, made_by, keep_version=keep)
+        known.valid_from = max(row.valid_from, known.valid_from)
         columns: dict[str, object] = {
             "created_at": row.created_at, "event_at": row.event_at, "expires_at": row.expires_at,
             "updated_at": row.updated_at,

@@ -14,6 +14,7 @@ from recollect.store.lexicon import Lexicon
 from recollect.store.writing import (
     COLUMNS,
     Row,
+    insert,
     intern_scopes,
     intern_sources,
     next_id,
@@ -26,6 +27,7 @@ __all__ = [
     "change_columns",
     "change_text",
     "delete",
+    "insert_earlier",
     "purge_versions",
     "put_links",
     "set_vectors",
@@ -72,11 +74,35 @@ def change_text(
     feed.append(connection, "text", record_id)
 
 
+def insert_earlier(
+    connection: apsw.Connection,
+    lexicon: Lexicon,
+    record_id: int,
+    row: Row,
+    embedder: vectors.EmbedderRow | None,
+) -> None:
+    """Put a text that is older than the one that stands among a record's versions, at its time."""
+    versions: Any = connection.execute(
+        "SELECT v.id, v.valid_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
+        "WHERE r.id = ? ORDER BY v.valid_from, v.valid_to IS NULL, v.id",
+        (record_id,),
+    ).fetchall()
+    row.public_id = versions[0][2]
+    row.valid_to = next(began for _, began, _ in versions if began > row.valid_from)
+    before = [version_id for version_id, began, _ in versions if began <= row.valid_from]
+    if before:
+        connection.execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
+        feed.append(connection, "update", before[-1])
+    insert(connection, lexicon, [row], embedder)
+
+
 def change_columns(
     connection: apsw.Connection, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None
 ) -> None:
     """Change what is not text: `columns` by name (`scope` and `source` as names), `tags` as a whole."""
     columns = dict(columns)
+    if "importance" in columns:
+        columns.setdefault("given_importance", None)
     old_source = connection.execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
     if "scope" in columns:
         scope = columns.pop("scope")

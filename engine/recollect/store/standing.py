@@ -30,10 +30,11 @@ class Standing(NamedTuple):
     topic: str | None
     pinned: bool
     content_hash: bytes
+    valid_from: int
 
 
 _SELECT = (
-    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash "
+    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
     "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
     "AND (r.expires_at IS NULL OR r.expires_at > ?1)"
 )
