@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from recollect.checks import now_us, to_datetime
+from recollect.checks import now_us, shown, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
-from recollect.errors import EmbedderMismatch, RecollectError, StoreError
+from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
 from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
@@ -51,7 +51,7 @@ class Engine:
         language_model: LanguageModel | None = None,
     ) -> None:
         self.settings = settings
-        self.language_model = _named_language_model() if language_model is None else language_model
+        self.language_model = _named_language_model() if language_model is None else _checked_model(language_model)
         self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
@@ -161,6 +161,15 @@ class Engine:
                     changing.touch(connection, counts, accessed_at)
             self._keeper.close(self.index)
         self.store.close()
+
+
+def _checked_model(model: LanguageModel) -> LanguageModel:
+    if isinstance(model, type) or not callable(getattr(model, "complete", None)):
+        raise InvalidInput(
+            f"language_model {shown(model)} has no method complete(messages, *, schema=None, max_tokens=None): "
+            "give an object that has, such as recollect.llm.OpenAICompatible(base_url, model)"
+        )
+    return model
 
 
 def _named_language_model() -> LanguageModel | None:

@@ -212,6 +212,9 @@ class Memory(Upkeep):
             if any(argument is not None for argument in (scope, where, kinds, tags)):
                 raise InvalidInput("forget takes an id or filters, not both")
             return change.forget(self._engine, _listed(id, "id"), None, base=self._scope)
+        for name, given in (("where", where), ("kinds", kinds), ("tags", tags)):
+            if given is not None and not given:
+                raise InvalidInput(f"{name} is {checks.shown(given)}: leave it out, or forget would take all the rest")
         if scope is None and not where and not kinds and not tags:
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)

@@ -240,7 +240,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
 
 class Stats(Struct, frozen=True, kw_only=True):
-    """The state of a store and of the machinery that serves it."""
+    """The state of a store and of the machinery that serves it; a scoped handle has no figures of the whole file."""
 
     path: str
     records: int
@@ -253,9 +253,9 @@ class Stats(Struct, frozen=True, kw_only=True):
     sources: int
     terms: int | None
     kinds: dict[str, int]
-    bytes_on_disk: int
+    bytes_on_disk: int | None
     schema_version: int
-    sequence: int
+    sequence: int | None
     sqlite_version: str
     sqlite_vec: str | None
     embedder: str | None

@@ -22,7 +22,7 @@ Built = TypeVar("Built")
 # What the users of a profile's system are used to from its writes.
 _WRITE_POLICIES = {
     "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
-    "hermes": WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.8),
+    "hermes": WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6),
 }
 
 

@@ -34,7 +34,7 @@ _FOREIGN: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The table that a .toml, .json, .jsonc, .json5, .yaml or .yml file holds; InvalidInput says why there is none."""
-    file = Path(path)
+    file = Path(path).expanduser()
     parse = _PARSERS.get(file.suffix.lower())
     if parse is None:
         raise InvalidInput(f"{file}: a settings file ends in one of {', '.join(_PARSERS)}")

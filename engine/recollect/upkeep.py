@@ -52,7 +52,7 @@ class Upkeep:
             **figures,
             kernels=kernels.active,
             mode="hybrid" if searchable else "keyword",
-            index=engine.index.describe(),
+            index=engine.index.describe() if self._scope == "/" else {},
             notes=tuple(notes),
         )
 

@@ -373,3 +373,35 @@ def test_stats_tell_the_state(on_disk):
     on_disk.update(ids[2], source="s1")
     on_disk.update(ids[0], source="s1")
     assert on_disk.stats().sources == 1, "a source without records is none"
+
+
+def test_what_was_forgotten_is_found_nowhere_in_the_file(path):
+    secret = "the plumquat password is xylofon"
+    with Memory(path, settings=PLAIN) as memory:
+        kept = memory.remember("kept")
+        forgotten = memory.remember(secret)
+    with Memory(path, settings=PLAIN) as memory:
+        memory.forget(forgotten.id)
+        assert [each.id for each in memory.list()] == [kept.id]
+    with open(path, "rb") as file:
+        assert secret.encode() not in file.read()
+
+
+@pytest.mark.parametrize("empty", [{"tags": []}, {"kinds": []}, {"where": {}}], ids=repr)
+def test_forget_refuses_a_filter_that_names_nothing(memory, empty):
+    memory.remember("kept", scope="/v")
+    with pytest.raises(InvalidInput, match="leave it out"):
+        memory.forget(scope="/v", **empty)
+    assert memory.count() == 1
+
+
+def test_what_is_no_language_model_is_refused():
+    with pytest.raises(InvalidInput, match="complete"):
+        Memory(":memory:", language_model="gpt")
+
+
+def test_a_scoped_handle_has_no_figures_of_the_whole_file(memory):
+    memory.remember("elsewhere", scope="/b")
+    memory.recall("elsewhere")
+    shown = memory.scoped("/a").stats()
+    assert (shown.records, shown.index, shown.sequence, shown.bytes_on_disk, shown.terms) == (0, {}, None, None, None)

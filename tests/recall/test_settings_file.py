@@ -131,7 +131,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
     settings = load("x.toml", '[profile]\nname = "hermes"\nrecency_half_life_days = 9\n[write]\nlink_cosine = 0.8')
     assert settings.profile == PROFILES["hermes"].override({"half_life_days": 9})
     assert settings.write_policy == WritePolicy(
-        duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.8, link_cosine=0.8
+        duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6, link_cosine=0.8
     )
 
 

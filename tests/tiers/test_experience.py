@@ -76,10 +76,10 @@ def test_recoveries_are_for_the_same_tool_and_a_similar_error_not_all(memory):
         tool="file-write", error="ENOENT: no such file or directory, open '/var/log/b.log'", recovery="mkdir -p first"
     )
     (tip,) = memory.experience.tips("query", "file-write", "ENOENT: no such file or directory, open '/home/x/2.md'")
-    assert (tip.kind, tip.tools, tip.recovery, tip.runs) == ("recovery", ("file-write",), "mkdir -p first", 2)
+    assert (tip.kind, tip.tools, tip.recovery, tip.runs) == ("recovery", ("file-write",), "mkdir -p first", 1)
     assert str(tip) == (
         "When file-write fails with \"ENOENT: no such file or directory, open '/var/log/b.log'\": mkdir -p first "
-        "(helped 2 times)"
+        "(helped once)"
     )
     assert memory.experience.tips("query", "file-write", "connection reset by peer") == []
     assert memory.experience.tips("query", "shell", "ENOENT: no such file or directory, open '/tmp/a'") == []
@@ -168,3 +168,8 @@ def test_bad_recoveries_and_questions_are_refused(memory):
         with pytest.raises(InvalidInput, match=message):
             call(memory.experience)
     assert (state(memory), memory.stats().services) == before
+
+
+def test_small_words_do_not_make_errors_alike():
+    assert alike(error_pattern("timeout after 30 s"), error_pattern("disk full after 30 s")) == 0.0
+    assert alike(error_pattern("timeout"), error_pattern("ReadTimeout: timeout while reading")) > 0.0

@@ -70,11 +70,11 @@ def patterns(connection: apsw.Connection, scopes: Sequence[str], task_type: str 
 def add_recovery(
     connection: apsw.Connection, key: tuple[int, str, str], *, error: str, recovery: str, now: int
 ) -> None:
-    """Count one recovery under (scope id, tool, error pattern); the latest one is what is kept."""
+    """Count one recovery under (scope id, tool, error pattern); the latest is what is kept, counted from its first."""
     connection.execute(
         "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
-        "total_count = total_count + 1, error = excluded.error, recovery = excluded.recovery, "
-        "updated_at = excluded.updated_at",
+        "total_count = CASE WHEN recovery = excluded.recovery THEN total_count + 1 ELSE 1 END, "
+        "error = excluded.error, recovery = excluded.recovery, updated_at = excluded.updated_at",
         (*key, error, recovery, now, now),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 
 __all__ = ["alike", "error_pattern"]
@@ -48,4 +49,4 @@ def alike(pattern: str, other: str) -> float:
 
 
 def _words(pattern: str) -> set[str]:
-    return set(tokenize(_MASK.sub(" ", pattern)))
+    return set(tokenize(_MASK.sub(" ", pattern))) - STOP_TERMS
