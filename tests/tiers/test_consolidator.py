@@ -213,7 +213,7 @@ def test_a_failing_extractor_leaves_a_cycle_whose_episodes_are_replayed_next_tim
     cycle = memory.consolidator.run(extract=extract)
     assert cycle.error.startswith(error)
     assert (cycle.compressed, cycle.replayed, cycle.promoted) == (2, 2, 0)
-    assert memory.consolidator.run(extract=lambda _: ["not asked again"]) == cycle
+    assert memory.consolidator.run() == cycle
     assert memory.semantic.recent() == []
     memory.episodes.log("news")
     shown = []
@@ -352,3 +352,22 @@ def test_two_processes_that_log_run_each_cycle_once(path):
         oldest = memory.episodes.list(agent="ada", limit=1)[0]
         assert oldest.importance == pytest.approx(0.95 ** len(cycles), abs=1e-9)
         assert memory.verify().problems == ()
+
+
+def test_episodes_that_no_extractor_has_read_are_read_by_the_first(memory):
+    """Also those of cycles that ran without one; nothing fades again for it, and a second time nothing is done."""
+    memory.episodes.log("Ada likes tea")
+    assert memory.consolidator.run().promoted == 0
+    faded = importance(memory)
+    seen = []
+
+    def extract(episodes):
+        seen.extend(episode.text for episode in episodes)
+        return ["Ada likes tea, as she says"]
+
+    late = memory.consolidator.run(extract=extract)
+    assert (late.compressed, late.replayed, late.promoted, seen) == (1, 1, 1, ["Ada likes tea"])
+    assert importance(memory) == faded
+    before = state(memory)
+    assert memory.consolidator.run(extract=extract) == late
+    assert (seen, state(memory)) == (["Ada likes tea"], before)

@@ -10,7 +10,17 @@ from recollect.policies import Consolidation
 from recollect.store import changing, feed
 from recollect.store.filters import Condition
 
-__all__ = ["CycleRow", "add_cycle", "compress", "cycles", "episodes_between", "last_cycle", "last_episode", "new_since"]
+__all__ = [
+    "CycleRow",
+    "add_cycle",
+    "compress",
+    "cycles",
+    "episodes_between",
+    "last_cycle",
+    "last_episode",
+    "new_since",
+    "replayed_again",
+]
 
 _EPISODES = (
     "r.kind = 'episode' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
@@ -102,6 +112,14 @@ def compress(connection: apsw.Connection, scope: str, last: int, policy: Consoli
     # What an index holds of episodes stays right, but not the filters by importance that it keeps between changes.
     feed.append(connection, "update", last)
     return kept + len(doomed), len(doomed)
+
+
+def replayed_again(connection: apsw.Connection, row: CycleRow) -> None:
+    """Write down what an extractor made of episodes after their cycle."""
+    connection.execute(
+        "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
+        (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
+    )
 
 
 def add_cycle(connection: apsw.Connection, scope_id: int, row: CycleRow) -> None:

@@ -52,7 +52,7 @@ class Consolidator(Service):
 
     def run(self, agent: str | None = None, *, extract: bool | Extractor = False) -> Cycle:
         """One cycle, in one transaction, whatever the threshold; with no new episode since the last one it changes
-        nothing and returns that one's report.
+        nothing and returns that one's report. An extractor is given what none has read yet, even then.
 
         COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those under `prune_threshold`;
         pinned ones are exempt, and each recall of an episode holds off its end for `cycles_a_recall`. What recall ranks
@@ -99,17 +99,24 @@ class Consolidator(Service):
             with self._engine.store.read() as connection:
                 last = consolidating.last_cycle(connection, scope)
                 trigger = consolidating.last_episode(connection, scope)
-                new = consolidating.new_since(connection, scope, new_from)
-                after = 0 if last is None else last.replayed_id
+                due = consolidating.new_since(connection, scope, new_from) >= new_from
+                # Without an extractor episodes are counted alone; the next one gets to read them.
+                after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
                 condition = consolidating.episodes_between(scope, after, trigger)
-                replayed = reading.count(connection, condition)
-                episodes = [] if extractor is None or not new else list(reading.records(connection, condition))
-            if new < new_from:
+                replayed = reading.count(connection, condition) if due or new_from == 1 else 0
+                unread = extractor is not None and replayed > 0
+                episodes = list(reading.records(connection, condition)) if unread else []
+            if not due and not unread:
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._cycle(last)
             facts, error = self._extract(extractor, episodes)
             prepared = self._rows(scope, facts)
-            done = self._write(scope, last, trigger, replayed, facts, prepared, error)
+            replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
+            cycle = CycleRow(
+                0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=replayed, promoted=0,
+                error=error,
+            )  # fmt: skip
+            done = self._write(last, cycle, due, facts, prepared)
             if done is not None:
                 return done
 
@@ -140,15 +147,15 @@ class Consolidator(Service):
 
     def _write(
         self,
-        scope: str,
         last: CycleRow | None,
-        trigger: int,
-        replayed: int,
+        cycle: CycleRow,
+        due: bool,
         facts: Sequence[Fact],
         prepared: tuple[list[Row], Identity | None],
-        error: str | None,
     ) -> Cycle | None:
-        """The cycle's transaction; None where another process has run one meanwhile."""
+        """The transaction of a cycle, or of the last one's replay where none is due; None where another process has run
+        one meanwhile.
+        """
         engine = self._engine
         chosen = engine.settings.consolidation or Consolidation()
         rows, identity = prepared
@@ -156,22 +163,21 @@ class Consolidator(Service):
         try:
             with engine.atomic() as connection:
                 changing.touch(connection, accesses, accessed_at)
-                if consolidating.last_cycle(connection, scope) != last:
+                if consolidating.last_cycle(connection, cycle.scope) != last:
                     return None
-                compressed, pruned = consolidating.compress(connection, scope, trigger, chosen)
-                cycle = CycleRow(
-                    row_id=0,
-                    scope=scope,
-                    trigger_id=trigger,
-                    replayed_id=trigger if error is None else 0 if last is None else last.replayed_id,
-                    created_at=checks.now_us(),
-                    compressed=compressed,
-                    pruned=pruned,
-                    replayed=replayed,
-                    promoted=self._promote(connection, scope, facts, rows, identity),
-                    error=error,
-                )
-                consolidating.add_cycle(connection, services.scope_id(connection, scope), cycle)
+                if due:
+                    compressed, pruned = consolidating.compress(connection, cycle.scope, cycle.trigger_id, chosen)
+                    cycle = cycle._replace(compressed=compressed, pruned=pruned)
+                promoted = self._promote(connection, cycle.scope, facts, rows, identity)
+                cycle = cycle._replace(promoted=promoted)
+                if due:
+                    consolidating.add_cycle(connection, services.scope_id(connection, cycle.scope), cycle)
+                elif last is not None:
+                    cycle = last._replace(
+                        replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
+                        error=cycle.error,
+                    )  # fmt: skip
+                    consolidating.replayed_again(connection, cycle)
         except BaseException:
             engine.accesses.put_back(accesses)
             raise
