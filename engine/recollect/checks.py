@@ -47,18 +47,18 @@ def encodable(text: str, name: str) -> str:
     return text
 
 
-def check_text(text: object, max_chars: int) -> str:
+def check_text(text: object, max_chars: int, name: str = "text") -> str:
     """A text to remember: a non-blank `str` of at most `max_chars` characters."""
     if not isinstance(text, str):
-        raise InvalidText(f"text is {type(text).__name__} {shown(text)}: give a str")
+        raise InvalidText(f"{name} is {type(text).__name__} {shown(text)}: give a str")
     if len(text) > max_chars:
         raise InvalidText(
-            f"text has {len(text):,} characters and the limit is {max_chars:,}: "
+            f"{name} has {len(text):,} characters and the limit is {max_chars:,}: "
             "split it, or raise Settings(max_text_chars=...)"
         )
     if not text.strip():
-        raise InvalidText(f"text is {shown(text)}: there is nothing to remember in an empty or blank text")
-    return encodable(text, "text")
+        raise InvalidText(f"{name} is {shown(text)}: there is nothing to remember in an empty or blank text")
+    return encodable(text, name)
 
 
 def check_query(query: object) -> str:

@@ -14,6 +14,7 @@ from recollect.policies import WritePolicy
 from recollect.records import NewRecord
 from recollect.remember.write import remember_one
 from recollect.text.contrast import Statement, contradiction, same_statement
+from recollect.text.quoting import NOTICE
 from tests.memory.support import PLAIN, Other, WordEmbedder, unit
 
 LATEST = WritePolicy(merge_strategy="latest", topic_cosine=0.92)
@@ -257,6 +258,12 @@ FACTS = [
     "Alice likes green tea.",
     "A plan:\n- buy milk\n- go home (soon)",
 ]
+# Stands for the id of the memory about Alice.
+ID = "01234567-89ab-7def-8123-456789abcdef"
+# Alice's, with what is known of it.
+KNOWN = {
+    "scope": "/a/b", "tags": ["drinks"], "source": "chat-1", "context": "Alice", "created_at": "2026-01-02T09:30:00Z",
+}  # fmt: skip
 QUOTES = [
     FACTS[0],
     "  we migrated from postgresql\nto MySQL   last week. ",
@@ -265,10 +272,13 @@ QUOTES = [
     "1. [0.91] Alice likes green tea.\n2. [0.83] We migrated from PostgreSQL to MySQL last week",
     "Relevant memories:\n\n* 0.91 Alice likes green tea. (score: 0.91)\n* A plan:\n- buy milk\n- go home (soon)",
     "> Alice likes green tea. (2026-01-02, /a/b, score 0.83)",
-    "[memory 1 | /a | confidence=0.83] Alice likes green tea.",
-    '<memory id="x" scope="/a" score="0.8">\nAlice likes green tea.\n</memory>',
-    '{"results": [{"content": "Alice likes green tea.", "score": 0.83, "tags": []}]}',
-    "0.83\t01234567-89ab-7def-8123-456789abcdef\t/a\tAlice likes green tea.",
+    "[memory 1 | /b | confidence=0.83] Alice likes green tea.",
+    "[drinks, 2026-01-02T09:30:00Z] Alice likes green tea.",
+    f'<memory id="{ID}" scope="/a/b" score="0.8" tags="drinks">\nAlice likes green tea.\n</memory>',
+    '{"results": [{"content": "Alice likes green tea.", "score": 0.83, "tags": ["drinks"], "source": "chat-1"}]}',
+    f'{{"text": "Alice likes green tea.", "id": "{ID}", "context": "Alice", "match_reasons": ["semantic", "look"]}}',
+    f"0.83\t{ID}\t/a/b\tAlice likes green tea.",
+    f"Recalled memories:\n```\nAlice likes green tea.\n```\n{NOTICE}",
 ]
 NO_QUOTES = [
     "Alice likes green tea. She also likes dogs.",
@@ -280,13 +290,49 @@ NO_QUOTES = [
     "Alice likes tea",
     '{"content": "Alice likes green tea.", "note": "no longer"}',
     "Relevant memories:",
+    "Alice likes green tea (status: cancelled)",
+    "Alice likes green tea (until 2027)",
+    "Alice likes green tea [agent=Bob]",
+    "Alice likes green tea (?)",
+    "Alice likes green tea (2)",
+    "Alice likes green tea 2026-12-31",
+    "2027-05-01: Alice likes green tea",
+    "85% Alice likes green tea",
+    "-2 Alice likes green tea",
+    "/elsewhere - Alice likes green tea",
+    "[status=cancelled] Alice likes green tea",
+    "[x] Alice likes green tea",
+    "[past] Alice likes green tea",
+    "[id=01234567-89ab-7def-8123-000000000000] Alice likes green tea",
+    "Previously:\nAlice likes green tea",
+    "Memories of 2019:\nAlice likes green tea",
+    "no more\tAlice likes green tea",
+    '<memory status="cancelled, moved to Monday">Alice likes green tea</memory>',
+    "<memory gone>\nAlice likes green tea\n</memory>",
+    '<memory scope="/other">\nAlice likes green tea\n</memory>',
+    "<memory-outdated>Alice likes green tea</memory-outdated>",
+    "<context The customer moved it to Monday>\nAlice likes green tea",
+    '{"content": "Alice likes green tea", "context": "No longer true"}',
+    '{"content": "Alice likes green tea", "metadata": "CANCELLED"}',
+    '{"content": "Alice likes green tea", "metadata": {"until": 2027}}',
+    '{"content": "Alice likes green tea", "notice": "he changed his mind"}',
+    '{"content": "Alice likes green tea", "tags": ["outdated"]}',
+    '{"content": "Alice likes green tea", "score": "low, since he left"}',
+    '{"content": "Alice likes green tea", "created_at": "2027-01-02T09:30:00Z"}',
+    '{"content": "Alice likes green tea", "signals": {"no longer true": 1}}',
+    '{"content": "Alice likes green tea", "match_reasons": ["not true"]}',
+    '{"content": "Alice likes green tea", "evidence_gaps": ["that was before May"]}',
+    '{"content": "Alice likes green tea", "source": {"id": "chat-2"}}',
+    '{"content": "Alice likes green tea", "context": "no more", "context": null}',
+    '{"content": "Alice likes coffee", "text": "Alice likes green tea"}',
+    '{"query": "what did he like until May?", "results": [{"content": "Alice likes green tea"}]}',
 ]
 
 
 @pytest.mark.parametrize("quote", QUOTES)
 def test_recalled_text_that_comes_back_is_not_stored_again(memory, quote):
-    memory.remember_many(FACTS)
-    written = memory.remember(quote, policy=RECALLED)
+    ids = memory.remember_many([FACTS[0], {"text": FACTS[1], **KNOWN}, FACTS[2]])
+    written = memory.remember(quote.replace(ID, ids[1]), policy=RECALLED)
     assert written.outcome == "duplicate"
     assert written.text in FACTS
     assert memory.count() == len(FACTS)
@@ -294,8 +340,27 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory, quote):
 
 @pytest.mark.parametrize("text", NO_QUOTES)
 def test_a_text_that_says_more_than_it_quotes_is_stored(memory, text):
-    memory.remember_many(FACTS)
+    memory.remember_many([FACTS[0], {"text": FACTS[1], **KNOWN}, FACTS[2]])
     assert memory.remember(text, policy=RECALLED).outcome == "created"
+
+
+def test_a_quote_under_another_context_is_stored(memory):
+    memory.remember_many([FACTS[0], {"text": FACTS[1], **KNOWN}])
+    assert memory.remember(FACTS[1], context="Alice", policy=RECALLED).outcome == "duplicate"
+    assert memory.remember(FACTS[1], context="No longer true", policy=RECALLED).outcome == "created"
+
+
+def test_of_equal_texts_the_one_that_the_wrapper_names_is_meant(memory):
+    here, there = (memory.remember("a fact", scope=scope) for scope in ("/here", "/there"))
+    assert memory.remember("[/there] a fact", policy=RECALLED).id == there.id
+    assert memory.remember(f"[id={here.id}] a fact", policy=RECALLED).id == here.id
+    assert memory.remember(f"[id={here.id}, /there] a fact", policy=RECALLED).outcome == "created"
+
+
+def test_a_quote_of_what_the_same_batch_stores(memory):
+    texts = ["a fact", "[/x] a fact", "[/y] a fact"]
+    memory.remember_many([{"text": text, "scope": "/x"} for text in texts], policy=RECALLED)
+    assert [record.text for record in memory.list(order="oldest")] == ["a fact", "[/y] a fact"]
 
 
 def test_what_a_recall_returned_is_recognised_as_it_was_printed(embedded):

@@ -139,3 +139,10 @@ def test_an_empty_memory_gives_an_empty_text(either):
 def test_bad_input_to_bootstrap_is_refused(memory, arguments, message):
     with pytest.raises(InvalidInput, match=message):
         memory.bootstrap(*arguments)
+
+
+def test_what_cannot_be_seen_is_escaped(memory):
+    memory.semantic.add("Pay \u202eBob\u2066 \U000e0041 日本語 é")
+    text = memory.bootstrap(None, "Pay Bob", 500).text
+    assert '"Pay \\u202eBob\\u2066 \\udb40\\udc41 日本語 é"' in text
+    assert all(each.isprintable() for each in text.replace("\n", ""))

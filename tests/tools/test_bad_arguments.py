@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import tools
+from recollect import AsyncMemory, tools
+from recollect.errors import InvalidInput
+from recollect.tools.arguments import TOOLS
+from recollect.tools.schema import required, tag
 
 WRITE = {"action": "write", "content": "x"}
 
@@ -80,6 +83,62 @@ def test_the_field_and_what_is_allowed_are_named(memory, arguments, type, field,
 def test_what_the_engine_refuses_is_said_under_the_tools_own_field(memory, fields, field):
     error = error_of(memory, {"action": "write", **fields})
     assert (error["type"], error["field"]) == ("invalid_value", field)
+    (allowed,) = error["allowed"]
+    assert {"scope": "a path such as /team/project", "expires_at": "ISO 8601 time with an offset"}.get(
+        field, ""
+    ) in allowed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"action": "replace", "content": "x", "old_text": "a\0"}, "old_text"),
+        ({"action": "replace", "content": "a\0", "old_text": "x"}, "content"),
+        ({"action": "replace", "content": "x", "id": " "}, "id"),
+        ({"action": "remove", "old_text": "\ud800"}, "old_text"),
+        ({"action": "list", "offset": 2**63}, "offset"),
+        ({"action": "list", "scope": "/" + "x" * 600}, "scope"),
+        ({"action": "search", "query": "scope and agent", "tags": ["a\0"]}, "tags"),
+    ],
+)
+def test_a_field_that_the_engine_calls_otherwise(memory, arguments, field):
+    error = error_of(memory, arguments)
+    assert (error["type"], error["field"]) == ("invalid_value", field)
+    assert error["allowed"]
+
+
+@pytest.mark.parametrize("arguments", [{"action": "remove", "old_text": "x"}, {"action": "remove", "id": "x"}])
+def test_what_is_not_there(memory, arguments):
+    error = error_of(memory, arguments)
+    assert (error["type"], error["field"] in arguments, len(error["allowed"])) == ("not_found", True, 1)
+
+
+FIELDS_OF_ALL = sorted({(name, field) for name, schema in tools.schemas().items() for field in schema["properties"]})
+
+
+@pytest.mark.parametrize(("name", "field"), [*FIELDS_OF_ALL, *((name, "\ud800") for name in tools.schemas())])
+@pytest.mark.parametrize("value", ["\ud800", ["\ud800"], {"\ud800": 1}])
+def test_lone_surrogates_are_answered_in_what_can_be_encoded(memory, name, field, value):
+    """`json.loads` makes them of escapes."""
+    some = {"content": "x", "query": "x", "id": "x", "role": "user", "task_type": "t", "tools": ["t"], "success": True}
+    some |= {"tool": "t", "error": "e", "recovery": "r"}
+    for action in TOOLS[name].actions:
+        needed = {each: some[each] for each in required(action)}
+        answer = tools.call(name, {**needed, "action": tag(action), field: value}, memory=memory)
+        for text in (json.dumps(answer, ensure_ascii=False), tools.as_text(answer)):
+            text.encode()
+
+
+def test_a_surrogate_where_no_text_is_taken(memory):
+    error = error_of(memory, json.loads('{"action": "list", "tags": "\\ud800"}'))
+    assert (error["type"], error["field"], error["allowed"]) == ("wrong_type", "tags", ["array of string"])
+    error = error_of(memory, json.loads('{"action": "list", "\\ud800": 1}'))
+    assert (error["type"], error["field"]) == ("unknown_field", "\\ud800")
+
+
+def test_an_async_memory_is_told_what_to_pass():
+    with pytest.raises(InvalidInput, match=r"give a Memory\. Beside an AsyncMemory .* asyncio\.to_thread"):
+        tools.call("memory", WRITE, memory=AsyncMemory(":memory:"))
 
 
 @pytest.mark.parametrize("field", ["since", "until"])

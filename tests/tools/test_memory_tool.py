@@ -194,3 +194,14 @@ def test_programming_errors_are_raised(memory):
     memory.close()
     with pytest.raises(StoreClosed):
         tools.call("memory", {"action": "list"}, memory=memory)
+
+
+@pytest.mark.parametrize(
+    "correction",
+    ["Deploy on Friday (status: cancelled)", "2027-05-01: Deploy on Friday", "Deploy on Friday (owner: Bob)",
+     '{"content": "Deploy on Friday", "context": "No longer true"}'],
+)  # fmt: skip
+def test_a_correction_that_quotes_a_memory_is_stored(memory, correction):
+    for content in ("Deploy on Friday", correction):
+        assert tools.call("memory", {"action": "write", "content": content}, memory=memory)["outcome"] == "created"
+    assert memory.count() == 2

@@ -53,7 +53,7 @@ def test_an_end_with_a_summary_keeps_a_snapshot(use, memory):
 )
 def test_a_session_that_was_never_opened_is_not_begun_by_a_slip(use, memory, action, fields):
     error = use("session", action, id="nobody", **fields)["error"]
-    assert (error["type"], error["field"]) == ("not_found", "id")
+    assert (error["type"], error["field"], error["allowed"]) == ("not_found", "id", ["an id as results give it"])
     assert memory.sessions.list() == []
 
 
@@ -71,6 +71,7 @@ def test_a_damaged_message_is_named(use, memory):
 def test_an_agent_id_is_one_name(use, agent):
     error = use("session", "open", id="s", agent=agent)["error"]
     assert (error["type"], error["field"]) == ("invalid_value", "agent")
+    assert error["allowed"] == ["one name such as ada, without slashes"]
 
 
 def test_agents_do_not_see_each_others_sessions(use):
@@ -126,10 +127,27 @@ def test_recoveries_are_suggested_for_the_same_tool(use):
         ("record", {"task_type": "t", "tools": ["a"], "success": 1}, "wrong_type", "success", ["boolean"]),
         ("record", {"task_type": "t", "tools": ["a"], "success": True, "steps": -1}, "invalid_value", "steps",
          ["integer of at least 0"]),
-        ("record", {"task_type": "t", "tools": ["a", ""], "success": True}, "invalid_value", "tools", []),
-        ("tips", {"tool": "http"}, "invalid_value", "tool", []),
+        ("record", {"task_type": "t", "tools": ["a", ""], "success": True}, "invalid_value", "tools",
+         ["array of at least 1 string, each at most 512 characters on one line, not blank"]),
+        ("tips", {"tool": "http"}, "missing_field", "error", ["text that is not blank, without NUL characters"]),
+        ("tips", {"error": "timeout"}, "missing_field", "tool",
+         ["the name of a tool, at most 512 characters on one line, not blank"]),
+        ("tips", {"task_type": " "}, "invalid_value", "task_type",
+         ["a type of task such as query, at most 512 characters on one line, not blank"]),
+        ("record_recovery", {"tool": "t", "error": "a\0", "recovery": "r"}, "invalid_value", "error",
+         ["text that is not blank, without NUL characters"]),
+        ("record_recovery", {"tool": "t", "error": "e", "recovery": "\0"}, "invalid_value", "recovery",
+         ["text that is not blank, without NUL characters"]),
     ],
 )  # fmt: skip
 def test_what_experience_refuses(use, action, fields, type, field, allowed):
     error = use("experience", action, **fields)["error"]
     assert (error["type"], error["field"], error["allowed"]) == (type, field, allowed)
+    assert field in error["message"]
+
+
+def test_counts_that_add_up_to_more_than_64_bits(use):
+    for scope in ("/", "/agents/ada"):
+        for _ in range(3):
+            use("experience", "record", task_type="t", tools=["a"], success=True, tokens=2**62, scope=scope)
+    assert use("experience", "tips", task_type="t")["results"]

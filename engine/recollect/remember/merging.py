@@ -20,11 +20,13 @@ from recollect.records import Contradiction, Link, Outcome, Record
 from recollect.remember.batch import Among
 from recollect.remember.nearby import Near, Neighbor, look
 from recollect.remember.prepare import as_record
+from recollect.remember.provenance import knows
 from recollect.store import changing, feed, filters, reading, standing, vectors, writing
 from recollect.store.writing import Row
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.normalise import KEY_BYTES
 from recollect.text.quotes import Quotation
+from recollect.text.wrappers import Claim
 
 if TYPE_CHECKING:
     import apsw
@@ -264,10 +266,12 @@ class _Batch:
         """The memory that a row repeats, and the cosine where its text is another."""
         if self._quotations:
             quotation = self._quotations[place]
-            heard = {key: known for key in quotation.keys if (known := self._recalled(key, row.scope)) is not None}
-            quoted = quotation.quoted(heard)
+            said = [] if row.context is None else [("context", row.context)]
+            quoted = quotation.quoted(
+                lambda key: self._recalled(key, row.scope), lambda known, claims: self._knows(known, [*said, *claims])
+            )
             if quoted is not None:
-                return heard[quoted[0]], None
+                return quoted[0], None
         least = self._policy.duplicate_cosine
         if least is None:
             return None
@@ -285,12 +289,19 @@ class _Batch:
                     return known_or_id, each.cosine
         return None
 
-    def _recalled(self, key: bytes, scope: str) -> _Known | None:
-        """A memory with this text that a recall in the scope could have returned."""
-        for known in self._by_key.get(key, ()):
-            if scope == "/" or known.scope == scope or known.scope.startswith(scope + "/"):
-                return known
-        return None
+    def _recalled(self, key: bytes, scope: str) -> list[_Known]:
+        """The memories with this text that a recall in the scope could have returned."""
+        found = self._by_key.get(key, ())
+        return [each for each in found if scope == "/" or each.scope == scope or each.scope.startswith(scope + "/")]
+
+    def _knows(self, known: _Known, claims: Sequence[Claim]) -> bool:
+        """Whether all that is said about a memory is known of it."""
+        if not claims:
+            return True
+        self._insert()
+        assert known.record_id is not None
+        (record,) = reading.records(self.connection, filters.one_record(known.record_id))
+        return knows(record, claims)
 
     def _topic(self, row: Row, met: Sequence[_Met]) -> tuple[_Known | None, float | None]:
         """The memory whose topic a row is on, and the cosine where it was found by that."""

@@ -57,8 +57,8 @@ def patterns(connection: apsw.Connection, scopes: Sequence[str], task_type: str 
     """The patterns of exactly these scopes together, by task type and pattern; of all types for None."""
     rows: Any = connection.execute(
         "SELECT t.task_type, t.pattern, sum(t.total_count), sum(t.success_count), "
-        "1.0 * sum(t.total_steps) / nullif(sum(t.steps_measured), 0), "
-        "1.0 * sum(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
+        "sum(1.0 * t.total_steps) / nullif(sum(t.steps_measured), 0), "
+        "sum(1.0 * t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
         "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
         "WHERE p.path IN (SELECT value FROM json_each(?)) AND (?2 IS NULL OR t.task_type = ?2) "
         "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",

@@ -13,6 +13,7 @@ from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.records import Hit, Record
+from recollect.text.quoting import visible
 from recollect.tiers.episodes import EVENT_TYPES, Episodes
 from recollect.tiers.experience import Experience, Tip
 from recollect.tiers.messages import plain_text
@@ -189,6 +190,10 @@ def _spoken(context: str | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text on one line in quotation marks, its own escaped: it can neither begin a line nor end the quotation."""
+    """A text on one line in quotation marks, its own escaped: it can neither begin a line nor end the quotation.
+
+    What cannot be seen is escaped too.
+    """
     line = " ".join(text.split())
-    return json.dumps(line if len(line) <= _ENTRY_CHARS else line[: _ENTRY_CHARS - 1] + "…", ensure_ascii=False)
+    line = line if len(line) <= _ENTRY_CHARS else line[: _ENTRY_CHARS - 1] + "…"
+    return visible(json.dumps(line, ensure_ascii=False))

@@ -153,7 +153,7 @@ def _tip(row: ToolPattern) -> Tip:
 
 
 def _message(text: object, name: str) -> str:
-    checked = checks.check_text(text, 2**31) if isinstance(text, str) and text.strip() else None
+    checked = checks.check_text(text, 2**31, name) if isinstance(text, str) and text.strip() else None
     if checked is None:
         raise InvalidInput(f"{name} is {checks.shown(text)}: give a non-empty str")
     return checked[:MAX_ERROR_CHARS]

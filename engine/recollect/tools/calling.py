@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -13,16 +12,14 @@ from recollect.memory import Memory
 from recollect.text.quoting import quoted
 from recollect.tools import on_experience, on_memory, on_session
 from recollect.tools.arguments import Action
+from recollect.tools.checking import allowed_in, check_fields
 from recollect.tools.failures import FailureType, ToolFault
-from recollect.tools.reading import parse, tool_named
+from recollect.tools.reading import allowed_values, parse, tool_named
 from recollect.tools.schema import properties
 
 __all__ = ["as_text", "call"]
 
 _ANSWERS = {"memory": on_memory.answer, "session": on_session.answer, "experience": on_experience.answer}
-# What the engine calls a field of a tool, and among how many words at the beginning of a message it says so.
-_OWN_NAMES = {"text": "content", "tag": "tags"}
-_NAMED_WITHIN = 4
 
 
 def call(name: str, arguments: object, *, memory: Memory, scope: str | None = None) -> dict[str, Any]:
@@ -35,11 +32,15 @@ def call(name: str, arguments: object, *, memory: Memory, scope: str | None = No
     Raises InvalidInput for a wrong `memory` or `scope`, and what the store and the embedder raise by themselves.
     """
     if not isinstance(memory, Memory):
-        raise InvalidInput(f"memory is {shown(memory)}: give a Memory")
+        raise InvalidInput(
+            f"memory is {type(memory).__name__} {shown(memory)}: give a Memory. Beside an AsyncMemory open a Memory "
+            "of the same file, and await asyncio.to_thread(tools.call, name, arguments, memory=...)"
+        )
     handle = memory if scope is None else memory.scoped(scope)
     try:
         tool = tool_named(name)
         action = parse(tool, arguments)
+        check_fields(action, memory.settings.max_text_chars)
         within = scope
         if within is None:
             within = getattr(action, "scope", None)
@@ -60,24 +61,23 @@ def _scoped(memory: Memory, scope: str, action: Action) -> Memory:
     try:
         return memory.scoped(scope)
     except InvalidInput as fault:
-        raise _fault("invalid_value", fault, action) from None
+        raise _fault("invalid_value", fault, action, "scope") from None
 
 
 def _carried_out(tool: str, action: Action, memory: Memory, within: str) -> Any:
     try:
         return _ANSWERS[tool](action, memory, within)
     except NotFound as fault:
-        raise _fault("not_found", fault, action, field="id") from None
+        raise _fault("not_found", fault, action, "id") from None
     except SessionDamaged as fault:
-        raise _fault("damaged", fault, action, field="id") from None
+        raise _fault("damaged", fault, action, "id") from None
     except InvalidInput as fault:
-        raise _fault("invalid_value", fault, action) from None
+        raise _fault("invalid_value", fault, action, str(fault).partition(" ")[0]) from None
 
 
-def _fault(type: FailureType, fault: Exception, action: Action, *, field: str | None = None) -> ToolFault:
-    """What the engine says, under the name of the tool's field that it begins with."""
+def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:
+    """What the engine says of a field, where the action has it."""
     takes = properties(action.__class__)
     if field not in takes:
-        said = [_OWN_NAMES.get(word, word) for word in re.findall(r"\w+", str(fault))[:_NAMED_WITHIN]]
-        field = next((word for word in said if word in takes), None)
-    return ToolFault(type, field, str(fault))
+        return ToolFault(type, None, str(fault))
+    return ToolFault(type, field, str(fault), allowed_in(field) or allowed_values(takes[field]))

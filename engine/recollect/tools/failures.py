@@ -59,6 +59,12 @@ class ToolFault(Exception):
     ) -> None:
         super().__init__(message)
         self.failure = ToolFailure(
-            type=type, field=field, message=message, allowed=list(allowed), candidates=candidates,
+            type=type, field=None if field is None else _encodable(field), message=_encodable(message),
+            allowed=[_encodable(each) for each in allowed], candidates=candidates,
             notice=UNSET if candidates is UNSET else NOTICE,
         )  # fmt: skip
+
+
+def _encodable(text: str) -> str:
+    """Text with lone surrogates, which `json.loads` makes of escapes, written out as they were."""
+    return text.encode("utf-8", "backslashreplace").decode()

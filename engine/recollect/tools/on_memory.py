@@ -10,6 +10,7 @@ from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
 from recollect.records import Record
 from recollect.tools import arguments as asked
+from recollect.tools.checking import allowed_in
 from recollect.tools.failures import Candidate, ToolFault
 from recollect.tools.results import (
     Changed,
@@ -103,11 +104,15 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
         return record
     found = memory.list(where={"text": {"contains": old_text}}, kinds=KINDS, limit=_MOST_CANDIDATES + 1)
     if not found:
-        raise ToolFault("not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them")
+        raise ToolFault(
+            "not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them",
+            allowed_in("old_text"),
+        )  # fmt: skip
     if len(found) > 1:
         many = f"more than {_MOST_CANDIDATES}" if len(found) > _MOST_CANDIDATES else str(len(found))
         raise ToolFault(
             "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
+            allowed_in("old_text"),
             candidates=[
                 Candidate(id=record.id, content=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
             ],

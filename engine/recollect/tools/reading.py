@@ -43,7 +43,10 @@ def parse(tool: Tool, arguments: object) -> Action:
             del given[name]
         elif name not in takes:
             raise ToolFault(
-                "unknown_field", str(name), f"{named} has no field {shown(name)}: it takes {', '.join(takes)}", takes
+                "unknown_field",
+                name if isinstance(name, str) else shown(name),
+                f"{named} has no field {shown(name)}: it takes {', '.join(takes)}",
+                takes,
             )
     for name in required(action):
         if name not in given:
@@ -53,6 +56,13 @@ def parse(tool: Tool, arguments: object) -> Action:
         return msgspec.convert({**given, "action": named}, action)
     except msgspec.ValidationError as fault:
         raise _refused(str(fault), given, takes) from None
+    except UnicodeError:
+        # A lone surrogate where no text is taken: msgspec fails over it before it can say that.
+        name = next(name for name, value in given.items() if isinstance(value, str) and takes[name]["type"] != "string")
+        allowed = allowed_values(takes[name])
+        raise ToolFault(
+            "wrong_type", name, f"{name} is {shown(given[name])}: give {' or '.join(allowed)}", allowed
+        ) from None
 
 
 def allowed_values(schema: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,167 @@
+"""What a recalled text may come wrapped in (list marks, brackets, tags, scores), read as claims about a memory.
+
+A claim is a field and what is said of it. What cannot be read is a claim to a tag, which is false of nearly every
+memory: whoever cannot tell whether a wrapper says something new stores the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from recollect.text.quoting import NOTICE
+
+__all__ = ["Claim", "announced", "bracket_claims", "stripped_head", "stripped_tail"]
+
+Claim = tuple[str, Any]
+"""A field of a memory, and the value that a wrapper says it has."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ELEMENTS = r"(?:(?:recalled[-_])?memor(?:y|ies)|recall|recalled|hits?|results?|quoted?|records?|items?|context|data)"
+_TAG = rf"</?{_ELEMENTS}(\s[^<>]{{0,300}})?/?>"
+_ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_NUMBERED = r"(?:score|confidence|relevance|similarity|importance)"
+_LABELLED_SCORE = rf"{_NUMBERED}\s*[:=]\s*\d+(?:\.\d+)?\s?%?"
+# So many are taken off each end of a line.
+_MOST_WRAPPERS = 6
+# Two digits behind the point: "0.5 litres of milk" is a measure.
+_BARE_SCORE = r"(?:0?\.\d{2,}|1\.00+)"
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"
+_PATH = r"/[\w./-]*"
+_PIECE = rf"(?:{_LABELLED_SCORE}|{_BARE_SCORE}|{_UUID}|{_DATE}|{_PATH})"
+
+_MARKS = re.compile(
+    r"(?:(?:[-*•·‣◦–—>]+|#{1,6}|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+|(?:from |recalled )?memory(?:\s+#?\d{1,3})?\s*:\s+)",
+    re.IGNORECASE,
+)
+_HEAD_TAG = re.compile(rf"{_TAG}\s*", re.IGNORECASE)
+_TAIL_TAG = re.compile(rf"{_TAG}$", re.IGNORECASE)
+_HEAD_PIECE = re.compile(rf"({_PIECE})(?:\s*[-–—:,|]\s+|\s+)", re.IGNORECASE)
+_TAIL_SCORE = re.compile(rf"[-–—:,|]\s*{_LABELLED_SCORE}$", re.IGNORECASE)
+_HEAD_BRACKET = re.compile(r"(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))\s*(?:[-–—:,|]\s+)?")
+_TAIL_BRACKET = re.compile(r"(?:[-–—:,|]\s*)?(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))$")
+
+_BRACKET_PARTS = re.compile(
+    rf"""[\s,;|·•]+
+    |(?P<silent>(?:{_NUMBERED}\s*[:=\ ]\s*\d+(?:\.\d+)?\s?%?|{_BARE_SCORE}|from\ memory|(?:memory|hit)\s*\#?\d{{1,3}})
+       (?=[\s,;|·•]|$))
+    |(?:(?P<name>id|scope|kind|topic|source|tags?|match_reasons|(?:created|event|updated|accessed)(?:_at)?)\s*[:=]\s*)?
+       "?(?P<value>{_UUID}|{_DATE}|{_PATH})"?(?=[\s,;|·•]|$)
+    |(?P<field>id|kind|topic|source|tags?|match_reasons)\s*[:=]\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>[^;|·•]+))
+    |(?P<rest>[^,;|·•]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LISTED = {"tag": "tags", "tags": "tags", "match_reasons": "match_reasons"}
+
+# What a line may be made of that only announces quotes, and what it must name. Of times, people and truth it may not
+# speak: "Previously:", "From Bob:".
+_ANNOUNCING = _words(
+    """
+    a about all and are context facts following for found from have here hits i in is items known matching me memories
+    memory my of quoted recall recalled records relevant remember remembered results retrieved search stored that the
+    these this to what your
+    """
+)
+_ANNOUNCED = _words("context facts hits items memories memory recall records results")
+_HEADING = re.compile(r"(?:#{1,6}\s.*|.*:|[*_]{2}.*[*_]{2})")
+_RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)", re.IGNORECASE)
+_HEADING_PARTS = re.compile(r"[^\W\d_]+|\d+|[^\s\w]|_")
+_HEADING_MARKS = frozenset("#:*_-.,")
+
+
+def stripped_head(line: str) -> Iterator[tuple[str, list[Claim]]]:
+    """A line as it is, and with ever more taken off its beginning: what is left, and what was said there."""
+    claims: list[Claim] = []
+    yield line, claims
+    for _ in range(_MOST_WRAPPERS):
+        if found := _MARKS.match(line):
+            said: list[Claim] = []
+        elif found := _HEAD_TAG.match(line):
+            said = _attributes(found[1])
+        elif found := _HEAD_PIECE.match(line):
+            said = bracket_claims(found[1])
+        elif found := _HEAD_BRACKET.match(line):
+            said = bracket_claims(found[1] or found[2])
+        else:
+            return
+        line, claims = line[found.end() :], [*claims, *said]
+        if not line.strip():
+            return
+        yield line, claims
+
+
+def stripped_tail(line: str) -> Iterator[tuple[str, list[Claim]]]:
+    """A line as it is, and with ever more taken off its end: what is left, and what was said there."""
+    claims: list[Claim] = []
+    yield line, claims
+    for _ in range(_MOST_WRAPPERS):
+        if found := _TAIL_TAG.search(line):
+            said = _attributes(found[1])
+        elif found := _TAIL_SCORE.search(line):
+            said = []
+        elif found := _TAIL_BRACKET.search(line):
+            said = bracket_claims(found[1] or found[2])
+        else:
+            return
+        line, claims = line[: found.start()].rstrip(), [*claims, *said]
+        if not line:
+            return
+        yield line, claims
+
+
+def bracket_claims(words: str) -> list[Claim]:
+    """What stands in a bracket, or a column, before or behind a text."""
+    claims: list[Claim] = []
+    silent = False
+    for part in _BRACKET_PARTS.finditer(words):
+        if part["silent"]:
+            silent = True
+        elif part["value"]:
+            claims.append(((part["name"] or _sort_of(part["value"])).lower(), part["value"]))
+        elif part["field"]:
+            name, value = part["field"].lower(), part["quoted"] or part["bare"] or ""
+            listed = _LISTED.get(name)
+            claims.append((listed, [each.strip() for each in value.split(",")]) if listed else (name, value.strip()))
+        elif part["rest"]:
+            claims.append(("tags", [part["rest"].strip()]))
+    return claims if claims or silent else [("tags", [words])]
+
+
+def announced(line: str) -> list[Claim] | None:
+    """What a line that only announces or closes quotes says of the memory after it; None for any other line."""
+    claims: list[Claim] = []
+    rest = line
+    while found := _HEAD_TAG.match(rest):
+        claims += _attributes(found[1])
+        rest = rest[found.end() :]
+    if not rest or rest == NOTICE or _RULE.fullmatch(rest):
+        return claims
+    if _HEADING.fullmatch(rest) is None:
+        return None
+    parts = _HEADING_PARTS.findall(rest.casefold())
+    plain = all(part in _ANNOUNCING or part in _HEADING_MARKS or (part.isdigit() and len(part) < 4) for part in parts)
+    return claims if plain and not _ANNOUNCED.isdisjoint(parts) else None
+
+
+def _attributes(words: str | None) -> list[Claim]:
+    """What the attributes of a tag say."""
+    words = (words or "").strip().removesuffix("/")
+    claims: list[Claim] = []
+    for name, *values in _ATTRIBUTE.findall(words):
+        value = "".join(values)
+        listed = _LISTED.get(name.lower())
+        claims.append((listed, [each.strip() for each in value.split(",")]) if listed else (name.lower(), value))
+    rest = _ATTRIBUTE.sub(" ", words).strip()
+    return [*claims, ("tags", [rest])] if rest else claims
+
+
+def _sort_of(value: str) -> str:
+    if value.startswith("/"):
+        return "scope"
+    return "date" if re.fullmatch(_DATE, value) else "id"
