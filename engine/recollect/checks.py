@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_EARLIEST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_NAME_CHARS = 512
@@ -33,6 +33,22 @@ def shown(value: object, limit: int = 60) -> str:
     except Exception:  # nested too deep, or a foreign __repr__
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def fault_text(fault: BaseException, limit: int = 300) -> str:
+    """What foreign code raised, as it may be stored and shown: type and message, at most `limit` characters."""
+    try:
+        said = str(fault)
+    except Exception:  # a foreign __str__
+        said = "its message cannot be read"
+    name = type(fault).__name__
+    text = check_query(f"{name}: {said[:limit]}" if said else name)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def plain_str(text: str) -> str:
+    """`text` itself; of a subclass, such as a member of a StrEnum, its value: SQLite and JSON take nothing else."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def encodable(text: str, name: str) -> str:
@@ -51,6 +67,7 @@ def check_text(text: object, max_chars: int, name: str = "text") -> str:
     """A text to remember: a non-blank `str` of at most `max_chars` characters."""
     if not isinstance(text, str):
         raise InvalidText(f"{name} is {type(text).__name__} {shown(text)}: give a str")
+    text = plain_str(text)
     if len(text) > max_chars:
         raise InvalidText(
             f"{name} has {len(text):,} characters and the limit is {max_chars:,}: "
@@ -65,6 +82,7 @@ def check_query(query: object) -> str:
     """A query: any `str`; what cannot be encoded is replaced, never refused."""
     if not isinstance(query, str):
         raise InvalidText(f"query is {type(query).__name__} {shown(query)}: give a str")
+    query = plain_str(query)
     if not query.isascii():
         query = _SURROGATE.sub("�", query)
     return query.replace("\x00", " ")
@@ -74,6 +92,7 @@ def check_name(value: object, name: str) -> str:
     """A short label (kind, tag, topic, source): non-empty, no control characters."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    value = plain_str(value)
     if value.isascii() and value.isprintable() and len(value) <= MAX_NAME_CHARS:
         return value
     if len(value) > MAX_NAME_CHARS:
@@ -99,7 +118,7 @@ def check_scope(scope: object) -> str:
         return "/"
     if not isinstance(scope, str):
         raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
-    return _check_path(scope)
+    return _check_path(plain_str(scope))
 
 
 @lru_cache(maxsize=4096)
@@ -158,12 +177,12 @@ def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> flo
     return float(value)
 
 
-def check_count(value: object, name: str, *, minimum: int = 1) -> int:
-    """A whole number of at least `minimum`."""
+def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2**62) -> int:
+    """A whole number from `minimum` to `maximum`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         raise InvalidInput(f"{name} is {shown(value)}: give a whole number of at least {minimum}")
-    if value > 2**62:
-        raise InvalidInput(f"{name} is {shown(value)}: it is too large")
+    if value > maximum:
+        raise InvalidInput(f"{name} is {shown(value)}: it is too large, at most {maximum:,}")
     return value
 
 
@@ -187,7 +206,7 @@ def check_time(value: object, name: str) -> int | None:
             "use datetime.now(timezone.utc) or add an offset such as '+00:00'"
         )
     microseconds = (moment - _EPOCH) // _MICROSECOND
-    if not _EARLIEST <= microseconds <= _LATEST:
+    if not EARLIEST_US <= microseconds <= LATEST_US:
         raise InvalidInput(f"{name} {shown(str(moment))} is outside the years 1 to 9999 in UTC")
     return microseconds
 
@@ -210,17 +229,24 @@ def now_us() -> int:
 
 
 def check_metadata(metadata: object) -> dict[str, Any]:
-    """Metadata: a JSON object of at most 1 MB as text. What JSON would change (NaN, bytes, sets) is refused."""
+    """Metadata, copied: a JSON object of at most 1 MB as text; what JSON has no words for (NaN, bytes) is refused."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is {shown(metadata)}: give a dict with str keys")
-    check_json(metadata, "metadata", MAX_METADATA_BYTES)
-    return dict(metadata)
+    copied: dict[str, Any] = check_json_copy(metadata, "metadata", MAX_METADATA_BYTES)
+    return copied
+
+
+def check_json_copy(value: object, name: str, max_bytes: int) -> Any:
+    """A copy of `value` as JSON keeps it: tuples are lists, subclasses what they extend; else as `check_json`."""
+    import msgspec
+
+    return msgspec.json.decode(check_json(value, name, max_bytes))
 
 
 def check_json(value: object, name: str, max_bytes: int) -> str:
-    """`value` as JSON text of at most `max_bytes`; what JSON would change (NaN, bytes, sets) is refused."""
+    """`value` as JSON text of at most `max_bytes`; what JSON has no words for (NaN, bytes, sets) is refused."""
     import json
 
     _check_json(value, name, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from recollect.checks import fault_text
 from recollect.embedding.protocol import (
     DocumentEmbedder,
     Embedded,
@@ -167,4 +168,4 @@ def _unit_rows(embedder: Embedder, given: object, count: int) -> NDArray[np.floa
 
 
 def _failed(embedder: Embedder, reason: Exception) -> EmbedderError:
-    return EmbedderError(f"{embedder.name} failed: {type(reason).__name__}: {reason}")
+    return EmbedderError(f"{embedder.name} failed: {fault_text(reason)}")

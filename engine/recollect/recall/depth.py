@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from recollect.checks import check_query, shown
+from recollect.checks import check_query, fault_text, shown
 from recollect.engine import Engine
 from recollect.recall.candidates import Candidates
 from recollect.recall.query import query_words
@@ -83,7 +83,7 @@ def find_parts(engine: Engine, text: str, request: Request) -> Parts:
         try:
             return _by_model(engine, text, request)
         except Exception as failure:  # a model may fail in any way it likes
-            gap = f"the question was split without the language model: {type(failure).__name__}: {failure}"
+            gap = f"the question was split without the language model: {fault_text(failure)}"
     return Parts(tuple(split_question(text)), gap=gap)
 
 

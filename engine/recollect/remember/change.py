@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,13 @@ _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
+_OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
 def row_id(connection: Any, public_id: object, base: str) -> int:
     """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
     if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
+        public_id = checks.plain_str(public_id)
         found = reading.find_ids(connection, [public_id], filters.scope_condition(base))
         if public_id in found:
             return found[public_id]
@@ -50,11 +52,12 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
         with engine.store.read() as connection:
             record_id = row_id(connection, public_id, base)
             (old,) = reading.records(connection, filters.one_record(record_id))
+        _check_procedure(old, changes)
         row, identity = None, None
         text = changes.get("text", old.text)
         context = check_context(changes["context"]) if "context" in changes else old.context
         if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
-            checks.check_text(text, engine.settings.max_text_chars)
+            text = checks.check_text(text, engine.settings.max_text_chars)
             row = _version(text, context)
             identity = identity_for(engine, changes.get("vector"))
             embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
@@ -63,6 +66,7 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
         with engine.atomic() as connection:
             record_id = row_id(connection, public_id, base)
             (now,) = reading.records(connection, filters.one_record(record_id))
+            _check_procedure(now, changes)
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
                 continue  # another has written meanwhile: what this update changes is to be seen anew
             if row is not None:
@@ -71,6 +75,16 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
                 columns["updated_at"] = checks.now_us()
                 changing.change_columns(connection, record_id, columns, tags)
             return row is not None
+
+
+def _check_procedure(record: Record, changed: Collection[str]) -> None:
+    """Of a procedure, text, context and metadata say the same thing, and its name is its scope's: save changes them."""
+    refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == "procedure" else []
+    if refused:
+        raise InvalidInput(
+            f"{record.id} is a procedure, whose {refused[0]} cannot be changed by itself: use procedures.save, "
+            "which makes a new version of the procedure of that name"
+        )
 
 
 def _says_text(changes: Mapping[str, Any]) -> bool:
@@ -104,6 +118,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> No
             ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
             chosen = _chosen_version(ids, versions, version)
             (old,) = reading.records(connection, filters.one_record(chosen))
+            _check_procedure(old, ("text",))
             parts = vectors.parts_of(connection, chosen)
             active = vectors.active_embedder(connection)
         row = _version(old.text, old.context)

@@ -20,6 +20,7 @@ from recollect.checks import (
     join_scopes,
     now_us,
     optional_datetime,
+    plain_str,
     shown,
     to_datetime,
 )
@@ -117,7 +118,7 @@ def check_context(context: object) -> str | None:
         raise InvalidInput(f"context is {shown(context)}: give a str, a short header such as 'Alice'")
     if len(context) > MAX_CONTEXT_CHARS:
         raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
-    return encodable(context, "context") if context.strip() else None
+    return encodable(plain_str(context), "context") if context.strip() else None
 
 
 def check_flag(value: object, name: str) -> bool:

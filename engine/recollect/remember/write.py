@@ -70,6 +70,8 @@ def remember_batches(
     Returns an id for each item: of what was stored, or of the memory that `policy` found it to repeat or continue.
     """
     policy = check_policy(engine, policy)
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidInput(f"on_progress is {shown(on_progress)}: give a callable that takes (done, total)")
     total = len(items) if hasattr(items, "__len__") else None  # type: ignore[arg-type]
     ids: list[str] = []
     for batch in _batches(items, batch_size):

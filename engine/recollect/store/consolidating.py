@@ -9,6 +9,7 @@ import apsw
 from recollect.policies import Consolidation
 from recollect.store import changing, feed
 from recollect.store.filters import Condition
+from recollect.store.rows import Moment, read_row, read_rows
 
 __all__ = [
     "CycleRow",
@@ -39,7 +40,7 @@ class CycleRow(NamedTuple):
     scope: str
     trigger_id: int
     replayed_id: int
-    created_at: int
+    created_at: Moment
     compressed: int
     pruned: int
     replayed: int
@@ -60,13 +61,13 @@ def last_episode(connection: apsw.Connection, scope: str) -> int:
 def last_cycle(connection: apsw.Connection, scope: str) -> CycleRow | None:
     """The newest cycle of exactly this scope."""
     row: Any = connection.execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
-    return None if row is None else CycleRow(*row)
+    return None if row is None else read_row(row, CycleRow, "consolidation")
 
 
 def cycles(connection: apsw.Connection, scope: str, limit: int) -> list[CycleRow]:
     """The cycles of exactly this scope, newest first."""
     rows: Any = connection.execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
-    return [CycleRow(*row) for row in rows]
+    return read_rows(rows, CycleRow, "consolidation")
 
 
 def new_since(connection: apsw.Connection, scope: str, enough: int) -> int:

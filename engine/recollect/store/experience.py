@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
+from recollect.store.rows import read_rows
+
 __all__ = ["Recovery", "ToolPattern", "add_recovery", "add_run", "patterns", "recoveries"]
 
 
@@ -57,14 +59,14 @@ def patterns(connection: apsw.Connection, scopes: Sequence[str], task_type: str 
     """The patterns of exactly these scopes together, by task type and pattern; of all types for None."""
     rows: Any = connection.execute(
         "SELECT t.task_type, t.pattern, sum(t.total_count), sum(t.success_count), "
-        "sum(1.0 * t.total_steps) / nullif(sum(t.steps_measured), 0), "
-        "sum(1.0 * t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
+        "total(t.total_steps) / nullif(sum(t.steps_measured), 0), "
+        "total(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
         "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
         "WHERE p.path IN (SELECT value FROM json_each(?)) AND (?2 IS NULL OR t.task_type = ?2) "
         "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",
         (_json(scopes), task_type),
     )
-    return [ToolPattern(*row) for row in rows]
+    return read_rows(rows, ToolPattern, "tool_pattern")
 
 
 def add_recovery(
@@ -87,7 +89,7 @@ def recoveries(connection: apsw.Connection, scopes: Sequence[str], tool: str) ->
         "ORDER BY e.total_count DESC, e.error_pattern, p.path",
         (_json(scopes), tool),
     )
-    return [Recovery(*row) for row in rows]
+    return read_rows(rows, Recovery, "error_recovery")
 
 
 def _json(values: Sequence[str]) -> str:

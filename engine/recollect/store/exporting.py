@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.checks import to_datetime
 from recollect.records import Link, Record
 from recollect.store import reading
 from recollect.store.arrays import id_array
@@ -62,8 +61,7 @@ def links(connection: apsw.Connection, condition: Condition) -> Iterator[Link]:
         f"WHERE l.source_id {chosen} AND l.target_id {chosen} ORDER BY l.source_id, l.target_id, l.type",
         (*condition.values, *condition.values),
     )
-    for source, target, kind, strength, created in rows:
-        yield Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
+    yield from map(reading.link, rows)
 
 
 def existing_ids(connection: apsw.Connection, public_ids: Sequence[str]) -> set[str]:

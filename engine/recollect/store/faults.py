@@ -27,6 +27,10 @@ def translated(path: str) -> Iterator[None]:
         yield
     except apsw.Error as fault:
         raise _translate(fault, path) from fault
+    except UnicodeDecodeError as fault:  # apsw's, for a TEXT that another program wrote
+        raise StoreCorrupt(
+            f"{path} holds a text that is not UTF-8 ({fault}): another program changed it; mend or remove its row"
+        ) from None
 
 
 def _translate(fault: apsw.Error, path: str) -> StoreError:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from recollect.store.filters import Condition, scope_condition
+from recollect.store.rows import read_rows
 
 __all__ = ["count_outcome", "named", "set_rate", "uses", "with_id"]
+
+
+class _Use(NamedTuple):
+    public_id: str
+    success_rate: float
+    use_count: int
+    success_count: int
 
 
 def named(scope: str, name: str) -> Condition:
@@ -60,4 +68,4 @@ def uses(connection: apsw.Connection, public_ids: list[str]) -> dict[str, tuple[
         "WHERE r.valid_to IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
         (apsw.carray(tuple(public_ids)),),
     )
-    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+    return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}

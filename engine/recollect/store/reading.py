@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 import msgspec
 
-from recollect.checks import optional_datetime, to_datetime
-from recollect.records import Link, Outcome, Record
+from recollect.checks import optional_datetime, shown, to_datetime
+from recollect.records import EmbeddingState, Link, Outcome, Record
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition
+from recollect.store.rows import Moment, read_row, stored_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "find_ids",
     "history",
     "inhabited_scopes",
+    "link",
     "links_of",
     "matching_ids",
     "records",
@@ -58,11 +60,46 @@ class Found(NamedTuple):
     context: str | None
     tags: tuple[str, ...]
     importance: float
-    created_at: int
-    event_at: int | None
+    created_at: Moment
+    event_at: Moment | None
     metadata: dict[str, Any]
     source: str | None
     position: int | None
+
+
+class _LinkRow(NamedTuple):
+    source: str
+    target: str
+    type: str
+    strength: float
+    created_at: Moment
+
+
+class _RecordRow(NamedTuple):
+    """The columns of `_RECORD`; tags and metadata are JSON."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: str
+    importance: float
+    given_importance: float | None
+    pinned: int
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: Moment
+    event_at: Moment | None
+    updated_at: Moment
+    accessed_at: Moment | None
+    expires_at: Moment | None
+    access_count: int
+    valid_from: Moment
+    valid_to: Moment | None
+    metadata: str | None
+    embedding_state: EmbeddingState
 
 
 def fetch(connection: apsw.Connection, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
@@ -87,7 +124,7 @@ def fetch(connection: apsw.Connection, record_ids: Sequence[int] | NDArray[np.in
         f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
         (id_array(record_ids),),
     ):
-        found[row_id] = Found(
+        values = (
             public_id,
             text,
             kind,
@@ -97,10 +134,11 @@ def fetch(connection: apsw.Connection, record_ids: Sequence[int] | NDArray[np.in
             importance,
             created,
             event,
-            {} if metadata is None else _decode(metadata),
+            _metadata(metadata, public_id),
             source,
             position,
         )
+        found[row_id] = read_row(values, Found, "record")
     return found
 
 
@@ -212,8 +250,8 @@ def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, typ
     chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"
     bound = () if not types else (msgspec.json.encode(list(types)).decode(),)
     return [
-        Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
-        for source, target, kind, strength, created in connection.execute(
+        link(row)
+        for row in connection.execute(
             "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
             "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
             f"WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type",
@@ -222,11 +260,21 @@ def links_of(connection: apsw.Connection, record_id: int, *, incoming: bool, typ
     ]
 
 
+def link(row: tuple[Any, ...]) -> Link:
+    """A link of the public ids of its ends, its type, strength and time."""
+    source, target, kind, strength, created = read_row(row, _LinkRow, "a link of")
+    return Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
+
+
+def _metadata(text: object, public_id: object) -> dict[str, Any]:
+    return {} if text is None else stored_json(text, f"the metadata of record {shown(public_id)}", dict[str, Any])
+
+
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
         public_id, text, kind, scope, context, tags, importance, given, pinned, topic, source, position, created,
         event, updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
-    ) = row  # fmt: skip
+    ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
         id=public_id,
         text=text,
@@ -248,7 +296,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         access_count=accesses,
         valid_from=to_datetime(valid_from),
         valid_to=optional_datetime(valid_to),
-        metadata={} if metadata is None else _decode(metadata),
+        metadata=_metadata(metadata, public_id),
         embedding_state=state,
         outcome=outcome,
     )

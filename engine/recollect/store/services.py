@@ -45,7 +45,7 @@ def purge(connection: apsw.Connection, scope: str) -> int:
     """Remove what every service keeps in a scope and its descendants; returns how many rows, messages not counted."""
     condition, bound = sessions.within(scope)
     removed = 0
-    found = [row.row_id for row in sessions.in_scopes(connection, scope)]
+    found = sessions.unused_since(connection, scope, None)
     if found:
         sessions.delete(connection, found)
         removed += len(found)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.store.arrays import id_array
+from recollect.store.rows import Moment, read_row, read_rows
 from recollect.store.service_schema import SESSION_UPDATED
 from recollect.text.tokens import tokenize
 
@@ -28,6 +29,7 @@ __all__ = [
     "search",
     "set_provider",
     "snapshots",
+    "unused_since",
     "within",
 ]
 
@@ -42,8 +44,8 @@ class SessionRow(NamedTuple):
     scope: str
     provider: str | None
     messages: int
-    created_at: int
-    updated_at: int
+    created_at: Moment
+    updated_at: Moment
 
 
 class FoundMessage(NamedTuple):
@@ -54,7 +56,7 @@ class FoundMessage(NamedTuple):
     position: int
     role: str
     content: str
-    created_at: int
+    created_at: Moment
     score: float
 
 
@@ -68,8 +70,8 @@ class SnapshotRow(NamedTuple):
     summary: str
     key_decisions: str
     task_ids: str
-    started_at: int | None
-    ended_at: int
+    started_at: Moment | None
+    ended_at: Moment
     total_cost: float
     total_tokens: int
 
@@ -94,7 +96,7 @@ def within(scope: str) -> tuple[str, tuple[str, ...]]:
 def find(connection: apsw.Connection, scope: str, name: str) -> SessionRow | None:
     """The session of this name in exactly this scope."""
     row: Any = connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
-    return None if row is None else SessionRow(*row)
+    return None if row is None else read_row(row, SessionRow, "session")
 
 
 def find_id(connection: apsw.Connection, scope: str, name: str) -> int | None:
@@ -118,16 +120,25 @@ def set_provider(connection: apsw.Connection, session_id: int, provider: str) ->
     connection.execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
 
 
-def in_scopes(
-    connection: apsw.Connection, scope: str, *, before: int | None = None, limit: int | None = None
-) -> list[SessionRow]:
-    """The sessions of a scope and its descendants, lately used first; with `before`, those not used since."""
+def in_scopes(connection: apsw.Connection, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+    """The sessions of a scope and its descendants, lately used first."""
     condition, bound = within(scope)
     rows: Any = connection.execute(
-        f"SELECT * FROM ({_SESSION} WHERE {condition}) WHERE updated_at < ? ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (*bound, 2**63 - 1 if before is None else before, -1 if limit is None else limit),
+        f"{_SESSION} WHERE {condition} ORDER BY updated_at DESC, s.id DESC LIMIT ?",
+        (*bound, -1 if limit is None else limit),
     )
-    return [SessionRow(*row) for row in rows]
+    return read_rows(rows, SessionRow, "session")
+
+
+def unused_since(connection: apsw.Connection, scope: str, moment: int | None) -> list[int]:
+    """The row ids of the sessions of a scope and its descendants that were not used since; all of them for None."""
+    condition, bound = within(scope)
+    rows: Any = connection.execute(
+        f"SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE {condition} "
+        f"AND (? IS NULL OR {SESSION_UPDATED} < ?)",
+        (*bound, moment, moment),
+    )
+    return [row[0] for row in rows]
 
 
 def append(
@@ -152,10 +163,14 @@ def append(
     return position
 
 
-def messages(connection: apsw.Connection, session_id: int, *, limit: int | None = None) -> list[tuple[int, str, int]]:
-    """Position, JSON text and time of a session's messages in order; with a limit, the last of them."""
+def messages(connection: apsw.Connection, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
+    """Position and JSON text of a session's messages in order; with a limit, the last of them.
+
+    The text is bytes, as one that is not UTF-8 would end the reading of all.
+    """
     rows: Any = connection.execute(
-        "SELECT position, message, created_at FROM session_message WHERE session_id = ? ORDER BY position DESC LIMIT ?",
+        "SELECT CAST(position AS INTEGER), CAST(message AS BLOB) FROM session_message WHERE session_id = ? "
+        "ORDER BY session_message.position DESC LIMIT ?",
         (session_id, -1 if limit is None else limit),
     ).fetchall()
     return list(reversed(rows))
@@ -184,7 +199,7 @@ def search(connection: apsw.Connection, scope: str, words: Sequence[str], limit:
         "ORDER BY bm25(session_fts), m.id DESC LIMIT ?",
         (" OR ".join(f'"{word}"' for word in words), *bound, limit),
     )
-    return [FoundMessage(*row) for row in rows]
+    return read_rows(rows, FoundMessage, "a message of session")
 
 
 def put_snapshot(connection: apsw.Connection, scope_id: int, row: SnapshotRow) -> None:
@@ -208,7 +223,7 @@ def snapshots(connection: apsw.Connection, scope: str, limit: int) -> list[Snaps
     rows: Any = connection.execute(
         f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit)
     )
-    return [SnapshotRow(*row) for row in rows]
+    return read_rows(rows, SnapshotRow, "snapshot")
 
 
 def rebuild_words(connection: apsw.Connection) -> None:

@@ -128,7 +128,7 @@ class Consolidator(Service):
         try:
             return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
         except Exception as fault:  # an extractor is foreign code: whatever it raises, the cycle goes on without it
-            return [], f"{type(fault).__name__}: {fault}"
+            return [], checks.fault_text(fault)
 
     def _rows(self, scope: str, facts: Sequence[Fact]) -> tuple[list[Row], Identity | None]:
         """Facts as rows with their vectors, made before the transaction begins."""

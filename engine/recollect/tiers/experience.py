@@ -13,8 +13,9 @@ from recollect.errors import InvalidInput
 from recollect.remember.prepare import check_flag
 from recollect.store import experience, services
 from recollect.store.experience import ToolPattern
+from recollect.store.rows import stored_json
 from recollect.tiers.error_patterns import alike, error_pattern
-from recollect.tiers.service import Service, stored_json
+from recollect.tiers.service import Service
 
 __all__ = ["Experience", "Tip", "unique_tools"]
 
@@ -22,6 +23,8 @@ __all__ = ["Experience", "Tip", "unique_tools"]
 FEWEST_RUNS = 2
 LEAST_SUCCESS = 0.5
 MAX_ERROR_CHARS = 4_000
+# Of steps and tokens of a run: sums of nine million such still fit in 64 bits.
+MAX_FIGURE = 10**12
 
 
 class Tip(Struct, frozen=True, kw_only=True):
@@ -76,7 +79,7 @@ class Experience(Service):
         check_flag(success, "success")
         for name, value in (("steps", steps), ("tokens", tokens)):
             if value is not None:
-                checks.check_count(value, name, minimum=0)
+                checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)
         scope = self._scope(agent)
         with self._engine.atomic() as connection:
             key = services.scope_id(connection, scope), kind, pattern

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,8 @@ _CHARS_AN_EPISODE = 2_000
 _MOST_TOKENS = 1_500
 # A fact without its episodes is linked to so many of the newest.
 _LINKS_BACK = 20
+_CHARS_A_KEY = 30
+_Checked = TypeVar("_Checked")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -76,26 +78,46 @@ class _Answer(Struct):
 
 
 def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) -> list[Fact]:
-    """The facts that an extractor gave, checked; one that names no episodes is of the newest of them."""
+    """The facts that an extractor gave, checked; one that names no episodes is of the newest of them.
+
+    Errors name the fact and the key and never its value: they are kept longer than the episodes that it may quote.
+    """
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInput(f"the extractor gave {checks.shown(given)}: it gives a list of facts")
+        raise InvalidInput(f"the extractor gave a {type(given).__name__}: it gives a list of facts")
     known = {episode.id for episode in episodes}
     newest = tuple(episode.id for episode in episodes[-_LINKS_BACK:])
     facts = []
     for place, each in enumerate(given):
         fact = _fact(each, place)
-        unknown = [id for id in fact.episodes if id not in known]
-        if unknown:
-            raise InvalidInput(f"fact {place} names the episode {checks.shown(unknown[0])}, which was not shown")
+        named = fact.episodes
+        if isinstance(named, str) or not isinstance(named, Sequence) or not all(isinstance(id, str) for id in named):
+            raise _unfit(place, "episodes", "a list of episode ids")
+        if not known.issuperset(named):
+            raise _unfit(place, "episodes", "ids of episodes that were shown")
         facts.append(
             Fact(
-                content=checks.check_text(fact.content, max_text_chars),
-                importance=checks.check_unit(fact.importance, f"the importance of fact {place}"),
-                tags=checks.check_tags(fact.tags),
-                episodes=tuple(fact.episodes) or newest,
+                content=_checked(
+                    place, "content", "a text to remember", checks.check_text, fact.content, max_text_chars
+                ),
+                importance=_checked(
+                    place, "importance", "a number from 0 to 1", checks.check_unit, fact.importance, "importance"
+                ),
+                tags=_checked(place, "tags", "a list of short labels", checks.check_tags, fact.tags),
+                episodes=tuple(named) or newest,
             )
         )
     return facts
+
+
+def _checked(place: int, key: str, wanted: str, check: Callable[..., _Checked], *given: object) -> _Checked:
+    try:
+        return check(*given)
+    except InvalidInput:
+        raise _unfit(place, key, wanted) from None
+
+
+def _unfit(place: int, key: str, wanted: str) -> InvalidInput:
+    return InvalidInput(f"{key!r} of fact {place} is not {wanted}")
 
 
 def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
@@ -141,14 +163,17 @@ def _fact(given: object, place: int) -> Fact:
         return given
     if isinstance(given, str):
         return Fact(content=given)
-    if isinstance(given, Mapping):
-        try:
-            return Fact(**given)
-        except TypeError:
-            pass
-    raise InvalidInput(
-        f"fact {place} is {checks.shown(given)}: give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
-    )
+    wanted = f"give a str, or a dict of {', '.join(Fact.__struct_fields__)}"
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"fact {place} is a {type(given).__name__}: {wanted}")
+    for key in given:
+        if key not in Fact.__struct_fields__:
+            # A long key may itself be text of an episode.
+            named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
+            raise InvalidInput(f"fact {place} has an unknown key{named}: {wanted}")
+    if "content" not in given:
+        raise InvalidInput(f"fact {place} has no 'content': {wanted}")
+    return Fact(**given)
 
 
 def _batches(episodes: Sequence[Record]) -> Iterator[list[Record]]:

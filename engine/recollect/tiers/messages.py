@@ -53,11 +53,11 @@ def plain_text(content: object) -> str:
     return ""
 
 
-def decoded(session: str, position: int, text: object) -> dict[str, Any]:
+def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
     """A stored message as it was given; SessionDamaged where that cannot be."""
     try:
-        message = json.loads(text) if isinstance(text, str) else None
-    except ValueError as fault:
+        message = json.loads(text.decode())
+    except (ValueError, RecursionError) as fault:
         raise SessionDamaged(session, position, f"it is not JSON ({fault})") from None
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise SessionDamaged(session, position, f"it is no JSON object with a role: {checks.shown(text)}")
@@ -70,9 +70,9 @@ def read_messages(connection: apsw.Connection, scope: str, session_id: str) -> t
     if found is None:
         raise no_session(session_id)
     texts = []
-    for position, text, _ in sessions.messages(connection, found.row_id):
+    for position, text in sessions.messages(connection, found.row_id):
         decoded(session_id, position, text)
-        texts.append(text)
+        texts.append(text.decode())
     return found, texts
 
 

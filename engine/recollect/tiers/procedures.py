@@ -76,8 +76,8 @@ class Procedures(Service):
 
         `success_rate` is where the moving rate starts, 0.5 when it is not given.
         """
-        checks.check_name(name, "name")
-        checks.check_text(description, self._engine.settings.max_text_chars)
+        name = checks.check_name(name, "name")
+        description = checks.check_text(description, self._engine.settings.max_text_chars)
         if not isinstance(pattern, str):
             raise InvalidInput(f"pattern is {checks.shown(pattern)}: give a str")
         if success_rate is not None:
@@ -141,8 +141,9 @@ class Procedures(Service):
     def _row_id(self, connection: apsw.Connection, procedure: object, agent: str | None) -> int:
         """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
         scope = self._scope(agent)
-        if isinstance(procedure, str):
-            for condition in (procedures.named(scope, procedure), procedures.with_id(scope, procedure)):
+        # What cannot be stored is nobody's name.
+        if isinstance(procedure, str) and procedure == (called := checks.check_query(procedure)):
+            for condition in (procedures.named(scope, called), procedures.with_id(scope, called)):
                 found = reading.matching_ids(connection, condition)
                 if found:
                     return found[-1]

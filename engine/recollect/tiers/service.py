@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any
 
 from recollect import checks
 from recollect.engine import Engine
-from recollect.errors import InvalidInput, NotFound, StoreCorrupt
+from recollect.errors import InvalidInput, NotFound
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall.pipeline import recall_queries
@@ -19,10 +17,9 @@ from recollect.remember.change import row_id
 from recollect.remember.write import remember_one
 from recollect.store import filters, reading
 
-__all__ = ["Service", "own_metadata", "stored_json"]
+__all__ = ["Service", "own_metadata"]
 
 AGENT_SCOPES = "/agents/"
-Decoded = TypeVar("Decoded")
 
 
 class Service:
@@ -85,19 +82,13 @@ class Service:
 
     def _search(self, agent: str | None, kinds: Sequence[str], query: str, limit: int, options: dict[str, Any]) -> Hits:
         """Recall of some kinds of records from the scope of an agent and below."""
+        if "kinds" in options:
+            raise InvalidInput(f"search has no option 'kinds': it is {kinds[0]!r} here; recall takes any")
         request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, kinds=kinds, **options)
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
         hits[:] = [as_seen(hit, self._base) for hit in hits]
         return hits
-
-
-def stored_json(text: object, what: str, type: type[Decoded]) -> Decoded:
-    """What a service has stored as JSON; StoreCorrupt where another program has changed it."""
-    try:
-        return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
-    except msgspec.DecodeError as fault:
-        raise StoreCorrupt(f"{what} is not what was stored ({fault}): another program changed it") from None
 
 
 def own_metadata(given: Mapping[str, Any] | None, **fields: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Session(Service):
         with self._engine.store.read() as connection:
             rows = sessions.messages(connection, self._row_id(connection), limit=most)
         read = []
-        for position, text, _ in rows:
+        for position, text in rows:
             try:
                 read.append(decoded(self._id, position, text))
             except SessionDamaged:
@@ -162,7 +162,7 @@ class Sessions(Service):
         """The session of this id, with all its messages, or a new one; without an id it gets a UUID."""
         name = str(uuid.uuid4()) if id is None else checks.check_name(id, "id")
         if provider is not None:
-            checks.check_name(provider, "provider")
+            provider = checks.check_name(provider, "provider")
         scope = self._scope(agent)
         with self._engine.store.read() as connection:
             found = sessions.find(connection, scope, name)
@@ -180,11 +180,12 @@ class Sessions(Service):
     def get(self, id: str, *, agent: str | None = None) -> Session:
         """The session of this id, which was opened before; NotFound if there is none here."""
         scope = self._scope(agent)
+        name = checks.check_name(id, "id")
         with self._engine.store.read() as connection:
-            found = sessions.find(connection, scope, checks.check_name(id, "id"))
+            found = sessions.find(connection, scope, name)
         if found is None:
             raise no_session(id)
-        return Session(self._engine, self._base, scope, id, found.provider, found.created_at)
+        return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
 
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
         """Sessions, the one used last first; without an agent those of all agents too."""
@@ -232,8 +233,8 @@ class Sessions(Service):
         if not isinstance(older_than, timedelta) or older_than < timedelta(0):
             raise InvalidInput(f"older_than is {checks.shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
         scope = self._scope(agent)
-        before = checks.now_us() - older_than // timedelta(microseconds=1)
+        before = max(checks.now_us() - older_than // timedelta(microseconds=1), checks.EARLIEST_US)
         with self._engine.atomic() as connection:
-            old = sessions.in_scopes(connection, scope, before=before)
-            sessions.delete(connection, [row.row_id for row in old])
+            old = sessions.unused_since(connection, scope, before)
+            sessions.delete(connection, old)
         return len(old)

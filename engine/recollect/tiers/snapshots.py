@@ -13,9 +13,10 @@ from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.remember.prepare import uuid7
 from recollect.store import services, sessions
+from recollect.store.rows import stored_json
 from recollect.store.sessions import SnapshotRow
 from recollect.tiers.messages import check_message, read_messages
-from recollect.tiers.service import Service, stored_json
+from recollect.tiers.service import Service
 
 if TYPE_CHECKING:
     import apsw
@@ -48,7 +49,7 @@ class Snapshots(Service):
     ) -> Snapshot:
         """Store a snapshot of these messages, or of those of a stored session."""
         if session_id is not None:
-            checks.check_name(session_id, "session_id")
+            session_id = checks.check_name(session_id, "session_id")
         if messages is None and session_id is None:
             raise InvalidInput("snapshot needs the messages, or the id of a session that is stored")
         if messages is not None and (isinstance(messages, str | Mapping) or not isinstance(messages, Sequence)):
@@ -118,7 +119,7 @@ def checked_details(
         raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
     ended = checks.check_time(ended_at, "ended_at")
     return {
-        "summary": checks.encodable(summary, "summary"),
+        "summary": checks.encodable(checks.plain_str(summary), "summary"),
         "key_decisions": _texts(key_decisions, "key_decisions"),
         "task_ids": _texts(task_ids, "task_ids"),
         "started_at": checks.check_time(started_at, "started_at"),

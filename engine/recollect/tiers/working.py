@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect import checks
 from recollect.engine import Engine
@@ -16,9 +16,10 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.records import Record
 from recollect.remember.prepare import check_flag, uuid7
 from recollect.store import services
+from recollect.store.rows import stored_json
 from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
-from recollect.tiers.service import Service, stored_json
+from recollect.tiers.service import Service
 
 __all__ = ["Added", "Evicted", "Working", "WorkingItem"]
 
@@ -55,11 +56,23 @@ class Added(Struct, frozen=True, kw_only=True):
     evicted: Evicted | None = None
 
 
+class _State(NamedTuple):
+    """What a working memory is at one moment: a change makes another one and puts it in place once it is kept."""
+
+    items: tuple[WorkingItem, ...] = ()
+    capacity: int = CAPACITY
+    policy: Policy = "fifo"
+    promote_above: float | None = None
+    promote_to: Tier = "semantic"
+    persist: bool = False
+
+
 class Working(Service):
     """At most `capacity` items, oldest first when iterated. Each handle has its own, and each agent within it.
 
     Policy "fifo" lets the oldest go, "importance" the least important, of equal ones the oldest. In memory only,
-    unless saved: by `save`, or after every change with `persist`.
+    unless saved: by `save`, or after every change with `persist`. A call that fails changes nothing here; what it has
+    promoted by then stays stored, and is not stored again by the next.
     """
 
     def __init__(
@@ -70,12 +83,9 @@ class Working(Service):
         self._episodes = episodes
         self._agent = agent
         self._lock = threading.RLock()
-        self._items: list[WorkingItem] = []
-        self._capacity = CAPACITY
-        self._policy: Policy = "fifo"
-        self._promote_above: float | None = None
-        self._promote_to: Tier = "semantic"
-        self._persist = False
+        self._state = _State()
+        # What calls that failed later have promoted, by item and tier.
+        self._promoted: dict[tuple[str, Tier], Record] = {}
         self._agents: dict[str, Working] = {}
 
     def agent(self, agent: str) -> Working:
@@ -110,53 +120,54 @@ class Working(Service):
             _check_tier(promote_to)
         if persist is not None:
             check_flag(persist, "persist")
+        given: dict[str, Any] = {
+            "capacity": capacity, "policy": policy, "promote_above": promote_above, "promote_to": promote_to,
+            "persist": persist,
+        }  # fmt: skip
         with self._lock:
-            self._capacity = self._capacity if capacity is None else capacity
-            self._policy = self._policy if policy is None else policy
-            self._promote_above = self._promote_above if promote_above is None else promote_above
-            self._promote_to = self._promote_to if promote_to is None else promote_to
-            self._persist = self._persist if persist is None else persist
+            state = self._state._replace(**{name: value for name, value in given.items() if value is not None})
             evicted = []
-            while len(self._items) > self._capacity:
-                evicted.append(self._let_go())
-            self._keep()
+            while len(state.items) > state.capacity:
+                state, gone = self._let_go(state)
+                evicted.append(gone)
+            self._become(state)
             return evicted
 
     def add(self, item: object, *, importance: float = 0.5) -> Added:
-        """Take in an item, any JSON value; where there is no room, one is evicted first and handed back."""
-        checks.check_json(item, "item", MAX_ITEM_BYTES)
+        """Take in a copy of an item, any JSON value; where there is no room, one is evicted first and handed back."""
+        content = _copied(item)
         if isinstance(item, str) and not item.strip():
             raise InvalidInput(f"item is {checks.shown(item)}: there is nothing to keep in mind")
         checks.check_unit(importance, "importance")
         new = WorkingItem(
-            id=uuid7(), content=item, importance=float(importance), added_at=checks.to_datetime(checks.now_us())
+            id=uuid7(), content=content, importance=float(importance), added_at=checks.to_datetime(checks.now_us())
         )
         with self._lock:
-            evicted = self._let_go() if len(self._items) >= self._capacity else None
-            self._items.append(new)
-            self._keep()
+            state, evicted = self._state, None
+            if len(state.items) >= state.capacity:
+                state, evicted = self._let_go(state)
+            self._become(state._replace(items=(*state.items, new)))
         return Added(item=new, evicted=evicted)
 
     def evict(self) -> Evicted | None:
         """Let one item go as the policy says; None when there is none."""
         with self._lock:
-            if not self._items:
+            if not self._state.items:
                 return None
-            evicted = self._let_go()
-            self._keep()
+            state, evicted = self._let_go(self._state)
+            self._become(state)
         return evicted
 
     def items(self) -> list[WorkingItem]:
         """The items, oldest first."""
-        with self._lock:
-            return list(self._items)
+        return list(self._state.items)
 
     def clear(self) -> list[WorkingItem]:
         """Let all items go, none promoted; returns them."""
         with self._lock:
-            items, self._items = self._items, []
-            self._keep()
-        return items
+            items = self._state.items
+            self._become(self._state._replace(items=()))
+        return list(items)
 
     def promote(self, item: WorkingItem | str, to: Tier = "semantic") -> Record:
         """Store an item for good, as semantic memory or as an episode; out of working memory it goes.
@@ -166,23 +177,20 @@ class Working(Service):
         _check_tier(to)
         with self._lock:
             if not isinstance(item, WorkingItem):
-                found = next((each for each in self._items if each.id == item), None)
+                found = next((each for each in self._state.items if each.id == item), None)
                 if found is None:
                     raise NotFound(f"no item {checks.shown(item)} in working memory: it was never added, or has gone")
                 item = found
             record = self._store(item, to)
-            self._items = [each for each in self._items if each.id != item.id]
-            self._keep()
+            left = tuple(each for each in self._state.items if each.id != item.id)
+            self._become(self._state._replace(items=left))
         return record
 
     def save(self) -> int:
         """Keep the items in the store, in place of what was kept; returns how many."""
         with self._lock:
-            text = msgspec.json.encode(self._items).decode()
-            with self._engine.atomic() as connection:
-                scope = services.scope_id(connection, self._scope(self._agent))
-                services.save_working(connection, scope, text, checks.now_us())
-            return len(self._items)
+            self._write(self._state.items)
+            return len(self._state.items)
 
     def load(self) -> list[WorkingItem]:
         """Take up the items that were saved, in place of those here; the oldest beyond the capacity are left out."""
@@ -190,34 +198,60 @@ class Working(Service):
             with self._engine.store.read() as connection:
                 text = services.load_working(connection, self._scope(self._agent))
             saved = [] if text is None else stored_json(text, "the saved working memory", list[WorkingItem])
-            self._items = saved[-self._capacity :]
-            return list(self._items)
+            self._state = self._state._replace(items=tuple(saved[-self._state.capacity :]))
+            return self.items()
 
     def __iter__(self) -> Iterator[WorkingItem]:
         return iter(self.items())
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._state.items)
 
-    def _let_go(self) -> Evicted:
-        """Take out the item that the policy names; its promotion comes first, so that a failed one loses nothing."""
+    def _let_go(self, state: _State) -> tuple[_State, Evicted]:
+        """The state without the item that its policy names, which is promoted first where it is important enough."""
         place = 0
-        if self._policy == "importance":
-            place = min(range(len(self._items)), key=lambda each: (self._items[each].importance, each))
-        item = self._items[place]
-        above = self._promote_above
-        promoted = None if above is None or item.importance < above else self._store(item, self._promote_to)
-        del self._items[place]
-        return Evicted(item=item, promoted=promoted)
+        if state.policy == "importance":
+            place = min(range(len(state.items)), key=lambda each: (state.items[each].importance, each))
+        item = state.items[place]
+        above = state.promote_above
+        promoted = None if above is None or item.importance < above else self._store(item, state.promote_to)
+        left = state.items[:place] + state.items[place + 1 :]
+        return state._replace(items=left), Evicted(item=item, promoted=promoted)
 
     def _store(self, item: WorkingItem, to: Tier) -> Record:
+        known = self._promoted.get((item.id, to))
+        if known is not None:
+            return known
+        text = str(_sound(item))
         if to == "semantic":
-            return self._semantic.add(str(item), importance=item.importance, agent=self._agent)
-        return self._episodes.log(str(item), importance=item.importance, agent=self._agent, event_at=item.added_at)
+            record = self._semantic.add(text, importance=item.importance, agent=self._agent)
+        else:
+            record = self._episodes.log(text, importance=item.importance, agent=self._agent, event_at=item.added_at)
+        self._promoted[item.id, to] = record
+        return record
 
-    def _keep(self) -> None:
-        if self._persist:
-            self.save()
+    def _become(self, state: _State) -> None:
+        """Put a state in place, once it is kept where it is to be."""
+        if state.persist:
+            self._write(state.items)
+        self._state = state
+        here = {item.id for item in state.items}
+        self._promoted = {key: record for key, record in self._promoted.items() if key[0] in here}
+
+    def _write(self, items: Sequence[WorkingItem]) -> None:
+        text = msgspec.json.encode([_sound(item) for item in items]).decode()
+        with self._engine.atomic() as connection:
+            scope = services.scope_id(connection, self._scope(self._agent))
+            services.save_working(connection, scope, text, checks.now_us())
+
+
+def _copied(content: object) -> Any:
+    return checks.check_json_copy(content, "item", MAX_ITEM_BYTES)
+
+
+def _sound(item: WorkingItem) -> WorkingItem:
+    """The item as JSON keeps it; InvalidInput where its content was changed into what JSON has no words for."""
+    return structs.replace(item, content=_copied(item.content))
 
 
 def _check_tier(to: object) -> None:
