@@ -24,7 +24,8 @@ class WritePolicy(Struct, frozen=True, kw_only=True):
     - duplicate_cosine: from here on a record is the same memory, if both texts also agree in their numbers, negations
       and telling words, and nothing is stored; nor is an equal text, which takes no vector. None looks for none.
     - recognise_recalled: a text that is, or quotes line by line, what a recall in its scope may have returned, of any
-      kind, with bullets, scores or provenance around it, is not stored again.
+      kind, is not stored again. Around it may stand bullets, scores, and what is true of that memory (id, scope, tags,
+      when it was created); with anything else around it, it is new.
     - link_cosine, most_links: link to what is at least so near, as "similar", the cosine being the link's strength;
       None links nothing.
     - contradiction_cosine: `remember` reports records at least so near that seem to say otherwise: candidates, by

@@ -69,3 +69,20 @@ def test_a_result_written_down_again_is_recognised(action, form):
         assert written["outcome"] == "duplicate"
         assert written["merged_into"] in ids
         assert memory.count() == 2
+
+
+@pytest.mark.parametrize("scope", [None, "/users/ada"])
+@pytest.mark.parametrize("base", ["/", "/x"])
+@pytest.mark.parametrize("action", ["search", "recall", "list"])
+def test_a_result_is_recognised_in_any_scope_with_its_tags_and_gaps(memory, base, scope, action):
+    handle = memory.scoped(base)
+
+    def use(**arguments):
+        return tools.call("memory", arguments, memory=handle, scope=scope)
+
+    use(action="write", content="The ferry leaves at nine", tags=["travel", "sea"])
+    answer = use(action=action, **({} if action == "list" else {"query": "zebra ferry"}))
+    for echo in (tools.as_text(answer), json.dumps(answer["results"][0])):
+        assert use(action="write", content=echo)["outcome"] == "duplicate"
+    answer["results"][0]["tags"].append("cancelled")
+    assert use(action="write", content=json.dumps(answer))["outcome"] == "created"
