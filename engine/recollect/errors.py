@@ -13,7 +13,7 @@ RecollectError
 │   ├── StoreReadOnly                  the file or its folder cannot be written
 │   ├── StoreLocked                    another process holds the write lock for longer than the timeout
 │   ├── StoreFull                      no space left on the disk
-│   ├── StoreCorrupt                   SQLite found a damaged page
+│   ├── StoreCorrupt                   a damaged page, or a row that another program has changed into what is none
 │   ├── SessionDamaged                 a message of a session is not what was written: another program changed it
 │   └── StoreClosed                    used after close()
 ├── ForkedProcess                      opened before fork(), used in the child
@@ -122,7 +122,7 @@ class StoreFull(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """SQLite found damage in the file."""
+    """SQLite found damage in the file, or a row is not what was stored: another program changed it."""
 
 
 class SessionDamaged(StoreError):

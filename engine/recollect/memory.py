@@ -171,7 +171,10 @@ class Memory(Upkeep):
         )
 
     def update(self, /, id: str, **changes: Any) -> Record:
-        """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep."""
+        """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep.
+
+        InvalidInput for what makes a procedure (text, context, metadata, scope, kind): `procedures.save` changes that.
+        """
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         change.update(self._engine, id, changes, base=self._scope)
@@ -183,7 +186,8 @@ class Memory(Upkeep):
         `version` is a place in `history(id)`, from 0 (-2 is the one before what stands), or a time (an aware datetime
         or ISO 8601 text) at which it stood. Its vectors come along; tags, importance and the rest stay as they are.
 
-        Raises NotFound for an unknown id, and InvalidInput where there is no such version or it stands already.
+        Raises NotFound for an unknown id, and InvalidInput where there is no such version, it stands already, or it is
+        of a procedure, which `procedures.save` changes.
         """
         change.restore(self._engine, id, version, base=self._scope)
         return self._stored(id, outcome="updated")

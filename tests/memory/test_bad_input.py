@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -265,3 +267,47 @@ def test_where_metadata_nests_as_deep_as_it_may_filters_still_work(memory):
     memory.remember("flat", metadata={"k": 1})
     assert memory.count(where={"metadata.k": 1}) == 2
     assert len(memory.list(where={"metadata.deep": {"ne": None}})) == 1
+
+
+class Label(StrEnum):
+    """Of `str`, and not what SQLite takes for one everywhere."""
+
+    TOPIC = "plans"
+    SOURCE = "notes.md"
+    SESSION = "s"
+
+
+def test_members_of_a_str_enum_are_their_values(memory):
+    record = memory.remember(Label.TOPIC, topic=Label.TOPIC, source=Label.SOURCE, tags=[Label.TOPIC])
+    assert (record.text, record.topic, record.source, record.tags) == ("plans", "plans", "notes.md", ("plans",))
+    assert type(record.text) is type(record.topic) is type(record.source) is type(record.tags[0]) is str
+    assert memory.get(record.id) == record or memory.get(record.id).source == "notes.md"
+    assert memory.update(record.id, source=Label.TOPIC, context=Label.SOURCE).source == "plans"
+    named = StrEnum("named", {"ID": record.id})
+    assert memory.get(named.ID).id == record.id
+    memory.sessions.open(Label.SESSION).append(Label.SESSION, Label.TOPIC)
+    assert type(memory.sessions.get(Label.SESSION).id) is str
+    assert memory.sessions.get("s").messages() == [{"role": "s", "content": "plans"}]
+    assert memory.verify().problems == ()
+
+
+def test_metadata_is_a_copy_as_json_keeps_it(memory):
+    given = {"x": np.float64(1.5), "deep": MappingProxyType({"a": (1, 2)}), "list": [1]}
+    id = memory.remember("a text", metadata=given).id
+    given["list"].append(2)
+    kept = {"x": 1.5, "deep": {"a": [1, 2]}, "list": [1]}
+    assert memory.get(id).metadata == kept
+    assert memory.update(id, metadata={"deep": MappingProxyType({})}).metadata == {"deep": {}}
+    assert memory.semantic.add("a fact", metadata={"x": np.float64(1)}).metadata == {"x": 1.0}
+
+
+def test_progress_that_cannot_be_called_is_refused_before_anything_is_stored(memory):
+    with pytest.raises(InvalidInput, match="on_progress is 1"):
+        memory.remember_many(["a"], on_progress=1)
+    assert memory.count() == 0
+
+
+def test_the_longest_age_of_a_session_removes_none(memory):
+    memory.sessions.open("s").append("user", "hello")
+    assert memory.sessions.cleanup(timedelta.max) == 0
+    assert memory.sessions.cleanup(timedelta(0)) == 1

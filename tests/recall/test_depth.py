@@ -253,6 +253,8 @@ def test_a_model_chooses_among_the_scopes_that_the_caller_may_see():
     [
         (LanguageModelError("timed out after 30 s"), "LanguageModelError: timed out after 30 s"),
         (RuntimeError("out of memory"), "RuntimeError: out of memory"),
+        (RuntimeError("lone \ud800"), "RuntimeError: lone \ufffd"),
+        (RuntimeError("x" * 10**6), "RuntimeError: " + "x" * 285 + "…"),
         ("no JSON", "DecodeError"),
         ("", "DecodeError"),
         ({"queries": "database"}, "ValidationError"),

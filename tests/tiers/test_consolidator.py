@@ -201,11 +201,22 @@ def test_facts_of_an_extractor_become_semantic_memories_linked_to_their_episodes
     ("extract", "error"),
     [
         (lambda _: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda _: "a fact", "InvalidInput: the extractor gave 'a fact': it gives a list of facts"),
-        (lambda _: [{"text": "x"}], "InvalidInput: fact 0 is"),
-        (lambda _: ["fine", ""], "InvalidText: text is ''"),
-        (lambda _: [{"content": "x", "importance": 2}], "InvalidInput: the importance of fact 0 is 2"),
-        (lambda _: [{"content": "x", "episodes": ["nobody"]}], "InvalidInput: fact 0 names the episode 'nobody'"),
+        (lambda _: "a fact", "InvalidInput: the extractor gave a str: it gives a list of facts"),
+        (
+            lambda _: [{"text": "x"}],
+            "InvalidInput: fact 0 has an unknown key 'text': give a str",
+        ),
+        (lambda _: [{"a key that quotes": "x"}], "InvalidInput: fact 0 has an unknown key: give a str"),
+        (lambda _: [{"importance": 1}], "InvalidInput: fact 0 has no 'content'"),
+        (lambda _: [["x"]], "InvalidInput: fact 0 is a list: give a str, or a dict"),
+        (lambda _: ["fine", ""], "InvalidInput: 'content' of fact 1 is not a text"),
+        (
+            lambda _: [{"content": "x", "importance": 2}],
+            "InvalidInput: 'importance' of fact 0 is not a number",
+        ),
+        (lambda _: [{"content": "x", "tags": 5}], "InvalidInput: 'tags' of fact 0 is not a list of short labels"),
+        (lambda _: [{"content": "x", "episodes": ["nobody"]}], "InvalidInput: 'episodes' of fact 0 is not ids of"),
+        (lambda _: [{"content": "x", "episodes": [1]}], "InvalidInput: 'episodes' of fact 0 is not a list of"),
     ],
 )
 def test_a_failing_extractor_leaves_a_cycle_whose_episodes_are_replayed_next_time(memory, extract, error):
@@ -220,6 +231,59 @@ def test_a_failing_extractor_leaves_a_cycle_whose_episodes_are_replayed_next_tim
     again = memory.consolidator.run(extract=lambda episodes: shown.extend(each.text for each in episodes) or ["learnt"])
     assert (again.replayed, again.promoted, again.error) == (3, 1, None)
     assert shown == ["episode number 0", "episode number 1", "news"]
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (ValueError("lone \ud800"), "ValueError: lone \ufffd"),
+        (ValueError("nul\0"), "ValueError: nul "),
+        (ValueError("x" * 10**6), "ValueError: " + "x" * 287 + "…"),
+        (Unspeakable(), "Unspeakable: its message cannot be read"),
+        (RecursionError(), "RecursionError"),
+    ],
+)
+def test_whatever_an_extractor_or_a_model_raises_can_be_stored(fault, error):
+    def extract(_):
+        raise fault
+
+    settings = Settings(embedder="none", consolidation=Consolidation(threshold=2, extract=True))
+    with Memory(":memory:", settings=settings, language_model=Model(fault)) as memory:
+        log(memory, 2)
+        assert [cycle.error for cycle in memory.consolidator.cycles()] == [error]
+        memory.episodes.log("news")
+        assert memory.consolidator.run(extract=extract).error == error
+        assert memory.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda said: [{"bad": said}],
+        lambda said: [{said: "bad"}],
+        lambda said: [{"content": [said]}],
+        lambda said: [{"content": "x", "importance": said}],
+        lambda said: [{"content": "x", "tags": said}],
+        lambda said: [{"content": "x", "tags": [[said]]}],
+        lambda said: [{"content": "x", "episodes": [said]}],
+        lambda said: [[said]],
+        lambda said: {said: said},
+        lambda said: said,
+    ],
+)
+def test_the_error_of_a_cycle_does_not_outlive_an_episode_by_quoting_it(memory, given):
+    episode = memory.episodes.log("secret velociraptor")
+    memory.consolidator.run(extract=lambda episodes: given(episodes[0].text))
+    memory.forget(episode.id)
+    (cycle,) = memory.consolidator.cycles()
+    assert cycle.error.startswith("InvalidInput: ")
+    assert "secret" not in cycle.error
+    assert "velociraptor" not in cycle.error
 
 
 class Model:

@@ -7,7 +7,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import InvalidInput
 from recollect.tiers.error_patterns import alike, error_pattern
-from tests.memory.support import PLAIN, run_at_once, state
+from tests.memory.support import PLAIN, raw, run_at_once, state
 
 
 def sentences(memory, *arguments, **options):
@@ -173,3 +173,28 @@ def test_bad_recoveries_and_questions_are_refused(memory):
 def test_small_words_do_not_make_errors_alike():
     assert alike(error_pattern("timeout after 30 s"), error_pattern("disk full after 30 s")) == 0.0
     assert alike(error_pattern("timeout"), error_pattern("ReadTimeout: timeout while reading")) > 0.0
+
+
+@pytest.mark.parametrize("name", ["steps", "tokens"])
+def test_figures_have_a_bound_and_their_sums_cannot_overflow(memory, name):
+    run = {"task_type": "t", "tools": ["a"], "success": True}
+    with pytest.raises(InvalidInput, match=f"{name} is 1000000000001: it is too large, at most 1,000,000,000,000"):
+        memory.experience.record(**run, **{name: 10**12 + 1})
+    for agent in (None, "ada"):
+        for _ in range(2):
+            memory.experience.record(**run, **{name: 10**12}, agent=agent)
+    (tip,) = memory.experience.tips("t", agent="ada")
+    assert (tip.runs, getattr(tip, f"avg_{name}")) == (4, 1e12)
+
+
+def test_sums_that_another_program_made_huge_are_averaged_all_the_same(path):
+    with Memory(path, settings=PLAIN) as memory:
+        for agent in (None, "ada"):
+            memory.experience.record(task_type="t", tools=["a"], success=True, tokens=5, agent=agent)
+    other = raw(path)
+    other.execute("UPDATE tool_pattern SET total_tokens = ?", (2**62,))
+    other.close()
+    with Memory(path, settings=PLAIN) as memory:
+        (tip,) = memory.experience.tips("t", agent="ada")
+        assert tip.avg_tokens == 2.0**62
+        assert "Experience" in memory.bootstrap("ada", "a task").text

@@ -119,3 +119,44 @@ def test_bad_procedures_are_refused(memory, call, message):
     with pytest.raises(InvalidInput, match=message):
         call(memory.procedures)
     assert (state(memory), memory.procedures.list()) == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"text": "another"}, {"context": "build"}, {"scope": "/b"}, {"kind": "memory"}, {"metadata": {"name": "build"}}],
+    ids=repr,
+)
+def test_what_makes_a_procedure_is_changed_by_save_alone(memory, changes):
+    memory.procedures.save("build", "Run make")
+    id = memory.procedures.save("deploy", "Run the script").id
+    before = state(memory)
+    with pytest.raises(InvalidInput, match=f"{next(iter(changes))} cannot be changed by itself: use procedures.save"):
+        memory.update(id, **changes)
+    assert state(memory) == before
+    with pytest.raises(InvalidInput, match=r"makes no procedure of a memory: use procedures\.save"):
+        memory.update(memory.remember("a way", metadata={"name": "deploy"}).id, kind="procedure")
+    memory.update(id, importance=0.9, tags=["ci"], pinned=True)
+    assert (memory.procedures.get("deploy").importance, memory.procedures.get("deploy").tags) == (0.9, ("ci",))
+
+
+def test_an_earlier_version_of_a_procedure_is_saved_again_not_restored(memory):
+    id = memory.procedures.save("deploy", "Run the script").id
+    memory.procedures.save("deploy", "Push the button")
+    with pytest.raises(InvalidInput, match=r"use procedures\.save"):
+        memory.restore(id, 0)
+    assert memory.procedures.get(id).description == memory.get(id).text == "Push the button"
+
+
+def test_a_name_that_cannot_be_stored_is_nobodys(memory):
+    memory.procedures.save("\ufffd", "Replace what cannot be read")
+    with pytest.raises(NotFound):
+        memory.procedures.get("\ud800")
+    with pytest.raises(NotFound):
+        memory.procedures.record_outcome("\ud800", True)
+    assert memory.procedures.get("\ufffd").use_count == 0
+
+
+def test_search_within_a_tier_takes_no_kinds(memory):
+    for tier in (memory.semantic, memory.procedures):
+        with pytest.raises(InvalidInput, match="search has no option 'kinds'"):
+            tier.search("x", kinds=["episode"])

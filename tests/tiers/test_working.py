@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from types import MappingProxyType
 
+import numpy as np
 import pytest
 
-from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
-from tests.memory.support import PLAIN, state
+from recollect import Memory, Settings
+from recollect.errors import InvalidInput, NotFound, StoreLocked
+from tests.memory.support import PLAIN, raw, state
 
 
 def contents(memory):
@@ -72,6 +74,81 @@ def test_a_promotion_that_fails_loses_nothing(memory):
     assert contents(memory) == [{"rows": [1, 2]}]
     memory.working._semantic.add = broken
     assert memory.working.add("next").evicted.promoted.text == '{"rows":[1,2]}'
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda working: working.add("second"),
+        lambda working: working.clear(),
+        lambda working: working.evict(),
+        lambda working: working.configure(capacity=1, policy="importance", promote_above=0.9, promote_to="episode"),
+        lambda working: working.promote(working.items()[0]),
+        lambda working: working.save(),
+    ],
+)
+@pytest.mark.parametrize("promote_above", [2.0, 0.0])
+def test_a_locked_store_leaves_working_memory_as_it_was(path, change, promote_above):
+    with Memory(path, settings=Settings(embedder="none", busy_timeout_ms=0)) as memory:
+        working = memory.working
+        working.configure(capacity=2, persist=True, promote_above=promote_above)
+        before = [working.add("precious").item, working.add("newer").item]
+        other = raw(path)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreLocked):
+            change(working)
+        assert working.items() == before
+        other.execute("ROLLBACK")
+        other.close()
+        added = working.add("third")
+        assert (added.evicted.item, added.evicted.promoted is None) == (before[0], promote_above > 1)
+    with Memory(path, settings=PLAIN) as memory:
+        assert [item.content for item in memory.working.load()] == ["newer", "third"]
+
+
+def test_what_a_failed_call_promoted_is_not_stored_again_by_the_next(memory, monkeypatch):
+    memory.working.configure(capacity=1, persist=True, promote_above=0.0)
+    kept = memory.working.add("precious").item
+    with monkeypatch.context() as patched:
+        patched.setattr(memory.working, "_write", lambda _: (_ for _ in ()).throw(StoreLocked("busy")))
+        with pytest.raises(StoreLocked):
+            memory.working.add("next")
+    assert memory.working.items() == [kept]
+    evicted = memory.working.add("next").evicted
+    assert (evicted.item, evicted.promoted.text) == (kept, "precious")
+    assert [record.text for record in memory.list()] == ["precious"]
+
+
+def test_an_item_is_copied_as_json_keeps_it(memory):
+    memory.working.configure(persist=True)
+    given = {"lines": [1], "row": (np.float64(0.5), MappingProxyType({"a": None}))}
+    memory.working.add(given)
+    given["lines"].append(object())
+    assert contents(memory) == [{"lines": [1], "row": [0.5, {"a": None}]}]
+    assert memory.working.load() == memory.working.items()
+    assert contents(memory) == [{"lines": [1], "row": [0.5, {"a": None}]}]
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_an_item_that_cannot_be_saved_is_refused_and_nothing_is_lost(memory, persist):
+    memory.working.configure(capacity=1, persist=persist)
+    memory.working.add("precious")
+    cycle = {}
+    cycle["again"] = cycle
+    for item in (cycle, np.float32(0.5), {"a": {1}}, {1: 2}):
+        with pytest.raises(InvalidInput, match="item"):
+            memory.working.add(item)
+    assert contents(memory) == ["precious"]
+
+
+def test_an_item_that_was_changed_into_what_cannot_be_saved_is_refused_by_save(memory):
+    item = memory.working.add({"a": 1}).item
+    item.content["a"] = object()
+    with pytest.raises(InvalidInput, match=r"item\.a is object"):
+        memory.working.save()
+    with pytest.raises(InvalidInput, match=r"item\.a is object"):
+        memory.working.promote(item)
+    assert memory.working.items() == [item]
 
 
 def test_working_memory_is_in_ram_unless_it_is_saved(path):

@@ -144,10 +144,3 @@ def test_what_experience_refuses(use, action, fields, type, field, allowed):
     error = use("experience", action, **fields)["error"]
     assert (error["type"], error["field"], error["allowed"]) == (type, field, allowed)
     assert field in error["message"]
-
-
-def test_counts_that_add_up_to_more_than_64_bits(use):
-    for scope in ("/", "/agents/ada"):
-        for _ in range(3):
-            use("experience", "record", task_type="t", tools=["a"], success=True, tokens=2**62, scope=scope)
-    assert use("experience", "tips", task_type="t")["results"]

@@ -31,6 +31,7 @@ _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
+_PROCEDURE = "procedure"
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
@@ -79,7 +80,7 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
 
 def _check_procedure(record: Record, changed: Collection[str]) -> None:
     """Of a procedure, text, context and metadata say the same thing, and its name is its scope's: save changes them."""
-    refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == "procedure" else []
+    refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == _PROCEDURE else []
     if refused:
         raise InvalidInput(
             f"{record.id} is a procedure, whose {refused[0]} cannot be changed by itself: use procedures.save, "
@@ -196,6 +197,8 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 tags = checks.check_tags(value)
             case "kind":
                 columns[name] = checks.check_name(value, name)
+                if value == _PROCEDURE:
+                    raise InvalidInput("update makes no procedure of a memory: use procedures.save")
             case "topic" | "source":
                 columns[name] = None if value is None else checks.check_name(value, name)
             case "scope":

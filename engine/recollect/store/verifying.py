@@ -220,6 +220,9 @@ def _words(
         "LEFT JOIN record_terms t ON t.record_id = r.id ORDER BY r.id"
     )
     for done, (public_id, text, context, stored_hash, terms, counts) in enumerate(rows, 1):
+        if not isinstance(text, str) or not isinstance(context, str | None):
+            edited.append(public_id)
+            continue
         if content_hash(text, context) != stored_hash:
             edited.append(public_id)
         if terms is None:
