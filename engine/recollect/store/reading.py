@@ -9,10 +9,11 @@ import apsw
 import msgspec
 
 from recollect.checks import optional_datetime, shown, to_datetime
+from recollect.errors import StoreCorrupt
 from recollect.records import EmbeddingState, Link, Outcome, Record
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition
-from recollect.store.rows import Moment, read_row, stored_json
+from recollect.store.rows import Moment, read_row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _decode = msgspec.json.decode
+_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 _TAGS = (
     "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
@@ -267,7 +269,14 @@ def link(row: tuple[Any, ...]) -> Link:
 
 
 def _metadata(text: object, public_id: object) -> dict[str, Any]:
-    return {} if text is None else stored_json(text, f"the metadata of record {shown(public_id)}", dict[str, Any])
+    if text is None:
+        return {}
+    try:
+        return _object(text)  # type: ignore[arg-type]
+    except (msgspec.DecodeError, TypeError, RecursionError) as fault:
+        raise StoreCorrupt(
+            f"the metadata of record {shown(public_id)} is not what was stored ({fault}): another program changed it"
+        ) from None
 
 
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
