@@ -99,7 +99,7 @@ def test_imports_point_down(file):
     if room == "__init__":
         return
     wrong = []
-    for name, line in imported(ast.parse(file.read_text())):
+    for name, line in imported(ast.parse(file.read_text(encoding="utf-8"))):
         if name.startswith("recollect."):
             other = name.split(".")[1]
             if other in ("Memory", "AsyncMemory", "Hit", "Settings", "__version__"):
@@ -117,14 +117,16 @@ def test_every_room_has_its_floor():
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
 def test_no_second_sqlite_in_the_process(file):
-    assert [line for name, line in imported(ast.parse(file.read_text())) if name.split(".")[0] == "sqlite3"] == []
+    assert [
+        line for name, line in imported(ast.parse(file.read_text(encoding="utf-8"))) if name.split(".")[0] == "sqlite3"
+    ] == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
 def test_sql_lives_in_the_store(file):
     if room_of(file) == "store":
         return
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     assert [(text, line) for text, line in strings(tree) if SQL.search(text)] == []
     built = [
         node.lineno
@@ -139,7 +141,7 @@ def test_only_the_store_opens_a_database(file):
     """Elsewhere apsw stands for a type only, under TYPE_CHECKING."""
     if room_of(file) == "store":
         return
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -159,7 +161,7 @@ def test_only_the_store_opens_a_database(file):
 @pytest.mark.parametrize("file", sorted(KERNELS.rglob("*.py")), ids=lambda file: str(file.relative_to(KERNELS)))
 def test_kernels_know_numpy_and_numba_only(file):
     allowed = {*sys.stdlib_module_names, "numpy", "numba", "recollect_kernels"}
-    assert {name.split(".")[0] for name, _ in imported(ast.parse(file.read_text()))} <= allowed
+    assert {name.split(".")[0] for name, _ in imported(ast.parse(file.read_text(encoding="utf-8")))} <= allowed
 
 
 def test_all_names_what_is_public():
@@ -204,7 +206,7 @@ def test_the_tree_of_errors_is_drawn_as_it_stands():
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
 def test_what_is_public_is_documented(file):
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     bare = [] if ast.get_docstring(tree) or not tree.body else ["the module"]
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):

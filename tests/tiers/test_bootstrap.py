@@ -41,7 +41,7 @@ def test_bootstrap_holds_every_kind_in_a_fixed_order(either):
         '- decided: "Use MySQL"',
         '- "user" said: "What are the risks of the database?"',
         '"Deploys go out on Fridays"',
-        '- "assess" (55% success, worked 1 of 1 times): "How to assess risks" — "list; rank; write"',
+        '- "assess" (used once, worked 1): "How to assess risks" — "list; rank; write"',
         '- "For query tasks, use [file-write] — 100% success rate over 3 runs (avg 4 steps, 1,190 tokens)"',
     ):
         assert line in ready.text

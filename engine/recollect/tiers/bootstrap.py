@@ -181,7 +181,8 @@ def _episode(record: Record) -> str:
 
 def _procedure(way: Procedure) -> str:
     steps = f" — {_quoted(way.pattern)}" if way.pattern.strip() else ""
-    used = f"{way.success_rate:.0%} success, worked {way.success_count:,} of {way.use_count:,} times"
+    times = "once" if way.use_count == 1 else f"{way.use_count:,} times"
+    used = f"used {times}, worked {way.success_count:,}" if way.use_count else "not used yet"
     return f"- {_quoted(way.name)} ({used}): {_quoted(way.description)}{steps}"
 
 
