@@ -12,7 +12,7 @@ import apsw
 from recollect.checks import encodable, shown
 from recollect.errors import InvalidInput, NotADatabase, SchemaTooNew, StoreError, StoreReadOnly
 from recollect.store.faults import translated
-from recollect.store.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION
+from recollect.store.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION, UNRELEASED
 
 __all__ = ["MEMORY", "open_connection", "resolve", "sqlite_vec_version"]
 
@@ -122,6 +122,11 @@ def _claim(connection: apsw.Connection, path: str) -> None:
             f"{path} is a database of another program (application id {application_id:#x}, {tables} tables): "
             "give another path; the file was left as it is"
         )
+    if 0 < version <= UNRELEASED:
+        raise StoreError(
+            f"{path} was written by a development version of Recollect (schema {version}), which this one cannot read: "
+            "export it with that version and import it into a new file"
+        )
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
             f"{path} has schema {version} and this Recollect knows up to {SCHEMA_VERSION}: upgrade recollect"
@@ -148,8 +153,8 @@ def _migrate(connection: apsw.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.
-        for step in range(connection.pragma("user_version"), SCHEMA_VERSION):
-            connection.execute(MIGRATIONS[step]).fetchall()
+        for step in MIGRATIONS[max(connection.pragma("user_version") - UNRELEASED, 0) :]:
+            connection.execute(step).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)
         connection.execute("COMMIT")

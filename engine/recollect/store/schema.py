@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from recollect.store.service_schema import SERVICE_SCHEMA
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION"]
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION", "UNRELEASED"]
 
 APPLICATION_ID = 0x5265636F  # "Reco"
 # Five 384-dimensional float32 vectors fill a page of 8192; at 4096 two do, and bulk writing took 1.7 times as long.
@@ -207,4 +207,6 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
 """
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
-SCHEMA_VERSION = len(MIGRATIONS)
+# Schemas up to this one were never released: they differ among themselves.
+UNRELEASED = 1
+SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)
