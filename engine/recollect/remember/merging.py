@@ -10,67 +10,36 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from recollect.checks import now_us, to_datetime
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.policies import WritePolicy
 from recollect.records import Contradiction, Link, Outcome, Record
-from recollect.remember.batch import Among
-from recollect.remember.nearby import Near, Neighbor, look
+from recollect.remember.company import SPARE, Company, Known, Met
+from recollect.remember.nearby import Near, look
 from recollect.remember.prepare import as_record
-from recollect.remember.provenance import knows
-from recollect.store import changing, feed, filters, reading, standing, vectors, writing
+from recollect.store import changing, feed, filters, reading, vectors, writing
 from recollect.store.writing import Row
-from recollect.text.contrast import Statement, contradiction, same_statement
-from recollect.text.normalise import KEY_BYTES
 from recollect.text.quotes import Quotation
-from recollect.text.wrappers import Claim
 
 if TYPE_CHECKING:
     import apsw
 
 __all__ = ["write_one", "write_rows"]
 
-# Neighbours looked at beside those that may be linked: some may be of a text that this batch replaces.
-_SPARE = 6
 # Looking up so few takes the lock for writing a few milliseconds longer.
 _FEW = 8
-
-
-class _Known(Struct):
-    """A memory that a row may meet: of the store, or of this batch."""
-
-    record_id: int | None
-    public_id: str
-    scope: str
-    kind: str
-    text: str
-    context: str | None
-    topic: str | None
-    pinned: bool
-    content_hash: bytes
-    valid_from: int
-    # The row of this batch whose text it has; None while it has the one that the store had.
-    voice: int | None = None
-
-
-class _Met(NamedTuple):
-    """A neighbour of a row; `known` is its row id alone where no more had to be read."""
-
-    known: _Known | int
-    cosine: float
-    whole: bool
 
 
 class _Done(NamedTuple):
     """What was done with a row."""
 
     outcome: Outcome
-    known: _Known
+    known: Known
     cosine: float | None = None
-    linked: Sequence[_Met] = ()
+    linked: Sequence[Met] = ()
     contradictions: tuple[Contradiction, ...] = ()
 
 
@@ -101,7 +70,7 @@ def _opened(
         near = before
         # A reader's pages are read anew after each commit, those of the writer are not: looking here is quicker.
         if policy.floor is not None and (near is None or near.sequence != feed.last_sequence(connection)):
-            most = policy.most_links + _SPARE
+            most = policy.most_links + SPARE
             near = look(engine, connection, rows, most, policy.floor, indexed=not engine.store.nested)
         yield _Batch(engine, connection, rows, identity, policy, near, quotations, report=report)
 
@@ -116,7 +85,7 @@ def _look_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Ne
         return None
     with engine.store.read() as connection:
         if many:
-            return look(engine, connection, rows, policy.most_links + _SPARE, policy.floor)
+            return look(engine, connection, rows, policy.most_links + SPARE, policy.floor)
         engine.index.catch_up(connection)
     return None
 
@@ -136,7 +105,7 @@ def _record(connection: apsw.Connection, row: Row, done: _Done, linked_at: int) 
             created_at=to_datetime(linked_at),
         )
         for met in done.linked
-        if isinstance(met.known, _Known)
+        if isinstance(met.known, Known)
     )
     return structs.replace(record, cosine=done.cosine, links=links, contradictions=done.contradictions)
 
@@ -159,27 +128,19 @@ class _Batch:
         """To `report` links and contradictions takes reading more."""
         self.connection = connection
         self._engine, self._rows, self._identity, self._policy = engine, rows, identity, policy
-        self._quotations, self._report = quotations, report
-        self._by_id: dict[int, _Known] = {}
-        self._by_key: dict[bytes, list[_Known]] = {}
-        self._by_topic: dict[tuple[str, str, str], _Known] = {}
-        self._voices: list[_Known | None] = [None] * len(rows)
-        self._waiting: list[tuple[Row, _Known]] = []
-        self._links: list[tuple[_Known, _Met]] = []
         self._now = now_us()
-        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
-        self._among = None if near is None or len(rows) < 2 else Among(rows, policy.most_links + _SPARE)
-        self._meet_texts()
-        self._meet_neighbors()
+        self._company = Company(connection, rows, policy, near, quotations, self._insert, report=report)
+        self._waiting: list[tuple[Row, Known]] = []
+        self._links: list[tuple[Known, Met]] = []
 
     def write(self, place: int) -> _Done:
         """Write the next row."""
         row, policy = self._rows[place], self._policy
-        met = self._met(place)
-        repeated = self._repeated(place, row, met)
+        met = self._company.near(place)
+        repeated = self._company.repeated(place, row, met)
         if repeated is not None:
             return _Done("duplicate", *repeated)
-        topic, cosine = self._topic(row, met)
+        topic, cosine = self._company.on_topic(row, met)
         if topic is not None and policy.merge_strategy != "append":
             done = _Done(self._merge(topic, place, row), topic, cosine)
         else:
@@ -188,14 +149,14 @@ class _Batch:
             done = _Done("created", self._create(place, row))
         return self._connected(done, row, [each for each in met if each.known is not done.known])
 
-    def _connected(self, done: _Done, row: Row, met: Sequence[_Met]) -> _Done:
+    def _connected(self, done: _Done, row: Row, met: Sequence[Met]) -> _Done:
         """Links to what is near, and candidates for contradictions among it."""
         policy = self._policy
-        linked: list[_Met] = []
+        linked: list[Met] = []
         if policy.link_cosine is not None:
             linked = [each for each in met if each.cosine >= policy.link_cosine][: policy.most_links]
             self._links += [(done.known, each) for each in linked]
-        return done._replace(linked=linked, contradictions=self._contradictions(row, met))
+        return done._replace(linked=linked, contradictions=self._company.contradictions(row, met))
 
     def finish(self) -> int:
         """Insert what waits and link what is to be linked; returns the time of the links."""
@@ -203,143 +164,23 @@ class _Batch:
         linked_at = now_us()
         rows = []
         for known, met in self._links:
-            target = met.known.record_id if isinstance(met.known, _Known) else met.known
+            target = met.known.record_id if isinstance(met.known, Known) else met.known
             if known.record_id is not None and target is not None:
                 rows.append((known.record_id, target, "similar", _strength(met.cosine), linked_at))
         if rows:
             changing.put_links(self.connection, rows)
         return linked_at
 
-    def _meet_texts(self) -> None:
-        """Read what has the same text or topic as a row."""
-        policy = self._policy
-        keys = {key for quotation in self._quotations for key in quotation.keys}
-        if policy.duplicate_cosine is not None:
-            keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
-        if keys:
-            for found in standing.by_keys(self.connection, list(keys), self._now):
-                self._know(found)
-        topics = {row.topic for row in self._rows if row.topic is not None}
-        if topics and policy.merge_strategy != "append":
-            for found in standing.by_topics(self.connection, list(topics), self._now):
-                known = self._know(found)
-                self._by_topic[known.scope, known.kind, found.topic or ""] = known
-
-    def _meet_neighbors(self) -> None:
-        """Read those of the neighbours of which more is asked than where they are."""
-        policy = self._policy
-        told = [cosine for cosine in (policy.duplicate_cosine, policy.topic_cosine) if cosine is not None]
-        least = 0.0 if self._report else min(told, default=2.0)
-        ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
-        if ids:
-            for found in standing.by_ids(self.connection, list(ids), self._now):
-                self._know(found)
-
-    def _know(self, found: standing.Standing) -> _Known:
-        known = self._by_id.get(found.record_id)
-        if known is None:
-            known = self._by_id[found.record_id] = _Known(
-                found.record_id, found.public_id, found.scope, found.kind, found.text, found.context, found.topic,
-                found.pinned, found.content_hash, found.valid_from,
-            )  # fmt: skip
-            self._by_key.setdefault(found.content_hash[:KEY_BYTES], []).append(known)
-        return known
-
-    def _met(self, place: int) -> list[_Met]:
-        """What is near a row: of the store, save what this batch has given another text, and of this batch."""
-        met = []
-        for each in self._neighbors[place]:
-            known = self._by_id.get(each.record_id)
-            if known is None or known.voice is None:
-                met.append(_Met(each.record_id if known is None else known, each.cosine, each.whole))
-        floor = self._policy.floor
-        if self._among is None or floor is None:
-            return met
-        for other, cosine in self._among.near(place, floor):
-            voice = self._voices[other]
-            if voice is not None and voice.voice == other:
-                whole = len(self._rows[place].vectors) == len(self._rows[other].vectors) == 1
-                met.append(_Met(voice, cosine, whole))
-        return sorted(met, key=lambda each: -each.cosine)
-
-    def _repeated(self, place: int, row: Row, met: Sequence[_Met]) -> tuple[_Known, float | None] | None:
-        """The memory that a row repeats, and the cosine where its text is another."""
-        if self._quotations:
-            quotation = self._quotations[place]
-            said = [] if row.context is None else [("context", row.context)]
-            quoted = quotation.quoted(
-                lambda key: self._recalled(key, row.scope), lambda known, claims: self._knows(known, [*said, *claims])
-            )
-            if quoted is not None:
-                return quoted[0], None
-        least = self._policy.duplicate_cosine
-        if least is None:
-            return None
-        for known in self._by_key.get(row.content_hash[:KEY_BYTES], ()):
-            here = (known.scope, known.kind, known.content_hash) == (row.scope, row.kind, row.content_hash)
-            if here and row.topic in (None, known.topic):
-                return known, None
-        for each in met:
-            if each.cosine < least:
-                break
-            known_or_id = each.known
-            if each.whole and isinstance(known_or_id, _Known) and row.topic in (None, known_or_id.topic):
-                stands = Statement.of(known_or_id.text, known_or_id.context)
-                if same_statement(Statement.of(row.text, row.context), stands):
-                    return known_or_id, each.cosine
-        return None
-
-    def _recalled(self, key: bytes, scope: str) -> list[_Known]:
-        """The memories with this text that a recall in the scope could have returned."""
-        found = self._by_key.get(key, ())
-        return [each for each in found if scope == "/" or each.scope == scope or each.scope.startswith(scope + "/")]
-
-    def _knows(self, known: _Known, claims: Sequence[Claim]) -> bool:
-        """Whether all that is said about a memory is known of it."""
-        if not claims:
-            return True
-        self._insert()
-        assert known.record_id is not None
-        (record,) = reading.records(self.connection, filters.one_record(known.record_id))
-        return knows(record, claims)
-
-    def _topic(self, row: Row, met: Sequence[_Met]) -> tuple[_Known | None, float | None]:
-        """The memory whose topic a row is on, and the cosine where it was found by that."""
-        if row.topic is not None:
-            return self._by_topic.get((row.scope, row.kind, row.topic)), None
-        least = self._policy.topic_cosine
-        for each in met if least is not None else ():
-            if least is None or each.cosine < least:
-                break
-            if each.whole and isinstance(each.known, _Known):
-                return each.known, each.cosine
-        return None, None
-
-    def _contradictions(self, row: Row, others: Sequence[_Met]) -> tuple[Contradiction, ...]:
-        least = self._policy.contradiction_cosine
-        if least is None or not self._report:
-            return ()
-        said = Statement.of(row.text)
-        found = []
-        for each in others:
-            known = each.known
-            if each.cosine < least or not isinstance(known, _Known) or known.context != row.context:
-                continue
-            reason = contradiction(said, Statement.of(known.text))
-            if reason is not None:
-                found.append(Contradiction(id=known.public_id, text=known.text, cosine=each.cosine, reason=reason))
-        return tuple(found)
-
-    def _create(self, place: int, row: Row) -> _Known:
-        known = _Known(
+    def _create(self, place: int, row: Row) -> Known:
+        known = Known(
             None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
             row.valid_from, place,
         )  # fmt: skip
         self._waiting.append((row, known))
-        self._speaks(known, place, row)
+        self._company.speaks(known, place, row)
         return known
 
-    def _merge(self, known: _Known, place: int, row: Row) -> Outcome:
+    def _merge(self, known: Known, place: int, row: Row) -> Outcome:
         """Give a memory this row's text; what the row leaves at its default, times aside, stays as it was.
 
         A text that is older than the one that stands goes into the history, or nowhere where none is kept.
@@ -373,18 +214,9 @@ class _Batch:
         if row.source is not None:
             columns |= {"source": row.source, "position": row.position}
         changing.change_columns(connection, known.record_id, columns, row.tags or None)
-        self._by_key[known.content_hash[:KEY_BYTES]].remove(known)
-        known.text, known.context, known.content_hash = row.text, row.context, row.content_hash
         known.pinned = known.pinned or row.pinned
-        self._speaks(known, place, row)
+        self._company.speaks(known, place, row)
         return "merged" if keep or same else "replaced"
-
-    def _speaks(self, known: _Known, place: int, row: Row) -> None:
-        """From here on a memory has this row's text."""
-        known.voice, self._voices[place] = place, known
-        self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(known)
-        if known.topic is not None:
-            self._by_topic[known.scope, known.kind, known.topic] = known
 
     def _insert(self) -> None:
         """Insert the new rows that wait."""
@@ -396,8 +228,7 @@ class _Batch:
             made_by = vectors.register(self.connection, self._engine.store.path, **self._identity._asdict())
         ids = writing.insert(self.connection, self._engine.lexicon, rows, made_by)
         for record_id, (_, known) in zip(ids, self._waiting, strict=True):
-            known.record_id = record_id
-            self._by_id[record_id] = known
+            self._company.stored(known, record_id)
         self._waiting = []
 
 
