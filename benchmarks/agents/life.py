@@ -23,6 +23,7 @@ from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
 from recollect import Memory, Settings
 from recollect.embedding import Embedder, load
 from recollect.policies import Consolidation, WritePolicy
+from recollect.tiers.sessions import Session
 
 __all__ = ["AGENT", "ask", "evaluate"]
 
@@ -97,7 +98,7 @@ def _life(
         for place, turn in enumerate(conversation.turns):
             if session is None or session.id != turn["source"]:
                 if session is not None:
-                    session.end(snapshot=True, summary=f"{session.id} of {turn['source']}")
+                    _end(session)
                 boot = memory.bootstrap(AGENT, turn["text"], budget_tokens=BUDGET_TOKENS)
                 boot_tokens.append(tokenizer.count_tokens([boot.text])[0])
                 session = memory.sessions.open(turn["source"], agent=AGENT, provider="locomo")
@@ -112,6 +113,7 @@ def _life(
             )  # fmt: skip
             places[record.id] = place
             session.append({"role": "user", "name": turn["context"], "content": turn["text"]})
+        _end(session)
         kept = {record.id for record in memory.list(scope=SCOPE, kinds=["episode"], limit=None)}
         cycles = len(memory.consolidator.cycles(AGENT, limit=len(places)))
         clean = memory.verify().ok
@@ -128,6 +130,12 @@ def _life(
         "kept_by_group": {name: sum(groups.get(id) == name for id in kept) for name in _GROUPS},
     }  # fmt: skip
     return _figures(conversation, places, [[id for id, _ in hits] for hits in answers]), facts
+
+
+def _end(session: Session) -> None:
+    """Leave a snapshot, summed up by how the session began."""
+    messages = session.messages()
+    session.end(snapshot=True, summary=f"{len(messages)} turns, from: {messages[0]['content'][:100]}")
 
 
 def _group(place: int, recalls: int) -> str:

@@ -168,6 +168,11 @@ class Company:
         if known.topic is not None:
             self._by_topic[known.scope, known.kind, known.topic] = known
 
+    def stored(self, known: Known, record_id: int) -> None:
+        """A row that waited has its record."""
+        known.record_id = record_id
+        self._by_id[record_id] = known
+
     def _meet_texts(self) -> None:
         """Read what has the same text or topic as a row."""
         policy = self._policy
@@ -192,11 +197,6 @@ class Company:
         if ids:
             for found in standing.by_ids(self._connection, list(ids), self._now):
                 self._know(found)
-
-    def stored(self, known: Known, record_id: int) -> None:
-        """A row that waited has its record."""
-        known.record_id = record_id
-        self._by_id[record_id] = known
 
     def _know(self, found: standing.Standing) -> Known:
         known = self._by_id.get(found.record_id)
