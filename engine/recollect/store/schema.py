@@ -204,7 +204,7 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   JOIN scope s ON s.id = r.scope_id
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
- WHERE r.valid_to IS NULL;
+ WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- those of documents are in the view chunks
 """
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
