@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from recollect.checks import shown
 from recollect.errors import InvalidInput
 
-__all__ = ["adopt_foreign", "check_keys", "read_table", "without_others"]
+__all__ = ["adopt_foreign", "check_keys", "read_table", "without_others", "write_table"]
 
 # The sections of other systems: the profile each implies, and where its keys stand in ours.
 _FOREIGN: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
@@ -53,6 +54,28 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise InvalidInput(f"{file} holds {shown(table)}: give a table of settings")
     return table
+
+
+def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
+    """Write a .toml, .json or .yaml file that `read_table` reads; only its owner may read it. It appears, or is
+    replaced, when all of it has been written.
+    """
+    file = Path(path).expanduser()
+    form = _WRITERS.get(file.suffix.lower())
+    if form is None:
+        raise InvalidInput(f"{file}: a settings file is written as one of {', '.join(_WRITERS)}")
+    unfinished = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        try:
+            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+                out.write(form(table))
+                out.flush()
+                os.fsync(out.fileno())
+            unfinished.replace(file)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as fault:
+        raise InvalidInput(f"{file} cannot be written: {fault.strerror}") from fault
 
 
 def without_others(table: object, known: tuple[str, ...]) -> object:
@@ -164,6 +187,34 @@ def _check_keys_once(node: Any, seen: set[int]) -> None:
             _check_keys_once(inner, seen)
 
 
+def _without_none(value: Any) -> Any:
+    """TOML has no null: what is None is left out."""
+    if isinstance(value, Mapping):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _to_toml(table: Mapping[str, Any]) -> str:
+    import tomli_w
+
+    return tomli_w.dumps(_without_none(table))
+
+
+def _to_json(table: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(table, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _to_yaml(table: Mapping[str, Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(dict(table), sort_keys=False, allow_unicode=True))
+
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
     ".toml": _toml, ".json": _json, ".jsonc": _json, ".json5": _json, ".yaml": _yaml, ".yml": _yaml,
+}  # fmt: skip
+_WRITERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    ".toml": _to_toml, ".json": _to_json, ".jsonc": _to_json, ".json5": _to_json, ".yaml": _to_yaml, ".yml": _to_yaml,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.store import changing, filters, reading, services, vectors
+from recollect.store.documents import KIND
 from recollect.store.filters import Filter
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
@@ -32,6 +33,7 @@ _CHANGEABLE = (
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
 _PROCEDURE = "procedure"
+_OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
@@ -53,7 +55,7 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
         with engine.store.read() as connection:
             record_id = row_id(connection, public_id, base)
             (old,) = reading.records(connection, filters.one_record(record_id))
-        _check_procedure(old, changes)
+        _check_owned(old, changes)
         row, identity = None, None
         text = changes.get("text", old.text)
         context = check_context(changes["context"]) if "context" in changes else old.context
@@ -67,7 +69,7 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
         with engine.atomic() as connection:
             record_id = row_id(connection, public_id, base)
             (now,) = reading.records(connection, filters.one_record(record_id))
-            _check_procedure(now, changes)
+            _check_owned(now, changes)
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
                 continue  # another has written meanwhile: what this update changes is to be seen anew
             if row is not None:
@@ -78,8 +80,13 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
             return row is not None
 
 
-def _check_procedure(record: Record, changed: Collection[str]) -> None:
-    """Of a procedure, text, context and metadata say the same thing, and its name is its scope's: save changes them."""
+def _check_owned(record: Record, changed: Collection[str]) -> None:
+    """What belongs to a procedure or a document is changed through these, all of it together."""
+    if record.kind == KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
+        raise InvalidInput(
+            f"{record.id} is a chunk of {checks.shown(record.source)}, whose {of_chunk[0]} comes from that document: "
+            "change the document and ingest or index it again"
+        )
     refused = [name for name in changed if name in _OF_PROCEDURES] if record.kind == _PROCEDURE else []
     if refused:
         raise InvalidInput(
@@ -119,7 +126,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> No
             ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
             chosen = _chosen_version(ids, versions, version)
             (old,) = reading.records(connection, filters.one_record(chosen))
-            _check_procedure(old, ("text",))
+            _check_owned(old, ("text",))
             parts = vectors.parts_of(connection, chosen)
             active = vectors.active_embedder(connection)
         row = _version(old.text, old.context)

@@ -22,7 +22,7 @@ from recollect.store.writing import Row
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["check_policy", "insert_rows", "remember_batches", "remember_one"]
+__all__ = ["check_policy", "insert_rows", "remember_batches", "remember_one", "settle"]
 
 # How many records that wait for a vector are embedded along with a write once the embedder works again.
 PENDING_A_WRITE = 32
@@ -43,7 +43,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
         record = as_record(row)
     else:
         record = write_one(engine, row, identity, policy)
-    _settle(engine, [row])
+    settle(engine, [row])
     return record
 
 
@@ -105,11 +105,11 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy:
         ids = [row.public_id for row in rows]
     else:
         ids = write_rows(engine, rows, identity, policy)
-    _settle(engine, rows)
+    settle(engine, rows)
     return ids
 
 
-def _settle(engine: Engine, rows: Sequence[Row]) -> None:
+def settle(engine: Engine, rows: Sequence[Row]) -> None:
     """Embed some of what waits for vectors, where the embedder works."""
     if any(row.pending for row in rows):
         engine.may_have_pending = True

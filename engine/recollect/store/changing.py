@@ -27,6 +27,7 @@ __all__ = [
     "change_columns",
     "change_text",
     "delete",
+    "drop_empty_sources",
     "insert_earlier",
     "purge_versions",
     "put_links",
@@ -132,7 +133,7 @@ def change_columns(
             [(record_id, version) for version in moved],
         )
         feed.append_ids(connection, "update", moved)
-        _drop_empty_sources(connection, [old_source])
+        drop_empty_sources(connection, [old_source])
     feed.append(connection, "update", record_id)
 
 
@@ -167,7 +168,7 @@ def delete(connection: apsw.Connection, record_ids: Sequence[int]) -> int:
     ).fetchall()
     closed = purge_versions(connection, record_ids)
     _purge(connection, record_ids)
-    _drop_empty_sources(connection, [row[0] for row in sources])
+    drop_empty_sources(connection, [row[0] for row in sources])
     return closed
 
 
@@ -237,9 +238,11 @@ def _version_ids(connection: apsw.Connection, record_ids: Sequence[int]) -> list
     return [row[0] for row in rows]
 
 
-def _drop_empty_sources(connection: apsw.Connection, source_ids: Iterable[Any]) -> None:
+def drop_empty_sources(connection: apsw.Connection, source_ids: Iterable[Any]) -> None:
+    """Remove these sources where no record and no document is left of them."""
     connection.executemany(
-        "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1)",
+        "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1) "
+        "AND NOT EXISTS (SELECT 1 FROM document WHERE source_id = ?1)",
         [(source_id,) for source_id in source_ids if source_id is not None],
     )
 

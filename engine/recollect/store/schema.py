@@ -7,6 +7,7 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 
 from __future__ import annotations
 
+from recollect.store.document_schema import DOCUMENT_SCHEMA
 from recollect.store.service_schema import SERVICE_SCHEMA
 
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION", "UNRELEASED"]
@@ -203,10 +204,10 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   JOIN scope s ON s.id = r.scope_id
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
- WHERE r.valid_to IS NULL;
+ WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- those of documents are in the view chunks
 """
 
-MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
 # Schemas up to this one were never released: they differ among themselves.
 UNRELEASED = 1
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

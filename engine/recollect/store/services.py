@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store import sessions
+from recollect.store import documents, sessions
 from recollect.store.writing import intern_scopes
 
 __all__ = ["figures", "load_working", "purge", "save_working", "scope_id"]
@@ -38,6 +38,7 @@ def figures(connection: apsw.Connection, scope: str) -> dict[str, int]:
         f"SELECT count(*) FROM session_message m JOIN session s ON s.id = m.session_id WHERE s.scope_id IN {seen}",
         bound,
     ).get
+    counts["documents"] = len(documents.listed(connection, scope))
     return counts
 
 
@@ -52,7 +53,7 @@ def purge(connection: apsw.Connection, scope: str) -> int:
     for table in _TABLES.values():
         connection.execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
         removed += connection.changes()
-    return removed
+    return removed + documents.purge_scope(connection, scope)
 
 
 def save_working(connection: apsw.Connection, scope: int, items: str, now: int) -> None:

@@ -1,0 +1,307 @@
+"""Documents: their chunks are compared with those stored, only what is new is embedded, one transaction a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from recollect.checks import check_name, join_scopes, now_us, to_datetime
+from recollect.embedding.handle import Identity
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.records import NewRecord
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import prepare, uuid7
+from recollect.remember.write import insert_rows, settle
+from recollect.store import changing, documents, embedding_cache, vectors
+from recollect.store.documents import KIND, Chunk, DocumentRow
+from recollect.store.writing import Row
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = [
+    "CachePolicy",
+    "NewChunk",
+    "NewDocument",
+    "Written",
+    "delete_documents",
+    "refresh_document",
+    "write_documents",
+]
+
+# So many new chunks are embedded together: the embedder sorts by length, and a stop loses at most these.
+EMBEDDED_TOGETHER = 64
+
+
+class NewChunk(Struct, kw_only=True):
+    """A chunk to store: an exact span of its document, its heading path, and where it stands."""
+
+    text: str
+    context: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class NewDocument(Struct, kw_only=True):
+    """A document to store in place of what is stored of its source.
+
+    `content_hash` is the SHA-256 of its bytes and `chunking` names how they were cut. `created_at` is in microseconds
+    since 1970 UTC: the age of its chunks. Where `renamed_from` names a source that is stored, and `source` is not, the
+    document takes that one's place with its id and its chunks.
+    """
+
+    scope: str = "/"
+    source: str
+    title: str | None = None
+    media_type: str
+    content_hash: bytes
+    chunking: str = ""
+    size_bytes: int
+    mtime_ns: int | None = None
+    inode: int | None = None
+    read_at: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+    chunks: list[NewChunk]
+    created_at: int
+    importance: float = 0.5
+    tags: tuple[str, ...] = ()
+    renamed_from: str | None = None
+
+
+class CachePolicy(Struct, frozen=True):
+    """That vectors are kept in the embedding cache, and how many texts' at most; None: no bound."""
+
+    max_entries: int | None = None
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """What became of one document.
+
+    "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks whose vectors came from the
+    cache, `pending` those that wait for an embedder.
+    """
+
+    source: str
+    id: str = ""
+    outcome: Literal["created", "updated", "unchanged", "failed"]
+    chunks_created: int = 0
+    chunks_kept: int = 0
+    chunks_deleted: int = 0
+    embeddings_computed: int = 0
+    embeddings_cached: int = 0
+    pending: int = 0
+    problem: str | None = None
+
+
+class _Item:
+    """A document on its way, and the rows of those of its chunks that are not stored yet."""
+
+    def __init__(self, document: NewDocument, scope: str) -> None:
+        self.document = document
+        self.scope = scope
+        self.rows: dict[int, Row] = {}
+        self.cached: set[int] = set()
+        self.problem: str | None = None
+
+
+class _Difference(Struct):
+    """Stored chunks by the place of the new chunk that says the same, places without one, and stored ones left."""
+
+    kept: dict[int, Chunk]
+    new: list[int]
+    gone: list[Chunk]
+
+
+def write_documents(
+    engine: Engine, stream: Iterable[NewDocument], *, base: str = "/", cache: CachePolicy | None = None
+) -> Iterator[Written]:
+    """Store a stream of documents; yields what became of each, in order, once it is committed.
+
+    New chunks of several documents are embedded together. A chunk whose text and context stand in the document already
+    keeps its record, id and vectors. Where the embedder fails, chunks wait for their vectors and are found by keyword.
+    A chunk that cannot be stored (a NUL) fails its document alone.
+    """
+    batch: list[_Item] = []
+    waiting = 0
+    for document in stream:
+        item = _Item(document, join_scopes(base, document.scope) or "/")
+        with engine.store.read() as connection:
+            stored = _stored(connection, item)
+        _prepare(engine, item, _compare(stored, document.chunks).new)
+        batch.append(item)
+        waiting += len(item.rows)
+        if waiting >= EMBEDDED_TOGETHER:
+            yield from _write(engine, batch, cache)
+            batch, waiting = [], 0
+    yield from _write(engine, batch, cache)
+
+
+def refresh_document(engine: Engine, document: DocumentRow, **columns: Any) -> None:
+    """Change columns of a document whose text is the same, such as what `stat` says of its file."""
+    fields = document._replace(updated_at=now_us(), **columns)
+    with engine.atomic() as connection:
+        documents.put(connection, document.scope, document.source, document.public_id, fields._asdict())
+
+
+def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
+    """Purge the documents of these sources of one scope of the file; returns how many chunks went.
+
+    Sources that are not there are passed over.
+    """
+    with engine.atomic() as connection:
+        found = [documents.find(connection, scope, source) for source in dict.fromkeys(sources)]
+        return documents.delete(connection, [row for row in found if row is not None])
+
+
+def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None) -> Iterator[Written]:
+    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache)
+    for item in batch:
+        if item.problem is not None:
+            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
+            continue
+        while (written := _commit(engine, item, identity)) is None:
+            # Another process has changed the document since it was compared.
+            with engine.store.read() as connection:
+                lacking = [place for place in _compare(_stored(connection, item), item.document.chunks).new
+                           if place not in item.rows]  # fmt: skip
+            _prepare(engine, item, lacking)
+            identity = _embed(engine, [(item, place) for place in lacking], cache)
+        settle(engine, list(item.rows.values()))
+        yield written
+
+
+def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
+    """Rows for the chunks at these places."""
+    document = item.document
+    try:
+        check_name(document.source, "source")
+        created_at = to_datetime(document.created_at)
+        for place in places:
+            chunk = document.chunks[place]
+            new = NewRecord(
+                text=chunk.text, context=chunk.context, kind=KIND, source=document.source, position=place,
+                metadata=chunk.metadata, importance=document.importance, tags=document.tags, created_at=created_at,
+            )  # fmt: skip
+            item.rows[place] = prepare(new, base=item.scope, max_text_chars=engine.settings.max_text_chars)
+    except InvalidInput as reason:
+        item.rows, item.problem = {}, str(reason)
+
+
+def _embed(engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None) -> Identity | None:
+    """Vectors for rows, from the cache where it has them; returns whose they are."""
+    if not wanted:
+        return None
+    identity = identity_for(engine, None)
+    left = list(wanted)
+    embedder = None
+    if cache is not None and identity is not None and engine.embedder.enabled:
+        with engine.atomic() as connection:
+            embedder = vectors.register(connection, engine.store.path, **identity._asdict())
+            known = embedding_cache.look_up(
+                connection, embedder, [item.rows[place].content_hash for item, place in wanted]
+            )
+            embedding_cache.touch(connection, embedder, known, cache.max_entries)
+        left = []
+        for item, place in wanted:
+            row = item.rows[place]
+            if row.content_hash in known:
+                row.vectors, row.codes = known[row.content_hash]
+                item.cached.add(place)
+            else:
+                left.append((item, place))
+    for begin in range(0, len(left), EMBEDDED_TOGETHER):
+        rows = [item.rows[place] for item, place in left[begin : begin + EMBEDDED_TOGETHER]]
+        embed_rows(engine.embedder, rows, [None] * len(rows), identity)
+        made = {row.content_hash: vectors.Parts(row.vectors, row.codes) for row in rows if row.vectors}
+        if cache is not None and embedder is not None and made:
+            # Before the document is complete: a stopped index has lost none of these.
+            with engine.atomic() as connection:
+                embedding_cache.keep(connection, embedder, made, cache.max_entries)
+    return identity
+
+
+def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
+    """Put a document in place of what is stored of its source; None where the store has changed meanwhile."""
+    document = item.document
+    with engine.atomic() as connection:
+        stored = _stored(connection, item)
+        difference = _compare(stored, document.chunks)
+        if not item.rows.keys() >= set(difference.new):
+            return None
+        if stored is not None and stored[0].source != document.source:
+            documents.rename_source(connection, stored[0], document.source)
+        changing.delete(connection, [chunk.id for chunk in difference.gone])
+        public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
+        documents.put(connection, item.scope, document.source, public_id, _columns(document))
+        documents.move_chunks(
+            connection,
+            [
+                (chunk, place, _json(document.chunks[place].metadata), document.created_at, document.tags)
+                for place, chunk in difference.kept.items()
+            ],
+        )
+        rows = [item.rows[place] for place in difference.new]
+        insert_rows(engine, connection, rows, identity)
+    changed = bool(difference.new or difference.gone)
+    return Written(
+        source=document.source,
+        id=public_id,
+        outcome="created" if stored is None else "updated" if changed else "unchanged",
+        chunks_created=len(rows),
+        chunks_kept=len(difference.kept),
+        chunks_deleted=len(difference.gone),
+        embeddings_cached=len(item.cached.intersection(difference.new)),
+        embeddings_computed=sum(bool(item.rows[place].vectors) for place in difference.new if place not in item.cached),
+        pending=sum(row.pending for row in rows)
+        + sum(chunk.embedding_state == "pending" for chunk in difference.kept.values()),
+    )
+
+
+def _stored(connection: apsw.Connection, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
+    """What is stored of the document, or of the one that it was renamed from."""
+    document = item.document
+    row = documents.find(connection, item.scope, document.source)
+    if row is None and document.renamed_from is not None:
+        row = documents.find(connection, item.scope, document.renamed_from)
+    return None if row is None else (row, documents.chunks_of(connection, row.source_id))
+
+
+def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
+    """Which stored chunk says what a new one says; of equal ones the first is the first's."""
+    by_text: dict[tuple[str, str | None], list[Chunk]] = {}
+    for chunk in [] if stored is None else reversed(stored[1]):
+        by_text.setdefault((chunk.text, chunk.context), []).append(chunk)
+    kept, new = {}, []
+    for place, wanted in enumerate(chunks):
+        same = by_text.get((wanted.text, wanted.context or None))
+        if same:
+            kept[place] = same.pop()
+        else:
+            new.append(place)
+    return _Difference(kept, new, [chunk for left in by_text.values() for chunk in left])
+
+
+def _columns(document: NewDocument) -> dict[str, Any]:
+    now = now_us()
+    return {
+        "title": document.title,
+        "media_type": document.media_type,
+        "content_hash": document.content_hash,
+        "chunking": document.chunking,
+        "size_bytes": document.size_bytes,
+        "mtime_ns": document.mtime_ns,
+        "inode": document.inode,
+        "read_at": now if document.read_at is None else document.read_at,
+        "metadata": _json(document.metadata),
+        "problem": document.problem,
+        "chunks": len(document.chunks),
+        "updated_at": now,
+    }
+
+
+def _json(metadata: dict[str, Any]) -> str | None:
+    return msgspec.json.encode(metadata).decode() if metadata else None
