@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from recollect.checks import shown
@@ -111,7 +111,7 @@ class Folder:
         except OSError as fault:
             raise self._refused(path, fault) from fault
 
-    @contextmanager
+    @contextmanager, suppress
     def _parent(self, path: str, *, create: bool) -> Iterator[tuple[int, str]]:
         """The open folder of a file, reached step by step, and the file's name in it."""
         pure = PurePosixPath(path)
@@ -122,10 +122,8 @@ class Folder:
         try:
             for folder in folders:
                 if create:
-                    try:
+                    with suppress(FileExistsError):
                         os.mkdir(folder, dir_fd=parent)
-                    except FileExistsError:
-                        pass
                 inner = os.open(folder, _INSIDE, dir_fd=parent)
                 os.close(parent)
                 parent = inner
@@ -138,7 +136,9 @@ class Folder:
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
             return StoreFull(f"the disk that holds {where} is full; the file is as it was")
         if fault.errno in (errno.ELOOP, errno.ENOTDIR):
-            return InvalidInput(f"{where} is reached by a link, or by what is no folder: links below {self.root} are not followed")
+            return InvalidInput(
+                f"{where} is reached by a link, or by what is no folder: no link below {self.root} is followed"
+            )
         return InvalidInput(f"{where} cannot be used: {fault.strerror}")
 
 
@@ -161,7 +161,5 @@ def _write(parent: int, name: str, data: bytes, mode: int) -> None:
 
 
 def _remove(parent: int, name: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)
-    except FileNotFoundError:
-        pass

@@ -36,9 +36,9 @@ from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.text.quoting import visible
 
-__all__ = ["Fields", "LinkTo", "MemoryFile", "Section", "is_memory_file", "parse_file", "render_file"]
+__all__ = ["Fields", "LinkTo", "MemoryFile", "Section", "decoded", "is_memory_file", "parse_file", "render_file"]
 
-_HEAD = re.compile(r"\A(?:\ufeff)?---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
+_HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
 _HEADING = re.compile(r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _TITLE = re.compile(r"#[ \t]+.*")
@@ -111,6 +111,16 @@ def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Field
     return "".join([head, *(_render(stored, fields, text) for stored, fields, text in memories)])
 
 
+def decoded(data: bytes) -> str:
+    """The text of a file; InvalidInput where it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise InvalidInput(
+            f"the byte {data[fault.start]:#04x} at {fault.start} is not UTF-8: convert the file"
+        ) from None
+
+
 def is_memory_file(text: str) -> bool:
     """Whether a file says of itself that it holds memories."""
     return _HEAD.match(text.replace("\r\n", "\n")) is not None
@@ -121,7 +131,7 @@ def parse_file(text: str) -> MemoryFile:
     text = text.replace("\r\n", "\n")
     head = _HEAD.match(text)
     if head is None:
-        raise InvalidInput("the file does not begin as one of memories does (recollect: memories, scope: \"/…\")")
+        raise InvalidInput('the file does not begin as one of memories does (recollect: memories, scope: "/…")')
     try:
         scope = msgspec.json.decode(head[1], type=str)
     except msgspec.DecodeError:
@@ -133,7 +143,9 @@ def parse_file(text: str) -> MemoryFile:
 
 def _render(stored: datetime, fields: Fields, text: str) -> str:
     fields, body = _wrap(fields, text)
-    return f"\n## {stored.replace(tzinfo=None).isoformat(' ', 'minutes')}\n<!-- recollect {_json(fields)} -->\n\n{body}\n"
+    return (
+        f"\n## {stored.replace(tzinfo=None).isoformat(' ', 'minutes')}\n<!-- recollect {_json(fields)} -->\n\n{body}\n"
+    )
 
 
 def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
@@ -158,7 +170,7 @@ def _unwrap(fields: Fields, body: str) -> str:
                 return msgspec.json.decode("\n".join(lines[1:-1]), type=str)
             except msgspec.DecodeError as fault:
                 raise InvalidInput(f"the text in the code fence is not the JSON string it was ({fault})") from None
-        raise InvalidInput("the text was a JSON string in a code fence and is none now: remove \"body\" to write freely")
+        raise InvalidInput('the text was a JSON string in a code fence and is none now: remove "body" to write freely')
     if not body:
         raise InvalidInput("the text is empty: remove the section to forget the memory")
     text = fields.before + _ESCAPED.sub(r"\1", body) + fields.after
@@ -235,7 +247,9 @@ def _fields(comment: str) -> Fields:
     try:
         return _decode_fields(comment)
     except (msgspec.DecodeError, RecursionError) as fault:
-        raise InvalidInput(f"the comment of the memory cannot be read ({fault}): undo the change, or remove it") from None
+        raise InvalidInput(
+            f"the comment of the memory cannot be read ({fault}): undo the change, or remove it"
+        ) from None
 
 
 def _new_fields(heading: str | None) -> Fields:
