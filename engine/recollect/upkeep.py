@@ -141,9 +141,9 @@ class Upkeep:
     ) -> Exported:
         """Write memories as Markdown that a person can read and edit, a file a scope and month.
 
-        `import_folder` reads them back. Files hold every field, time and link; closed versions and access counts are for `export`. A file that was
-        changed since it was written or imported is a conflict and stays, unless `overwrite`; one that is none of ours
-        always stays. Files whose memories are all gone are removed.
+        `import_folder` reads them back. They hold every field, time and link; closed versions and access counts are
+        for `export`. A file that was changed since it was written or imported is a conflict and stays, unless
+        `overwrite`; one that is none of ours always stays. Files whose memories are all gone are removed.
         """
         chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
         place = exchange.Folder(folder, create=True)

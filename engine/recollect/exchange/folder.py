@@ -111,7 +111,7 @@ class Folder:
         except OSError as fault:
             raise self._refused(path, fault) from fault
 
-    @contextmanager, suppress
+    @contextmanager
     def _parent(self, path: str, *, create: bool) -> Iterator[tuple[int, str]]:
         """The open folder of a file, reached step by step, and the file's name in it."""
         pure = PurePosixPath(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.checks import check_scope, check_time, to_datetime
 from recollect.engine import Engine
-from recollect.errors import RecollectError
+from recollect.errors import InvalidInput, RecollectError
 from recollect.exchange.folder import Folder, digest
 from recollect.exchange.importing import Batch
 from recollect.exchange.lines import Incoming, Joined
@@ -47,6 +47,8 @@ def import_folder(
         run.read(folder, path)
         if on_progress is not None:
             on_progress(done, len(paths))
+    if not run.found:
+        raise InvalidInput(f"{folder.root} holds no file of memories: give a folder that an export has written")
     return run.finish(set(paths), forget_missing=forget_missing)
 
 
@@ -57,6 +59,7 @@ class _Run:
         self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
         self._batch = Batch(engine, base)
         self._entries = dict(known.files)
+        self._files = 0
         self._before = {public_id: said for entry in known.files.values() for public_id, said in entry.memories.items()}
         self._places: dict[str, tuple[str, int]] = {}
         self._unread: set[str] = set()
@@ -64,12 +67,18 @@ class _Run:
         self._updated = self._unchanged = 0
         self._problems: list[FileTrouble] = []
 
+    @property
+    def found(self) -> bool:
+        """Whether there was anything to read, or ever was."""
+        return bool(self._files or self._problems or self._known.files)
+
     def read(self, folder: Folder, path: str) -> None:
         """Take in one file."""
         try:
             data = folder.read(path)
             if data is None or not is_memory_file(text := decoded(data)):
                 return
+            self._files += 1
             file = parse_file(text)
             check_scope(file.scope)
         except RecollectError as reason:

@@ -51,7 +51,7 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
 _BLANK = " \t\n"
 
 
-class LinkTo(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
     """A link from the memory that lists it."""
 
     target: str
@@ -60,7 +60,7 @@ class LinkTo(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     created: str | None = None
 
 
-class Fields(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the comment of a section says. Times are ISO 8601; `before`, `after`, `eol` and `body` are of the text."""
 
     id: str | None = None
@@ -143,9 +143,8 @@ def parse_file(text: str) -> MemoryFile:
 
 def _render(stored: datetime, fields: Fields, text: str) -> str:
     fields, body = _wrap(fields, text)
-    return (
-        f"\n## {stored.replace(tzinfo=None).isoformat(' ', 'minutes')}\n<!-- recollect {_json(fields)} -->\n\n{body}\n"
-    )
+    minute = stored.replace(tzinfo=None).isoformat(" ", "minutes")
+    return f"\n## {minute}\n<!-- recollect {_json(_as_written(fields))} -->\n\n{body}\n"
 
 
 def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
@@ -258,6 +257,16 @@ def _new_fields(heading: str | None) -> Fields:
     if moment := _MOMENT.fullmatch(heading):
         return Fields(created=f"{moment[1]}T{moment[2] or '00:00'}:00Z")
     return Fields(context=heading or None)
+
+
+def _as_written(fields: Fields) -> dict[str, Any]:
+    """What is not a default. (msgspec's own omit_defaults goes by identity, and so keeps some.)"""
+    links = [_without_defaults(link, LinkTo("")) for link in fields.links]
+    return {**_without_defaults(fields, Fields()), **({"links": links} if links else {})}
+
+
+def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:
+    return {name: held for name, held in structs.asdict(value).items() if held != getattr(default, name)}
 
 
 def _json(value: object) -> str:
