@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from recollect.errors import EmbedderMissing, RecollectError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.embedding.cache import EmbeddedQuery, QueryCache
     from recollect.embedding.protocol import Embedded, Embedder
 
@@ -92,6 +95,15 @@ class EmbedderHandle:
         from recollect.embedding.protocol import TokenEmbedder
 
         return self._token_codes and isinstance(self.get(), TokenEmbedder)
+
+    def token_starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The characters at which the tokens of each text begin: what a document is cut into chunks by.
+
+        They follow from what the settings name, not from whether it can be loaded today. Raises EmbedderError.
+        """
+        from recollect.embedding.places import token_starts
+
+        return token_starts(self._spec, texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text: the loaded embedder's own, else four characters a token."""

@@ -11,7 +11,7 @@ from recollect.embedding.protocol import Embedder
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
 from recollect.remote.address import ModelAddress
 
-__all__ = ["load"]
+__all__ = ["load", "model_folder"]
 
 _INSTANT = "instant"
 
@@ -26,11 +26,11 @@ def load(spec: object = None) -> Embedder:
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """
     if spec is None or isinstance(spec, (str, os.PathLike)):
-        folder = _folder(spec)
+        folder = model_folder(spec)
         if isinstance(spec, str) and spec.lower() == _INSTANT:
             from recollect.embedding.instant import InstantEmbedder
 
-            return InstantEmbedder(folder, _folder(None) / "tokenizer.json")
+            return InstantEmbedder(folder, model_folder(None) / "tokenizer.json")
         from recollect.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(folder)
@@ -41,7 +41,8 @@ def load(spec: object = None) -> Embedder:
     return _checked(spec)
 
 
-def _folder(spec: str | os.PathLike[str] | None) -> Path:
+def model_folder(spec: str | os.PathLike[str] | None) -> Path:
+    """The folder of a bundled model by its name, or a folder given as such. Raises as `load` does."""
     try:
         import recollect_models
     except ImportError:

@@ -1,0 +1,167 @@
+"""Where the tokens of texts begin: what the size of a passage is measured by, whether or not a model is at hand."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from recollect.checks import fault_text
+from recollect.embedding.load import model_folder
+from recollect.embedding.tokens import pieces
+from recollect.errors import EmbedderError, RecollectError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
+
+__all__ = ["token_starts"]
+
+_BUNDLED = ("default", "none", "instant")
+_CHARS_PER_TOKEN = 4
+# WordPiece makes one token, [UNK], of a word of more than 100 characters: without a bound in characters a megabyte of
+# base64 were a passage of one token. Whitespace and characters without a token are bounded alike.
+_LONGEST_TOKEN = 32
+_LONGEST_GAP = 256
+_LONGEST_WORD = 100
+_KEPT_WORDS = 65_536
+_LONGEST_KEPT = 32
+# As in embedding/words.py: BERT cuts at single ASCII punctuation characters and at whitespace, and looks no further.
+_words = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x9FFF),
+    (0xAC00, 0xD7FF),
+    (0x20000, 0x3FFFF),
+)
+
+
+def token_starts(spec: object, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The characters at which the tokens of each text begin, int64, ascending.
+
+    By the tokenizer of the model folder that `spec` names, by the method `token_starts` of an embedder that has one,
+    and for all else, "none" included, by the bundled model's; without `tokenizers` a token has four characters, or
+    one of a script without spaces. Long words and gaps have starts within them. Raises EmbedderError.
+    """
+    try:
+        return [_filled(starts, len(text)) for starts, text in zip(_measure(spec)(texts), texts, strict=True)]
+    except RecollectError:
+        raise
+    except Exception as reason:
+        raise EmbedderError(f"the tokenizer failed: {fault_text(reason)}") from reason
+
+
+def _measure(spec: object) -> Measure:
+    own = getattr(spec, "token_starts", None)
+    if callable(own):
+        return cast("Measure", own)
+    named = isinstance(spec, (str, os.PathLike)) and str(spec).lower() not in _BUNDLED
+    try:
+        folder = model_folder(cast(Any, spec) if named else None)
+        return _of_tokenizer(folder / "tokenizer.json", bundled=folder == model_folder(None))
+    except (RecollectError, ImportError):
+        if named:
+            raise
+        return _by_characters
+
+
+@cache
+def _of_tokenizer(path: Path, bundled: bool) -> Measure:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return _WordPlaces(tokenizer).starts if bundled else _Places(tokenizer).starts
+
+
+class _Places:
+    """Any tokenizer, asked for the places of its tokens."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return [_array(self.places(text)) for text in texts]
+
+    def places(self, text: str) -> list[int]:
+        """Starts of tokens; those of a long one follow each four characters."""
+        found: list[int] = []
+        offset = 0
+        for piece in pieces(text):
+            for begin, end in self._tokenizer.encode(piece, add_special_tokens=False).offsets:
+                step = _CHARS_PER_TOKEN if end - begin > _LONGEST_TOKEN else max(1, end - begin)
+                found += range(offset + begin, offset + end, step)
+            offset += len(piece)
+        return found
+
+
+class _WordPlaces(dict[str, tuple[int, ...]]):
+    """The bundled tokenizer behind a bounded memory of words: a tenth of its own time."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self._places = _Places(tokenizer)
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        return [self._starts(text) for text in texts]
+
+    def _starts(self, text: str) -> NDArray[np.int64]:
+        import numpy as np
+
+        # Lower case where that is a matter of ASCII keeps the length.
+        folded = text.lower() if text.isascii() else text
+        within = list(map(self.__getitem__, _words.findall(folded)))
+        begins = _array([match.start() for match in _words.finditer(folded)])
+        counts = _array(map(len, within))
+        return np.repeat(begins, counts) + _array(chain.from_iterable(within))
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if word.isascii() and len(word) > _LONGEST_WORD:
+            return tuple(range(0, len(word), _CHARS_PER_TOKEN))
+        places = tuple(self._places.places(word))
+        if len(word) <= _LONGEST_KEPT:
+            if len(self) >= _KEPT_WORDS:
+                self.clear()
+            self[word] = places
+        return places
+
+
+def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    import numpy as np
+
+    found = []
+    for text in texts:
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        unspaced = np.zeros(len(points), np.bool_)
+        for low, high in _UNSPACED:
+            unspaced |= (points >= low) & (points <= high)
+        passed = np.cumsum(np.where(unspaced, _CHARS_PER_TOKEN, 1)) - 1
+        found.append(np.flatnonzero(np.diff(passed // _CHARS_PER_TOKEN, prepend=-1)))
+    return found
+
+
+def _filled(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """`starts` with further ones in gaps that are too long."""
+    import numpy as np
+
+    edges = np.concatenate(([0], starts, [length]))
+    wide = np.flatnonzero(np.diff(edges) > _LONGEST_GAP)
+    if not len(wide):
+        return starts
+    between = [np.arange(edges[i] + _LONGEST_GAP, edges[i + 1], _LONGEST_GAP) for i in wide]
+    return np.sort(np.concatenate((starts, *between)))
+
+
+def _array(numbers: Iterable[int]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.fromiter(numbers, np.int64)

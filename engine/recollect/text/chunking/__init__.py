@@ -1,0 +1,10 @@
+"""Documents cut into passages: by Markdown's sections and blocks, or by a plain text's paragraphs."""
+
+from __future__ import annotations
+
+from recollect.text.chunking.chunk import Chunk, ChunkSize
+from recollect.text.chunking.documents import chunk_markdown, chunk_plain
+from recollect.text.chunking.front_matter import front_matter
+from recollect.text.chunking.lines import page_starts
+
+__all__ = ["Chunk", "ChunkSize", "chunk_markdown", "chunk_plain", "front_matter", "page_starts"]

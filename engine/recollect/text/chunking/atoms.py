@@ -1,0 +1,107 @@
+"""The smallest pieces of a section that are worth cutting at, with how well one may cut there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from recollect.text.chunking.lines import Lines
+from recollect.text.chunking.markdown import Block
+from recollect.text.chunking.sentences import sentence_starts, word_starts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["NEVER", "SENTENCE", "Atom", "Cutter"]
+
+# How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at its depth.
+SENTENCE, WORD, TOKEN, NEVER = 100, 101, 102, 1000
+_TOKEN_PIECES = 8
+
+
+class Atom(NamedTuple):
+    """Where a piece begins, how bad a cut before it is, and the block whose lines it belongs to, if to any.
+
+    The overlap may begin with it if `whole`, or if the cut is within the same block of lines.
+    """
+
+    offset: int
+    badness: int
+    block: int = -1
+    whole: bool = True
+
+
+class Cutter:
+    """Takes the blocks of one document apart."""
+
+    def __init__(self, text: str, lines: Lines, tokens: NDArray[np.int64], max_tokens: int) -> None:
+        self._text = text
+        self._lines = lines
+        self._tokens = tokens
+        self._max = max_tokens
+
+    def count(self, begin: int, end: int) -> int:
+        """Tokens that begin in a span."""
+        return int(self._tokens.searchsorted(end) - self._tokens.searchsorted(begin))
+
+    def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
+        """The pieces of a section that ends at `end`, in order, no two at one place."""
+        found: list[Atom] = []
+        for atom in self._group(blocks, end, 0, -1):
+            if found and found[-1].offset == atom.offset:
+                continue
+            found.append(atom)
+        return found
+
+    def _group(self, blocks: Iterable[Block], end: int, depth: int, first_badness: int) -> Iterator[Atom]:
+        """Pieces of blocks that stand one after another; `first_badness` is that of what holds them."""
+        begins = list(blocks)
+        ends = [self._lines.start(block.first) for block in begins[1:]] + [end]
+        badness = depth if first_badness < NEVER else NEVER
+        for block, block_end in zip(begins, ends, strict=True):
+            yield from self._block(block, block_end, depth, badness)
+
+    def _block(self, block: Block, end: int, depth: int, badness: int) -> Iterator[Atom]:
+        begin = self._lines.start(block.first)
+        if begin >= end:
+            return
+        yield Atom(begin, badness)
+        large = badness < NEVER and self.count(begin, end) > self._max
+        if block.kind == "group":
+            yield from self._group(block.children(), end, depth + 1, 0 if large else NEVER)
+        elif block.kind == "prose":
+            yield from self._prose(begin, end, large)
+        elif large:
+            yield from self._rows(block, begin, end, depth + 1)
+
+    def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
+        starts = list(sentence_starts(self._text, begin, end))
+        for start, after in pairwise([begin, *starts, end]):
+            if start > begin:
+                yield Atom(start, SENTENCE if large else NEVER)
+            if large:
+                yield from self._long(start, after)
+
+    def _rows(self, block: Block, begin: int, end: int, depth: int) -> Iterator[Atom]:
+        """Pieces of lines: a table's are alike, in code those after a blank line begin something."""
+        lines = range(block.first, self._lines.number(end - 1))
+        for line in lines:
+            start, after = self._lines.start(line), min(self._lines.start(line + 1), end)
+            if line > block.first and not self._lines.blank(line):
+                begins = block.kind == "rows" or self._lines.blank(line - 1)
+                yield Atom(start, depth if begins else depth + 1, block.first, False)
+            yield from self._long(start, after)
+
+    def _long(self, begin: int, end: int) -> Iterator[Atom]:
+        """Pieces of what has no better inner boundary, where it is too large: words, and of a word its tokens."""
+        if self.count(begin, end) <= self._max:
+            return
+        for start, after in pairwise([begin, *word_starts(self._text, begin, end), end]):
+            if start > begin:
+                yield Atom(start, WORD, whole=False)
+            if self.count(start, after) > self._max:
+                inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
+                step = max(1, self._max // _TOKEN_PIECES)
+                yield from (Atom(int(place), TOKEN, whole=False) for place in inner[step - 1 :: step])

@@ -1,0 +1,83 @@
+"""The YAML block at the head of a Markdown file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+__all__ = ["front_matter", "front_matter_span"]
+
+_MAX_CHARS = 65_536
+_MAX_DEPTH = 16
+_opening = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)").match
+_closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search
+# A rule with a paragraph under it opens the same way: front matter begins with a key, or a comment before one.
+_key = re.compile(r"\s*(?:#[^\r\n]*\s+)*[\w\"'][^:\r\n]*:(?:\s|\Z)").match
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """The values of a text's front matter, and where the body begins; ({}, 0) where there is none that can be used.
+
+    Values are what JSON holds, by YAML 1.2's rules: dates, times and `yes` stay the strings that they are. A block
+    that is no mapping, has aliases, is nested deeper than 16 or longer than 65,536 characters stays in the body.
+    """
+    span = front_matter_span(text)
+    if span is None:
+        return {}, 0
+    begin, close, end = span
+    try:
+        source = text[begin:close]
+        _refuse_bombs(source)
+        loaded = yaml.load(source, _Loader)
+    except (yaml.YAMLError, ValueError):
+        return {}, 0
+    return (_plain(loaded), end) if isinstance(loaded, dict) else ({}, 0)
+
+
+def front_matter_span(text: str) -> tuple[int, int, int] | None:
+    """Where the YAML begins, where it ends and where the body begins; None where a text opens with no such block."""
+    opening = _opening(text)
+    if opening is None:
+        return None
+    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS)
+    if close is None or not _key(text, opening.end(), close.start()):
+        return None
+    return opening.end(), close.start(), close.end()
+
+
+def _refuse_bombs(source: str) -> None:
+    """An alias may stand for a thousand others, and nesting is followed by recursion."""
+    depth = 0
+    for event in yaml.parse(source, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not followed")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise yaml.YAMLError(f"nested deeper than {_MAX_DEPTH}")
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML 1.2's core schema: YAML 1.1 makes 12:30 the number 750 and `no` false."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]{1,20}|(?:0|[1-9][0-9]{0,17})\.[0-9]{0,20})(?:[eE][-+]?[0-9]{1,2})?", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _first]
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

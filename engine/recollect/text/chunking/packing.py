@@ -1,0 +1,64 @@
+"""Pieces of a section, packed into chunks of about one size."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from recollect.text.chunking.atoms import NEVER, Atom
+from recollect.text.chunking.chunk import ChunkSize
+
+__all__ = ["pack"]
+
+
+def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterator[tuple[int, int]]:
+    """Spans of atoms, as (first, after last), that together hold all of them and grow at both ends.
+
+    `ranks[i]` is the number of tokens that begin before atom i, with one entry more for the end. Between two
+    places where a cut is allowed there are at most `size.max_tokens`.
+    """
+    first = begin = 0
+    while True:
+        after = _cut(atoms, ranks, begin, size)
+        while first < begin and ranks[after] - ranks[first] > size.max_tokens:
+            first += 1
+        while first < begin and not _opens(atoms, first, begin):
+            first += 1
+        yield first, after
+        if after == len(atoms):
+            return
+        lowest = max(first + 1, bisect_right(ranks, ranks[after] - size.overlap_tokens - 1, first, after))
+        first, begin = lowest, after
+
+
+def _opens(atoms: Sequence[Atom], place: int, begin: int) -> bool:
+    """Whether the overlap may begin here: with something whole, or with lines of the block that was cut."""
+    return atoms[place].whole or (atoms[place].block >= 0 and atoms[place].block == atoms[begin].block)
+
+
+def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSize) -> int:
+    """Where the chunk ends that begins with atom `begin`.
+
+    The tokens that remain are shared out evenly; of the places that leave a chunk of reasonable size the least bad
+    is taken, of equals the one nearest to an even share; failing such, the last place that fits.
+    """
+    remaining = ranks[-1] - ranks[begin]
+    room = size.max_tokens - (size.overlap_tokens if begin else 0)
+    if remaining <= room:
+        return len(atoms)
+    share = remaining / -(-remaining // room)
+    least = min(size.smallest_cut, share * 0.75)
+    best, fallback = -1, -1
+    best_badness, best_distance = NEVER, 0.0
+    for place in range(begin + 1, len(atoms) + 1):
+        tokens = ranks[place] - ranks[begin]
+        badness = atoms[place].badness if place < len(atoms) else 0
+        if tokens > room and (fallback >= 0 or tokens > size.max_tokens):
+            break
+        if badness == NEVER:
+            continue
+        fallback = place
+        distance = abs(tokens - share)
+        if tokens >= least and (badness, distance) < (best_badness, best_distance):
+            best, best_badness, best_distance = place, badness, distance
+    return best if best >= 0 else fallback

@@ -1,0 +1,44 @@
+"""Where sentences and words begin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["sentence_starts", "word_starts"]
+
+# Runs are taken whole and begun once, so that a megabyte of dots costs what a megabyte of letters does.
+_ends = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"')\]”’»*_`]*+\s++"
+    r"|[。！？｡．]++[」』）】”’〉》\"')\]]*+\s*+"
+).finditer
+_words = re.compile(r"(?<=\s)\S").finditer
+_last_word = re.compile(r"[\w.]*\Z").search
+_ABBREVIATIONS = frozenset(
+    (
+        "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "gen", "i.e", "jr",
+        "mr", "mrs", "ms", "nr", "pp", "prof", "resp", "sec", "sr", "st", "u.a", "usw", "vgl", "viz", "vol", "vs", "z.b",
+    )
+)  # fmt: skip
+
+
+def sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
+    """Where sentences within `text[begin:end]` begin, the first one's start left out."""
+    for match in _ends(text, begin, end):
+        place = match.end()
+        if place < end and not (text[match.start()] == "." and _goes_on(text, match.start(), place, begin)):
+            yield place
+
+
+def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
+    """True where a full stop ends an abbreviation, an initial or a list's number, or a small letter follows."""
+    if text[place].islower():
+        return True
+    found = _last_word(text, max(begin, dot - 12), dot)
+    word = found[0] if found else ""
+    return (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4) or word.lower() in _ABBREVIATIONS
+
+
+def word_starts(text: str, begin: int, end: int) -> Iterator[int]:
+    """Where words within `text[begin:end]` begin, the first one's start left out."""
+    return (match.start() for match in _words(text, begin, end) if match.start() > begin)

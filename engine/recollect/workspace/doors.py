@@ -1,0 +1,119 @@
+"""Folders held open, so that no symbolic link, `..` or race leads out of the one that was opened first."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+__all__ = ["Folder", "open_file", "open_folder"]
+
+_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# A FIFO that stands where a file was is opened without waiting for a writer, and then seen to be none.
+_FILE = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+
+
+class Folder(Protocol):
+    """A folder held open; names are those of its own entries, and symbolic links are never followed."""
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        """What is in it, by name."""
+
+    def enter(self, name: str) -> Folder:
+        """A folder in it. Raises OSError."""
+
+    def open(self, name: str) -> int:
+        """A descriptor of a file in it. Raises OSError."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def open_folder(path: Path) -> Folder:
+    """The folder at this path, which itself may be reached by symbolic links. Raises OSError."""
+    if _BY_DESCRIPTOR:
+        return _ByDescriptor(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
+    return _ByPath(os.path.realpath(path, strict=True))
+
+
+@contextmanager
+def open_file(root: Path, path: str) -> Iterator[int]:
+    """A descriptor of the file at a path below `root`, with forward slashes and without `..`. Raises OSError."""
+    *folders, name = path.split("/")
+    with ExitStack() as held:
+        folder = open_folder(root)
+        held.callback(folder.close)
+        for each in folders:
+            folder = folder.enter(each)
+            held.callback(folder.close)
+        descriptor = folder.open(name)
+        held.callback(os.close, descriptor)
+        yield descriptor
+
+
+class _ByDescriptor:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self._descriptor) as found:
+            return sorted(found, key=lambda entry: entry.name)
+
+    def enter(self, name: str) -> Folder:
+        return _ByDescriptor(os.open(_one_name(name), _FOLDER, dir_fd=self._descriptor))
+
+    def open(self, name: str) -> int:
+        return os.open(_one_name(name), _FILE, dir_fd=self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _ByPath:
+    """Where folders cannot be opened (Windows): the real path of each entry is checked before and after it is used."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self._path) as found:
+            return sorted(found, key=lambda entry: entry.name)
+
+    def enter(self, name: str) -> Folder:
+        return _ByPath(self._checked(name))
+
+    def open(self, name: str) -> int:
+        path = self._checked(name)
+        descriptor = os.open(path, _FILE)
+        try:
+            self._checked(name)
+            if not os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def close(self) -> None:
+        pass
+
+    def _checked(self, name: str) -> str:
+        path = os.path.join(self._path, _one_name(name))
+        if os.path.normcase(os.path.realpath(path, strict=True)) != os.path.normcase(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        mode = os.stat(path, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "neither a file nor a folder", path)
+        return path
+
+
+def _one_name(name: str) -> str:
+    if name in ("", ".", "..") or "/" in name or os.sep in name or "\x00" in name:
+        raise OSError(errno.EINVAL, "no name of an entry", name)
+    return name
