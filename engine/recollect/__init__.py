@@ -20,14 +20,28 @@ if TYPE_CHECKING:
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
     from recollect.settings import Settings as Settings
+    from recollect.workspace.config import MemoryConfig as MemoryConfig
+    from recollect.workspace.workspace import Workspace as Workspace
 
-__all__ = ["AsyncMemory", "Hit", "Memory", "Settings", "__version__", "errors", "tools"]
+__all__ = [
+    "AsyncMemory",
+    "Hit",
+    "Memory",
+    "MemoryConfig",
+    "Settings",
+    "Workspace",
+    "__version__",
+    "errors",
+    "tools",
+]
 
 _HOMES = {
     "AsyncMemory": "recollect.aio",
     "Hit": "recollect.records",
     "Memory": "recollect.memory",
+    "MemoryConfig": "recollect.workspace.config",
     "Settings": "recollect.settings",
+    "Workspace": "recollect.workspace.workspace",
     "__version__": "recollect._version",
 }
 

@@ -158,6 +158,8 @@ class AsyncMemory:
     backup = _verb(Memory.backup)
     export = _verb(Memory.export)
     import_ = _verb(Memory.import_)
+    export_folder = _verb(Memory.export_folder)
+    import_folder = _verb(Memory.import_folder)
     reembed = _verb(Memory.reembed)
     warmup = _verb(Memory.warmup)
 

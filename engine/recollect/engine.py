@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
+    from recollect.remote.address import ModelAddress
 
 __all__ = ["AccessLog", "Engine"]
 
@@ -46,7 +47,7 @@ class Engine:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        embedder: Embedder | str | None,
+        embedder: Embedder | ModelAddress | str | None,
         settings: Settings,
         language_model: LanguageModel | None = None,
     ) -> None:

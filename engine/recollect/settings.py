@@ -12,10 +12,10 @@ from recollect.checks import check_count, check_finite, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
-from recollect.remote.address import ModelAddress, provider_url
+from recollect.remote.address import PROVIDERS, ModelAddress, provider_url
 from recollect.settings_files import adopt_foreign, check_keys, read_table, without_others
 
-__all__ = ["Settings", "default_path", "environment_settings", "language_model_address"]
+__all__ = ["Settings", "default_path", "environment_settings", "language_model_address", "named_embedder"]
 
 Built = TypeVar("Built")
 
@@ -85,6 +85,53 @@ def remote_embedder_address() -> ModelAddress | None:
     if is_openai and not key:
         raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
     return ModelAddress(base_url=base_url, model=model, api_key=key or None)
+
+
+def named_embedder(
+    model: str | None,
+    *,
+    api_base: str | None = None,
+    api_key: str | None = None,
+    timeout_seconds: float = 30.0,
+    batch_size: int = 64,
+) -> str | ModelAddress:
+    """What an embedder is loaded from: None is what `Settings(embedder=None)` is, a bundled model's name and a folder
+    are themselves, and all else is a model over HTTP, at `api_base` or its provider's: "ollama/nomic-embed-text", or
+    OpenAI's "text-embedding-3-small". A key that is not given is EMBEDDING_API_KEY, for OpenAI also OPENAI_API_KEY.
+
+    Raises InvalidInput for a provider that is not known, and where OpenAI is meant and there is no key.
+    """
+    from pathlib import Path
+
+    import recollect_models
+
+    if model is None:
+        return Settings().embedder_spec
+    bundled = ("default", "instant", "none", *(name.lower() for name in recollect_models.NAMES))
+    if api_base is None and (model.lower() in bundled or Path(model).expanduser().is_dir()):
+        return model
+    provider, slash, name = model.partition("/")
+    if not slash or provider.lower() not in PROVIDERS:
+        if slash and api_base is None:
+            raise InvalidInput(
+                f"the embedder {shown(model)} is no folder, and its provider is none of {', '.join(PROVIDERS)}: "
+                "give api_base, the base URL where it is served"
+            )
+        provider, name = "openai", model
+    base_url = provider_url(provider) if api_base is None else api_base.rstrip("/")
+    if provider.lower() == "ollama" and base_url.count("/") == 2:
+        base_url += "/v1"  # what Ollama's own clients are given has no path
+    key = api_key or os.environ.get("EMBEDDING_API_KEY") or None
+    if base_url == PROVIDERS["openai"]:
+        key = key or os.environ.get("OPENAI_API_KEY") or None
+        if key is None:
+            raise InvalidInput(
+                f"the embedder {shown(model)} is OpenAI's and there is no key: give api_key, or set OPENAI_API_KEY; "
+                "'default' is the bundled model, which needs none"
+            )
+    return ModelAddress(
+        base_url=base_url, model=name, api_key=key, timeout_seconds=timeout_seconds, batch_size=batch_size
+    )
 
 
 class Settings(Struct, frozen=True, kw_only=True):

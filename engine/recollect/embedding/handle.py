@@ -43,6 +43,11 @@ class EmbedderHandle:
         self._failure: RecollectError | None = None
 
     @property
+    def spec(self) -> object:
+        """What names the embedder, or is it."""
+        return self._spec
+
+    @property
     def enabled(self) -> bool:
         """False when the settings say that nothing is embedded."""
         return self._spec != "none"

@@ -37,7 +37,10 @@ def load(spec: object = None) -> Embedder:
     if isinstance(spec, ModelAddress):
         from recollect.embedding.remote import RemoteEmbedder
 
-        spec = RemoteEmbedder(spec.base_url, spec.model, api_key=spec.api_key)
+        spec = RemoteEmbedder(
+            spec.base_url, spec.model,
+            api_key=spec.api_key, batch_size=spec.batch_size, timeout_seconds=spec.timeout_seconds,
+        )  # fmt: skip
     return _checked(spec)
 
 

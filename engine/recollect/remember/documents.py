@@ -134,7 +134,7 @@ def write_documents(
         _prepare(engine, item, _compare(stored, document.chunks).new)
         batch.append(item)
         waiting += len(item.rows)
-        if waiting >= EMBEDDED_TOGETHER:
+        if waiting >= EMBEDDED_TOGETHER or len(batch) >= EMBEDDED_TOGETHER:
             yield from _write(engine, batch, cache)
             batch, waiting = [], 0
     yield from _write(engine, batch, cache)

@@ -7,7 +7,7 @@ from recollect.remember.embed import parts_of
 from recollect.remember.pending import BATCH, Progress, embed_pending
 from recollect.store import changing, codes, feed, vectors
 
-__all__ = ["reembed"]
+__all__ = ["reembed", "start_over"]
 
 
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
@@ -45,6 +45,22 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         done += len(waiting)
         if on_progress is not None:
             on_progress(done, total)
+
+
+def start_over(engine: Engine) -> bool:
+    """Make the configured embedder the store's at once; records wait for its vectors. False if it was that already.
+
+    For stores that are derived: nothing serves the old vectors meanwhile, and recall goes by keyword for what waits.
+    """
+    identity = engine.embedder.identity()
+    with engine.atomic() as connection:
+        active = vectors.active_embedder(connection)
+        if active is None or active.fingerprint == identity.fingerprint:
+            return False
+        vectors.start_over(connection, vectors.add(connection, **identity._asdict()))
+        feed.append(connection, "reload", 0)
+    engine.may_have_pending = True
+    return True
 
 
 def _settle_codes(engine: Engine, embedder_id: int) -> int:

@@ -17,12 +17,15 @@ PROVIDERS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:
 
 class ModelAddress(Struct, frozen=True, kw_only=True):
     """A model at an endpoint that speaks OpenAI's protocol: the base URL (it usually ends in /v1), the model's name
-    there, the key if one is needed. Its repr does not show the key.
+    there, the key if one is needed. Its repr does not show the key. Of an embedder, `timeout_seconds` is that of one
+    attempt and `batch_size` how many texts a request has.
     """
 
     base_url: str
     model: str
     api_key: str | None = None
+    timeout_seconds: float = 30.0
+    batch_size: int = 64
 
     def __post_init__(self) -> None:
         structs.force_setattr(self, "base_url", _checked_url(self.base_url))

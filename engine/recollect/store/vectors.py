@@ -152,6 +152,17 @@ def drop_others(connection: apsw.Connection, embedder: EmbedderRow) -> None:
     connection.execute("UPDATE record SET embedding_state = 'embedded'")
 
 
+def start_over(connection: apsw.Connection, embedder: EmbedderRow) -> None:
+    """Make `embedder` the active one at once: the vectors of all others go, and records without its own wait."""
+    connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+    connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+    connection.execute(
+        f"UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state = 'embedded' AND {_WITHOUT}",
+        (embedder.id,),
+    )
+    activate(connection, embedder)
+
+
 def unsound(connection: apsw.Connection) -> list[int]:
     """Row ids of the records with a vector of the active embedder that is not finite and of unit length."""
     active = active_embedder(connection)

@@ -23,7 +23,18 @@ from recollect.folders import Folder, open_file, open_folder
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["ENDINGS", "FileProblem", "FoundFile", "Reading", "Scan", "Selection", "Unreadable", "decode", "read_file"]
+__all__ = [
+    "ENDINGS",
+    "FileProblem",
+    "FoundFile",
+    "Reading",
+    "Scan",
+    "Selection",
+    "Unreadable",
+    "decode",
+    "problem_of",
+    "read_file",
+]
 
 ENDINGS = (".md", ".markdown")
 _LEFT_OUT = frozenset({"node_modules"})
@@ -38,6 +49,11 @@ class FileProblem(Struct, frozen=True):
     path: str
     reason: str
     indexed: bool = False
+
+
+def problem_of(path: str, reason: object, *, indexed: bool = False) -> FileProblem:
+    """A problem with a path as it may be printed and stored."""
+    return FileProblem(_printable(path), str(reason), indexed)
 
 
 class FoundFile(NamedTuple):
@@ -97,6 +113,8 @@ class Selection:
         if "" in found.unread:
             raise InvalidInput(f"the workspace {self._root} cannot be read: {found.problems[-1].reason}")
         for path in self._extra:
+            if path == self._root:
+                continue
             self._look_at_extra(found, path)
         _report_cases(found)
         return found
@@ -123,7 +141,7 @@ class Selection:
         try:
             folder = open_folder(base)
         except OSError as fault:
-            found.problems.append(FileProblem(prefix or str(base), _why(fault)))
+            found.problems.append(problem_of(prefix or str(base), _why(fault)))
             found.unread.append(prefix)
             return
         self._enter(found, folder, base, prefix, "", 0)
@@ -138,7 +156,7 @@ class Selection:
                     self._add(found, folder, entry, base, prefix, path, below, depth)
         except OSError as fault:
             path = f"{prefix}/{inner}".strip("/") if inner else prefix
-            found.problems.append(FileProblem(path or str(base), _why(fault)))
+            found.problems.append(problem_of(path or str(base), _why(fault)))
             found.unread.append(path)
         finally:
             folder.close()
@@ -158,12 +176,12 @@ class Selection:
             if self._excludes(f"{below}/"):
                 return
             if depth == _DEEPEST:
-                found.problems.append(FileProblem(path, f"it is nested deeper than {_DEEPEST} folders: left out"))
+                found.problems.append(problem_of(path, f"it is nested deeper than {_DEEPEST} folders: left out"))
                 return
             try:
                 inner = folder.enter(entry.name)
             except OSError as fault:
-                found.problems.append(FileProblem(path, _why(fault)))
+                found.problems.append(problem_of(path, _why(fault)))
                 found.unread.append(path)
                 return
             self._enter(found, inner, base, prefix, below, depth + 1)
@@ -173,17 +191,17 @@ class Selection:
             return
         if entry.is_symlink():
             if markdown or entry.is_dir():
-                found.problems.append(FileProblem(_printable(path), _LINK))
+                found.problems.append(problem_of(path, _LINK))
             return
         try:
             held = entry.stat(follow_symlinks=False)
             found.files[path] = self._checked(FoundFile(path, base, below, *_stat(held)), held.st_mode)
         except OSError as fault:
             if fault.errno != errno.ENOENT:  # gone since the folder was listed: it is not there
-                found.problems.append(FileProblem(path, _why(fault)))
+                found.problems.append(problem_of(path, _why(fault)))
                 found.unread.append(path)
         except Unreadable as reason:
-            found.problems.append(FileProblem(_printable(path), str(reason)))
+            found.problems.append(problem_of(path, reason))
 
     def _look_at_extra(self, found: Scan, path: Path) -> None:
         """Add a file or folder that is named in the configuration, wherever it is."""
@@ -192,7 +210,7 @@ class Selection:
             real = Path(os.path.realpath(path, strict=True))
             held = real.stat()
         except OSError as fault:
-            found.problems.append(FileProblem(name, f"MemoryConfig.extra_paths names it, and {_why(fault)}"))
+            found.problems.append(problem_of(name, f"MemoryConfig.extra_paths names it, and {_why(fault)}"))
             if fault.errno != errno.ENOENT:
                 found.unread.append(name)
             return
@@ -200,12 +218,12 @@ class Selection:
             self._walk(found, real, name)
             return
         if not name.lower().endswith(ENDINGS):
-            found.problems.append(FileProblem(name, f"only files that end in {' or '.join(ENDINGS)} are indexed"))
+            found.problems.append(problem_of(name, f"only files that end in {' or '.join(ENDINGS)} are indexed"))
             return
         try:
             found.files[name] = self._checked(FoundFile(name, real.parent, real.name, *_stat(held)), held.st_mode)
         except Unreadable as reason:
-            found.problems.append(FileProblem(name, str(reason)))
+            found.problems.append(problem_of(name, reason))
 
     def _checked(self, file: FoundFile, mode: int) -> FoundFile:
         if _printable(file.path) != file.path:
@@ -245,18 +263,14 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
     UTF-8, with or without a byte order mark, and UTF-16 with one.
     """
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8")):
-        if data.startswith(mark):
-            data = data[len(mark) :]
-            break
-    else:
-        encoding = "utf-8"
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     problem = None
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as fault:
         text = data.decode(encoding, errors="replace")
-        problem = f"byte {fault.start:,} is not {encoding[:6].upper()}: indexed with � in its place; convert the file"
+        name = "UTF-16" if encoding == "utf-16" else "UTF-8"
+        problem = f"byte {fault.start:,} is not {name}: indexed with � in its place; convert the file"
     if "\x00" in text:
         problem = problem or f"character {text.index(chr(0)):,} is NUL: indexed with � in its place"
         text = text.replace("\x00", "�")
@@ -313,4 +327,4 @@ def _report_cases(found: Scan) -> None:
         other = folded.setdefault(path.casefold(), path)
         if other != path:
             reason = f"its name and that of {other} differ only in case: on Windows and macOS they are one file"
-            found.problems.append(FileProblem(path, reason, indexed=True))
+            found.problems.append(problem_of(path, reason, indexed=True))

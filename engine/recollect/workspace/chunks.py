@@ -1,0 +1,81 @@
+"""From the bytes of a Markdown file to a document: its front matter, its title, its chunks and their places."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from recollect.remember.documents import NewChunk, NewDocument
+from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recollect.workspace.files import decode
+from recollect.workspace.rules import written_at
+
+if TYPE_CHECKING:
+    from recollect.engine import Engine
+    from recollect.workspace.config import MemoryConfig
+
+__all__ = ["MEDIA_TYPE", "chunking_name", "to_document"]
+
+MEDIA_TYPE = "text/markdown"
+# Names the rules of cutting: a later version that cuts otherwise counts on.
+_RULES = 1
+
+
+def chunking_name(config: MemoryConfig, spec: object) -> str:
+    """What a file's chunks and their vectors depend on besides its bytes: where it differs, the file is cut again."""
+    return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
+
+
+def to_document(
+    engine: Engine, config: MemoryConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
+) -> NewDocument:
+    """The document of a file; `columns` are those that say which bytes they are. Raises EmbedderError."""
+    text, problem = decode(data)
+    metadata, begin = front_matter(text)
+    size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
+    chunks = chunk_markdown(text, engine.embedder.token_starts([text])[0], size, begin=begin)
+    said = metadata.get("title")
+    own = said if isinstance(said, str) and said.strip() else None
+    first = next((chunk.headings[0] for chunk in chunks if chunk.headings), None)
+    title = own or first
+    return NewDocument(
+        source=path,
+        title=title,
+        media_type=MEDIA_TYPE,
+        mtime_ns=mtime_ns,
+        metadata=metadata,
+        problem=problem,
+        created_at=written_at(path, mtime_ns, config.timezone),
+        chunks=[
+            NewChunk(
+                text=chunk.text,
+                context=_context(own, chunk.headings),
+                metadata={
+                    **metadata,
+                    "path": path,
+                    **({} if title is None else {"title": title}),
+                    "headings": list(chunk.headings),
+                    "lines": list(chunk.lines),
+                    "chars": [chunk.start, chunk.end],
+                },
+            )
+            for chunk in chunks
+        ],
+        **columns,
+    )
+
+
+def _context(title: str | None, headings: tuple[str, ...]) -> str | None:
+    """Title and headings, the title once. A file's name is no part of it: a renamed file keeps its vectors."""
+    path = [heading for heading in headings if heading.strip()]
+    if title is not None and title not in path[:1]:
+        path.insert(0, title.strip())
+    return " > ".join(path) or None
+
+
+def _spec_name(spec: object) -> str:
+    """An embedder's name as its configuration has it: nothing is loaded or asked for it."""
+    if isinstance(spec, str | os.PathLike):
+        return str(spec)
+    name = getattr(spec, "model", None) or getattr(spec, "name", None)
+    return f"{type(spec).__name__} {name}"

@@ -1,0 +1,59 @@
+"""One index run at a time in a folder, among threads and processes. A killed process holds nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = ["FolderLock"]
+
+_POLL_SECONDS = 0.005
+
+
+class FolderLock:
+    """The lock of a file, which stays; runs double work without it, and never harm each other."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def held(self, timeout_seconds: float | None = None) -> Iterator[bool]:
+        """Hold the lock; False when others held it all that time. None waits for as long as it takes."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if not self._threads.acquire(timeout=-1 if timeout_seconds is None else timeout_seconds):
+            yield False
+            return
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            try:
+                while not (locked := _try_lock(descriptor)):
+                    if deadline is not None and time.monotonic() >= deadline:
+                        break
+                    time.sleep(_POLL_SECONDS)
+                yield locked
+            finally:
+                os.close(descriptor)  # which lets go of the lock
+        finally:
+            self._threads.release()
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,74 @@
+"""What a workspace's verbs return."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.workspace.files import FileProblem
+
+__all__ = ["FileInfo", "IndexResult", "StoreStatus"]
+
+
+class IndexResult(Struct, frozen=True, kw_only=True):
+    """What an index run did.
+
+    `files_scanned` were found, `files_indexed` read and written, `files_skipped` found unchanged; `files_renamed` are
+    among those indexed. `embeddings_cached` came from the cache; `pending` chunks wait for an embedder.
+    `embedder_problem` says why. `complete` is False where another run held the folder for too long.
+    """
+
+    files_scanned: int = 0
+    files_indexed: int = 0
+    files_skipped: int = 0
+    files_deleted: int = 0
+    files_renamed: int = 0
+    chunks_created: int = 0
+    chunks_kept: int = 0
+    embeddings_cached: int = 0
+    embeddings_computed: int = 0
+    pending: int = 0
+    duration_ms: float = 0.0
+    problems: tuple[FileProblem, ...] = ()
+    embedder_problem: str | None = None
+    complete: bool = True
+
+
+class FileInfo(Struct, frozen=True, kw_only=True):
+    """An indexed file: size in bytes, SHA-256 as hex, time of its last change in seconds since 1970, label."""
+
+    path: str
+    size: int
+    hash: str
+    mtime: float
+    chunks: int
+    is_evergreen: bool
+    source: str
+
+
+class StoreStatus(Struct, frozen=True, kw_only=True):
+    """The state of a workspace and its index.
+
+    - dirty: files have changed that are not indexed yet
+    - search_mode: "hybrid", or "fts-only" where nothing can be embedded
+    - provider: "local", "remote", "custom" (an object of the caller's) or "none"
+    - pending: chunks that wait for an embedder, which `embedder_problem` says why
+    - problems: of files; `sync_problem` is what stopped the last run by the watcher or the interval
+    """
+
+    files: int
+    chunks: int
+    dirty: bool
+    workspace_dir: str
+    db_path: str
+    search_mode: str
+    provider: str
+    model: str | None
+    fts_available: bool
+    vector_available: bool
+    cache_entries: int
+    cache_max_entries: int | None
+    watcher_active: bool
+    pending: int
+    problems: tuple[FileProblem, ...]
+    embedder_problem: str | None = None
+    sync_problem: str | None = None

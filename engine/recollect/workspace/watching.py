@@ -1,0 +1,136 @@
+"""The watcher and the interval: two threads that index while the program does something else."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from recollect.checks import fault_text
+from recollect.errors import InvalidInput, StoreClosed
+from recollect.workspace.files import ENDINGS
+
+if TYPE_CHECKING:
+    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.results import IndexResult
+
+__all__ = ["Watcher"]
+
+# How often the watcher looks whether it is to stop.
+_STOP_LOOKED_AT_MS = 100
+# A file that is written to all the time is indexed after so many times the debounce.
+_LONGEST_WAIT = 10
+
+
+class Watcher:
+    """Runs `sync` when Markdown files change, and every so many minutes. A failure stays in `problem`, and neither
+    ends for it.
+    """
+
+    def __init__(self, config: MemoryConfig, sync: Callable[[], IndexResult]) -> None:
+        self._config = config
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._watching: _Thread | None = None
+        self._interval: _Thread | None = None
+        self.problem: str | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether files are watched."""
+        return self._watching is not None and self._watching.is_alive()
+
+    def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+        """Watch from now on, and look once for what changed before. While it watches already, nothing changes.
+
+        Raises InvalidInput where watchfiles is not installed.
+        """
+        try:
+            from watchfiles import watch
+        except ImportError:
+            raise InvalidInput("watching needs watchfiles: pip install 'recollect[watch]'") from None
+        with self._lock:
+            if not self.active:
+                self._watching = _Thread("recollect-watch", lambda stop: self._watch(watch, stop, on_index))
+
+    def start_interval(self) -> None:
+        """Index every `interval_minutes` from now on."""
+        with self._lock:
+            if self._interval is None:
+                self._interval = _Thread("recollect-interval", self._repeat)
+
+    def stop(self) -> None:
+        """Stop watching; the interval goes on."""
+        with self._lock:
+            thread, self._watching = self._watching, None
+        if thread is not None:
+            thread.stop()
+
+    def close(self) -> None:
+        """Stop both."""
+        self.stop()
+        with self._lock:
+            thread, self._interval = self._interval, None
+        if thread is not None:
+            thread.stop()
+
+    def _watch(
+        self, watch: Callable[..., Any], stop: threading.Event, on_index: Callable[[IndexResult], None] | None
+    ) -> None:
+        folders = [self._config.folder, *filter(os.path.exists, map(self._placed, self._config.extra_paths))]
+        quiet_ms = max(1, self._config.sync.watch_debounce_ms)
+        while not stop.is_set():
+            try:
+                changes = watch(
+                    *folders, watch_filter=self._concerns, step=quiet_ms, debounce=_LONGEST_WAIT * quiet_ms,
+                    stop_event=stop, rust_timeout=_STOP_LOOKED_AT_MS, yield_on_timeout=True, raise_interrupt=False,
+                )  # fmt: skip
+                # The first time round it is watching: nothing that changes from here on is missed.
+                first = True
+                for found in changes:
+                    if (found or first) and not stop.is_set():
+                        first = False
+                        self._run(on_index)
+            except Exception as fault:  # the folder is gone for now, or too many are watched
+                self.problem = f"watching failed: {fault_text(fault)}"
+                stop.wait(1.0)
+
+    def _repeat(self, stop: threading.Event) -> None:
+        while not stop.wait(self._config.sync.interval_minutes * 60):
+            self._run()
+
+    def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+        try:
+            result = self._sync()
+            if on_index is not None:
+                on_index(result)
+        except StoreClosed:
+            return
+        except Exception as fault:
+            self.problem = fault_text(fault)
+
+    def _concerns(self, _: object, path: str) -> bool:
+        """Whether a change may concern the index: of a Markdown file, or of what is gone or a folder."""
+        inside = os.path.relpath(path, self._config.folder).split(os.sep)
+        if inside[0] != os.pardir and any(name.startswith(".") for name in inside):
+            return False
+        return path.lower().endswith(ENDINGS) or not os.path.isfile(path)
+
+    def _placed(self, extra: str) -> str:
+        return os.path.join(self._config.folder, os.path.expanduser(extra))
+
+
+class _Thread(threading.Thread):
+    """A daemon thread that is told to stop by an event."""
+
+    def __init__(self, name: str, work: Callable[[threading.Event], None]) -> None:
+        self._told = threading.Event()
+        super().__init__(name=name, target=work, args=(self._told,), daemon=True)
+        self.start()
+
+    def stop(self) -> None:
+        """Tell it, and wait for it unless it is the caller itself."""
+        self._told.set()
+        if threading.current_thread() is not self:
+            self.join()

@@ -1,0 +1,216 @@
+"""The workspace: a folder of Markdown files that an agent and a person keep, and an index from which it is searched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from msgspec import structs
+
+from recollect.checks import fault_text, shown
+from recollect.errors import InvalidInput, StoreClosed, StoreCorrupt, StoreReadOnly
+from recollect.workspace.config import MemoryConfig
+from recollect.workspace.files import FileProblem, Selection, Unreadable
+from recollect.workspace.opening import IndexFile
+from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
+from recollect.workspace.status import file_infos, store_status
+from recollect.workspace.sync import Progress, add_file, make_plan, synchronise
+from recollect.workspace.watching import Watcher
+
+if TYPE_CHECKING:
+    from recollect.embedding.protocol import Embedder
+    from recollect.engine import Engine
+    from recollect.llm.protocol import LanguageModel
+
+__all__ = ["Workspace"]
+
+Result = TypeVar("Result")
+# A search does not wait longer for another run: it answers from what is indexed.
+_SEARCH_WAITS_SECONDS = 5.0
+
+
+class Workspace:
+    """A folder of Markdown files as memory. The files are the truth; `.recollect/index.db` is derived from them.
+
+        with Workspace("notes") as workspace:
+            for result in workspace.search("What database are we using?"):
+                print(f"{result.path}:{result.start_line}", result.snippet)
+
+    `folder` is made where it is missing; without it, it is the configuration's. Usable from many threads.
+    Raises InvalidInput for a wrong configuration, and StoreReadOnly where the index cannot be kept.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | MemoryConfig | None = None,
+        config: MemoryConfig | None = None,
+        *,
+        embedder: Embedder | str | None = None,
+        language_model: LanguageModel | None = None,
+    ) -> None:
+        self._config = _configured(folder, config)
+        self._selection = Selection(self._config)
+        self._index = IndexFile(self._config, embedder, language_model)
+        self._problems: tuple[FileProblem, ...] = ()
+        self._watcher = Watcher(self._config, self.index)
+        if self._config.sync.interval_minutes:
+            self._watcher.start_interval()
+        if self._config.sync.watch:
+            self._watcher.start()
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The configuration, with the folder."""
+        return self._config
+
+    @property
+    def folder(self) -> Path:
+        """The folder, absolute."""
+        return self._config.folder
+
+    # ── the index ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def index(self, force: bool = False, on_progress: Progress | None = None) -> IndexResult:
+        """Make the index say what the files say; only what has changed is read, cut and embedded.
+
+        `force` reads and cuts every file anew; what says the same keeps its vectors. `on_progress(done, total)` counts
+        files to read. Files that cannot be read are in `problems`, and the rest goes on. A run that is stopped is
+        completed by the next. Waits for another run in this folder.
+        """
+        return self._synchronise(None, force=force, on_progress=on_progress)
+
+    def add(self, path: str | os.PathLike[str], force: bool = False) -> IndexResult:
+        """Index one file of the folder at once; a relative path is one in the folder, else one from here.
+
+        Raises InvalidInput where it is outside, missing, left out by the configuration, or cannot be read.
+        """
+        name = self._name_of(path)
+        try:
+            file = self._selection.find(name)
+        except Unreadable as reason:
+            raise InvalidInput(f"{name}: {reason}") from None
+        with self._index.lock.held():
+            return self._with_engine(lambda engine: add_file(engine, self._config, file, force=force))
+
+    def files(self) -> list[FileInfo]:
+        """Every indexed file, by path."""
+        return self._with_engine(lambda engine: file_infos(engine, self._config))
+
+    def status(self) -> StoreStatus:
+        """The state of the index and of what serves it, and whether files have changed that are not indexed yet."""
+
+        def told(engine: Engine) -> StoreStatus:
+            plan = make_plan(engine, self._config, self._selection)
+            return store_status(
+                engine, self._config, plan,
+                problems=self._problems, sync_problem=self._watcher.problem, watching=self._watcher.active,
+            )  # fmt: skip
+
+        return self._with_engine(told)
+
+    # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start_watching(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+        """Index what changes, in the background, `watch_debounce_ms` after it does. Errors show in `status`.
+
+        The first run, for what changed before, begins at once. `on_index` is called after each, in the background.
+        Raises InvalidInput where `recollect[watch]` is not installed.
+        """
+        self._index.engine()  # a closed workspace starts nothing
+        self._watcher.start(on_index)
+
+    def stop_watching(self) -> None:
+        """Stop what `start_watching` began; a run under way is completed first."""
+        self._watcher.stop()
+
+    def close(self) -> None:
+        """Stop watching and close the index. A second time it does nothing."""
+        self._watcher.close()
+        self._index.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.folder)!r})"
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sync_if_due(self) -> None:
+        """Before a search, where the configuration says so: what has changed is indexed first.
+
+        Where another run holds the folder for long, or the files cannot be looked at, the search goes on with what is
+        indexed, and `status` says so.
+        """
+        if not self._config.sync.on_search:
+            return
+        try:
+            self._synchronise(_SEARCH_WAITS_SECONDS)
+        except (InvalidInput, StoreReadOnly) as reason:
+            self._watcher.problem = fault_text(reason)
+
+    def _synchronise(self, timeout_seconds: float | None, **options: Any) -> IndexResult:
+        with self._index.lock.held(timeout_seconds) as held:
+            if not held:
+                return IndexResult(complete=False)
+            result = self._with_engine(lambda engine: synchronise(engine, self._config, self._selection, **options))
+        self._problems, self._watcher.problem = result.problems, None
+        return result
+
+    def _with_engine(self, work: Callable[[Engine], Result]) -> Result:
+        """Do something with the engine; once more, on a fresh index, where the file is damaged or was replaced."""
+        engine = self._index.engine()
+        try:
+            return work(engine)
+        except StoreCorrupt:
+            self._index.discard(engine)
+        except StoreClosed:
+            if self._index.engine() is engine:
+                raise
+        return work(self._index.engine())
+
+    def _name_of(self, path: str | os.PathLike[str]) -> str:
+        """The path of a file in the folder, with forward slashes. Symbolic links on the way there are followed only
+        above the folder.
+        """
+        text = os.fspath(path)
+        if not isinstance(text, str) or not text or "\x00" in text:
+            raise InvalidInput(f"path is {shown(path)}: give the path of a file in {self.folder}")
+        given = Path(text).expanduser()
+        root = Path(os.path.realpath(self.folder))
+        places = [given] if given.is_absolute() else [self.folder / given, Path.cwd() / given]
+        for place in places:
+            plain = Path(os.path.normpath(place))
+            for base in (self.folder, root):
+                if plain.is_relative_to(base) and plain != base and (os.path.lexists(plain) or len(places) == 1):
+                    return plain.relative_to(base).as_posix()
+        inside = Path(os.path.normpath(places[0]))
+        if inside.is_relative_to(self.folder):
+            return inside.relative_to(self.folder).as_posix()
+        raise InvalidInput(f"{shown(text)} is outside of the workspace {self.folder}: only files below it are indexed")
+
+
+def _configured(folder: str | os.PathLike[str] | MemoryConfig | None, config: MemoryConfig | None) -> MemoryConfig:
+    if isinstance(folder, MemoryConfig):
+        if config is not None:
+            raise InvalidInput("Workspace was given two configurations: give a folder and one, or one alone")
+        folder, config = None, folder
+    if config is not None and not isinstance(config, MemoryConfig):
+        raise InvalidInput(f"config is {shown(config)}: give a MemoryConfig")
+    chosen = MemoryConfig() if config is None else config
+    if folder is not None:
+        chosen = structs.replace(chosen, workspace_dir=folder)
+    # Where the process goes later changes nothing.
+    chosen = structs.replace(chosen, workspace_dir=str(chosen.folder))
+    try:
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InvalidInput(f"{chosen.folder} is a file: give a folder") from None
+    except OSError as fault:
+        raise StoreReadOnly(f"the folder {chosen.folder} cannot be made: {fault.strerror}") from fault
+    return chosen
