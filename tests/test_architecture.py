@@ -44,7 +44,7 @@ FLOORS = {
     "recall": 7,
     "exchange": 8,
     "tiers": 8,
-    "knowledge": 8,
+    "knowledge": 9,  # a Service as the tiers are
     "workspace": 8,
     "upkeep": 9,
     "memory": 10,
