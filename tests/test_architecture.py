@@ -26,6 +26,7 @@ FLOORS = {
     "_version": 0,
     "text": 1,
     "checks": 1,
+    "folders": 1,
     "records": 1,
     "numerics": 1,
     "cpus": 1,

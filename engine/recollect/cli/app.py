@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, experience, links, options, read, sessions, tiers, tool, transfer, upkeep, write
+from recollect.cli import (
+    demo,
+    experience,
+    links,
+    options,
+    read,
+    sessions,
+    tiers,
+    tool,
+    transfer,
+    upkeep,
+    workspace,
+    write,
+)
 
 __all__ = ["app"]
 
@@ -109,5 +122,6 @@ for name, group in (
     ("procedures", tiers.procedures),
     ("experience", experience.experience),
     ("sessions", sessions.sessions),
+    ("workspace", workspace.workspace),
 ):
     app.add_typer(group, name=name)

@@ -48,8 +48,9 @@ def token_starts(spec: object, texts: Sequence[str]) -> list[NDArray[np.int64]]:
     """The characters at which the tokens of each text begin, int64, ascending.
 
     By the tokenizer of the model folder that `spec` names, by the method `token_starts` of an embedder that has one,
-    and for all else, "none" included, by the bundled model's; without `tokenizers` a token has four characters, or
-    one of a script without spaces. Long words and gaps have starts within them. Raises EmbedderError.
+    and for all else, "none" and a folder that is not there included, by the bundled model's; where `tokenizers` is not
+    installed a token has four characters, or one of a script without spaces. Long words and gaps have starts within
+    them. Raises EmbedderError.
     """
     try:
         return [_filled(starts, len(text)) for starts, text in zip(_measure(spec)(texts), texts, strict=True)]
@@ -63,14 +64,23 @@ def _measure(spec: object) -> Measure:
     own = getattr(spec, "token_starts", None)
     if callable(own):
         return cast("Measure", own)
-    named = isinstance(spec, (str, os.PathLike)) and str(spec).lower() not in _BUNDLED
     try:
-        folder = model_folder(cast(Any, spec) if named else None)
-        return _of_tokenizer(folder / "tokenizer.json", bundled=folder == model_folder(None))
+        bundled = model_folder(None) / "tokenizer.json"
+        path = _named(spec) or bundled
+        return _of_tokenizer(path, bundled=path == bundled)
     except (RecollectError, ImportError):
-        if named:
-            raise
         return _by_characters
+
+
+def _named(spec: object) -> Path | None:
+    """The tokenizer of the folder that `spec` names. Of one that is not there documents can be read nevertheless."""
+    if not isinstance(spec, (str, os.PathLike)) or str(spec).lower() in _BUNDLED:
+        return None
+    try:
+        path = model_folder(spec) / "tokenizer.json"
+    except RecollectError:
+        return None
+    return path if path.is_file() else None
 
 
 @cache

@@ -13,6 +13,7 @@ from recollect.workspace.files import ENDINGS
 
 if TYPE_CHECKING:
     from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.results import IndexResult
 
 __all__ = ["Watcher"]
 
@@ -27,7 +28,7 @@ class Watcher:
     ends for it.
     """
 
-    def __init__(self, config: MemoryConfig, sync: Callable[[], object]) -> None:
+    def __init__(self, config: MemoryConfig, sync: Callable[[], IndexResult]) -> None:
         self._config = config
         self._sync = sync
         self._lock = threading.Lock()
@@ -40,15 +41,18 @@ class Watcher:
         """Whether files are watched."""
         return self._watching is not None and self._watching.is_alive()
 
-    def start(self) -> None:
-        """Watch from now on, and look once for what changed before. Raises InvalidInput without watchfiles."""
+    def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+        """Watch from now on, and look once for what changed before. While it watches already, nothing changes.
+
+        Raises InvalidInput where watchfiles is not installed.
+        """
         try:
             from watchfiles import watch
         except ImportError:
             raise InvalidInput("watching needs watchfiles: pip install 'recollect[watch]'") from None
         with self._lock:
             if not self.active:
-                self._watching = _Thread("recollect-watch", lambda stop: self._watch(watch, stop))
+                self._watching = _Thread("recollect-watch", lambda stop: self._watch(watch, stop, on_index))
 
     def start_interval(self) -> None:
         """Index every `interval_minutes` from now on."""
@@ -71,7 +75,9 @@ class Watcher:
         if thread is not None:
             thread.stop()
 
-    def _watch(self, watch: Callable[..., Any], stop: threading.Event) -> None:
+    def _watch(
+        self, watch: Callable[..., Any], stop: threading.Event, on_index: Callable[[IndexResult], None] | None
+    ) -> None:
         folders = [self._config.folder, *filter(os.path.exists, map(self._placed, self._config.extra_paths))]
         quiet_ms = max(1, self._config.sync.watch_debounce_ms)
         while not stop.is_set():
@@ -85,7 +91,7 @@ class Watcher:
                 for found in changes:
                     if (found or first) and not stop.is_set():
                         first = False
-                        self._run()
+                        self._run(on_index)
             except Exception as fault:  # the folder is gone for now, or too many are watched
                 self.problem = f"watching failed: {fault_text(fault)}"
                 stop.wait(1.0)
@@ -94,9 +100,11 @@ class Watcher:
         while not stop.wait(self._config.sync.interval_minutes * 60):
             self._run()
 
-    def _run(self) -> None:
+    def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
         try:
-            self._sync()
+            result = self._sync()
+            if on_index is not None:
+                on_index(result)
         except StoreClosed:
             return
         except Exception as fault:

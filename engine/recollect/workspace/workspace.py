@@ -164,13 +164,14 @@ class Workspace:
 
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start_watching(self) -> None:
+    def start_watching(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
         """Index what changes, in the background, `watch_debounce_ms` after it does. Errors show in `status`.
 
+        The first run, for what changed before, begins at once. `on_index` is called after each, in the background.
         Raises InvalidInput where `recollect[watch]` is not installed.
         """
         self._index.engine()  # a closed workspace starts nothing
-        self._watcher.start()
+        self._watcher.start(on_index)
 
     def stop_watching(self) -> None:
         """Stop what `start_watching` began; a run under way is completed first."""

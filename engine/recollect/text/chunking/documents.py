@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from recollect.text.chunking.atoms import Cutter
@@ -47,7 +48,7 @@ def chunk_plain(text: str, token_starts: Places, size: ChunkSize, *, pages: Sequ
 def _chunks(
     text: str,
     lines: Lines,
-    sections: Sequence[Section],
+    sections: Iterable[Section],
     token_starts: Places,
     size: ChunkSize,
     pages: Sequence[int],
@@ -57,9 +58,11 @@ def _chunks(
     tokens = np.asarray(token_starts, np.int64)
     cutter = Cutter(text, lines, tokens, size.max_tokens)
     chunks: list[Chunk] = []
-    sections = [section for section in sections if section.blocks]
-    begins = [lines.start(section.blocks[0].first) for section in sections]
-    for section, begin, end in zip(sections, begins, [*begins[1:], len(text)], strict=False):
+    for section, after in pairwise(chain(sections, [None])):
+        if section is None or not section.blocks:
+            continue
+        begin = lines.start(section.blocks[0].first)
+        end = lines.start(after.blocks[0].first) if after is not None else len(text)
         spans = [(begin, end)]
         if cutter.count(begin, end) > size.max_tokens:
             atoms = cutter.atoms(section.blocks, end)
@@ -67,7 +70,8 @@ def _chunks(
             spans = [(places[i], places[j]) for i, j in pack(atoms, tokens.searchsorted(places).tolist(), size)]
         for start, stop in spans:
             start, stop = _trimmed(text, lines, start, stop)
-            if start < stop:
+            # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
+            if start < stop and not (chunks and stop <= chunks[-1].end):
                 page = bisect_right(pages, start) if len(pages) else None
                 numbers = lines.number(start), lines.number(stop - 1)
                 chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings, page))
@@ -75,11 +79,8 @@ def _chunks(
 
 
 def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
-    """A span without whitespace around it, the first line's indentation kept."""
-    held = text[start:stop]
-    stop = start + len(held.rstrip())
-    inner = stop - len(held.strip()) if start < stop else stop
-    if start == 0 and text.startswith("\ufeff") and inner == 0:
-        return 1, stop
-    indented = lines.start(lines.number(inner) - 1)
-    return max(start, indented), stop
+    """A span without whitespace around it, the indentation of its first line kept."""
+    held = text[start:stop].rstrip()
+    first = start + len(held) - len(held.lstrip())
+    indented = max(start, lines.start(lines.number(first) - 1))
+    return indented + text.startswith("\ufeff", 0, 1) if indented == 0 else indented, start + len(held)

@@ -76,8 +76,15 @@ for _tag, _pattern, _first in (
 
 
 def _plain(value: Any) -> Any:
+    """The value as JSON has it: explicit tags (`!!float .inf`, `!!binary`) make what it has no words for."""
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {_string(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
         return [_plain(inner) for inner in value]
-    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
+    if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 2**63):
+        return value
+    return _string(value)
+
+
+def _string(value: Any) -> str:
+    return str(value).encode("utf-8", "replace").decode()

@@ -1,0 +1,147 @@
+"""Commands on a workspace: index, add, files, status, watch."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.cli.options import AsJson
+from recollect.cli.output import fail_quietly, hint, print_json, print_pairs, print_rows, progress
+
+if TYPE_CHECKING:
+    from recollect.workspace.results import IndexResult
+    from recollect.workspace.workspace import Workspace
+
+__all__ = ["open_workspace", "workspace"]
+
+workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
+Folder = Annotated[
+    str | None,
+    typer.Option("--workspace", "-w", metavar="FOLDER", help="The folder; else that of --config, else this one."),
+]
+Config = Annotated[str | None, typer.Option("--config", metavar="FILE", help="A MemoryConfig as TOML, JSON or YAML.")]
+EmbedderName = Annotated[
+    str | None, typer.Option("--embedder", metavar="NAME", help="Instead of the configuration's, e.g. none or default.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Read and cut files that seem unchanged too.")]
+
+
+def open_workspace(folder: str | None, config: str | None, embedder: str | None) -> Workspace:
+    """The workspace that the options name; it starts nothing by itself."""
+    from msgspec import structs
+
+    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.workspace import Workspace
+
+    given = MemoryConfig() if config is None else MemoryConfig.load(config)
+    quiet = structs.replace(given.sync, watch=False, interval_minutes=0)
+    return Workspace(folder, structs.replace(given, sync=quiet), embedder=embedder)
+
+
+@workspace.command("index")
+def index_files(
+    folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Make the index say what the files say."""
+    with open_workspace(folder, config, embedder) as opened:
+        if opened.config.progress:
+            with progress("indexing", "files") as report:
+                result = opened.index(force, on_progress=report)
+        else:
+            result = opened.index(force)
+    _print_result(result, as_json=as_json)
+
+
+@workspace.command("add")
+def add_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file in the folder.", show_default=False)],
+    folder: Folder = None,
+    force: Force = False,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Index one file."""
+    with open_workspace(folder, config, embedder) as opened:
+        # A shell completes paths from where it is.
+        here = Path(file).absolute()
+        result = opened.add(here if here.exists() else file, force)
+    _print_result(result, as_json=as_json)
+
+
+@workspace.command("files")
+def list_files(
+    folder: Folder = None,
+    source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only those of this label.")] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the indexed files."""
+    with open_workspace(folder, config, None) as opened:
+        found = [each for each in opened.files() if source is None or each.source == source]
+    if as_json:
+        print_json(found)
+    else:
+        rows = [(each.source, each.chunks, "yes" if each.is_evergreen else "no", each.path) for each in found]
+        print_rows(("label", "chunks", "evergreen", "file"), rows)
+    fail_quietly(not found)
+
+
+@workspace.command("status")
+def show_status(
+    folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
+) -> None:
+    """Show the state of the index, and whether files have changed that are not indexed yet."""
+    with open_workspace(folder, config, embedder) as opened:
+        status = opened.status()
+    if as_json:
+        print_json(status)
+        return
+    print_pairs({name: getattr(status, name) for name in status.__struct_fields__ if name != "problems"})
+    for problem in status.problems:
+        hint(f"{problem.path}: {problem.reason}")
+
+
+@workspace.command("watch")
+def watch_files(
+    folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
+) -> None:
+    """Index what changes until you stop it (Ctrl-C); prints a line for each run that found something."""
+
+    def tell(result: IndexResult) -> None:
+        if result.files_indexed or result.files_deleted or result.problems:
+            _print_run(result, as_json=as_json)
+
+    with open_workspace(folder, config, embedder) as opened:
+        opened.start_watching(tell)
+        hint(f"watching {opened.folder}; stop with Ctrl-C")
+        threading.Event().wait()
+
+
+def _print_result(result: IndexResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        print_pairs({name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"})
+    _print_problems(result)
+    fail_quietly(any(not problem.indexed for problem in result.problems))
+
+
+def _print_run(result: IndexResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        figures = (result.files_indexed, "indexed", result.files_deleted, "deleted", f"{result.duration_ms:.0f}", "ms")
+        print_rows(("",) * len(figures), [figures])
+    _print_problems(result)
+
+
+def _print_problems(result: IndexResult) -> None:
+    for problem in result.problems:
+        hint(f"{problem.path}: {problem.reason}")
+    if result.pending:
+        hint(f"{result.pending:,} chunks wait for the embedder and are found by keyword: {result.embedder_problem}")
