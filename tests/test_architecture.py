@@ -45,7 +45,7 @@ FLOORS = {
     "exchange": 8,
     "tiers": 8,
     "knowledge": 8,
-    "workspace": 8,
+    "workspace": 9,
     "upkeep": 9,
     "memory": 10,
     "aio": 11,
