@@ -45,7 +45,7 @@ FLOORS = {
     "exchange": 8,
     "tiers": 8,
     "knowledge": 9,  # a Service as the tiers are
-    "workspace": 8,
+    "workspace": 9,  # writes memories as files through exchange
     "upkeep": 9,
     "memory": 10,
     "aio": 11,
