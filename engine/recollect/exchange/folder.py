@@ -13,16 +13,16 @@ from pathlib import Path, PurePosixPath
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput, StoreFull
+from recollect.folders import open_file
 
 __all__ = ["MAX_FILE_BYTES", "Changed", "Folder", "digest"]
 
 MAX_FILE_BYTES = 64 * 2**20
 """A larger file is not read."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_INSIDE = _DIRECTORY | os.O_NOFOLLOW
-# Without O_NONBLOCK opening a FIFO would wait for who writes to it.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _CLOSED_ON_EXEC
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
 
 
 class Changed(Exception):
@@ -66,8 +66,7 @@ class Folder:
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is none."""
         try:
-            with self._parent(path, create=False) as (parent, name):
-                return _read(parent, name)
+            return self._read(_parts(self.root, path))
         except FileNotFoundError:
             return None
         except OSError as fault:
@@ -78,22 +77,25 @@ class Folder:
 
         Changed is raised where the file holds something else by now.
         """
+        parts = _parts(self.root, path)
         try:
-            with self._parent(path, create=True) as (parent, name):
-                unfinished = f".{name[:100]}.{secrets.token_hex(4)}.part"
+            with self._parent(parts[:-1]) as (parent, prefix):
+                name, unfinished = prefix + parts[-1], f"{prefix}.{parts[-1][:100]}.{secrets.token_hex(4)}.part"
                 try:
                     mode = 0o666 if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
                     _write(parent, unfinished, data, mode)
                     if over is None:
                         # Unlike a rename, a hard link never replaces what has come to stand there meanwhile.
-                        os.link(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+                        os.link(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
                     else:
-                        if _read(parent, name) != over:
+                        if self._read(parts) != over:
                             raise Changed(path)
                         os.replace(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
-                    os.fsync(parent)
+                    if parent is not None:
+                        os.fsync(parent)
                 finally:
-                    _remove(parent, unfinished)
+                    with suppress(FileNotFoundError):
+                        os.unlink(unfinished, dir_fd=parent)
         except (FileExistsError, FileNotFoundError) as fault:
             raise Changed(path) from fault
         except OSError as fault:
@@ -101,33 +103,48 @@ class Folder:
 
     def remove(self, path: str, *, over: bytes) -> None:
         """Remove a file that holds `over`; Changed where it holds something else by now."""
+        parts = _parts(self.root, path)
         try:
-            with self._parent(path, create=False) as (parent, name):
-                if _read(parent, name) != over:
+            with self._parent(parts[:-1]) as (parent, prefix):
+                if self._read(parts) != over:
                     raise Changed(path)
-                os.unlink(name, dir_fd=parent)
+                os.unlink(prefix + parts[-1], dir_fd=parent)
         except FileNotFoundError as fault:
             raise Changed(path) from fault
         except OSError as fault:
             raise self._refused(path, fault) from fault
 
+    def _read(self, parts: tuple[str, ...]) -> bytes:
+        with open_file(self.root, "/".join(parts)) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidInput(f"{self.root.joinpath(*parts)} is no regular file")
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidInput(f"{self.root.joinpath(*parts)} has more than {MAX_FILE_BYTES:,} bytes")
+        return data
+
     @contextmanager
-    def _parent(self, path: str, *, create: bool) -> Iterator[tuple[int, str]]:
-        """The open folder of a file, reached step by step, and the file's name in it."""
-        pure = PurePosixPath(path)
-        if pure.is_absolute() or not pure.parts or ".." in pure.parts or "\x00" in path:
-            raise InvalidInput(f"{shown(path)} leads out of {self.root}")
-        *folders, name = pure.parts
-        parent = os.open(self.root, _DIRECTORY)
+    def _parent(self, folders: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
+        """The folder of a file, made where it is missing, as a descriptor and what to put before names in it."""
+        if not _BY_DESCRIPTOR:  # Windows: the path, once it is seen to be no link's
+            place = self.root.resolve()
+            for folder in folders:
+                place = place / folder
+                place.mkdir(exist_ok=True)
+                if place.resolve() != place:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+            yield None, f"{place}{os.sep}"
+            return
+        parent = os.open(self.root, _FOLDER)
         try:
             for folder in folders:
-                if create:
-                    with suppress(FileExistsError):
-                        os.mkdir(folder, dir_fd=parent)
-                inner = os.open(folder, _INSIDE, dir_fd=parent)
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=parent)
+                inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
                 os.close(parent)
                 parent = inner
-            yield parent, name
+            yield parent, ""
         finally:
             os.close(parent)
 
@@ -142,24 +159,21 @@ class Folder:
         return InvalidInput(f"{where} cannot be used: {fault.strerror}")
 
 
-def _read(parent: int, name: str) -> bytes:
-    with open(os.open(name, _READ, dir_fd=parent), "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise InvalidInput(f"{name} is no regular file")
-        data = stream.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise InvalidInput(f"{name} has more than {MAX_FILE_BYTES:,} bytes")
-    return data
+def _parts(root: Path, path: str) -> tuple[str, ...]:
+    pure = PurePosixPath(path)
+    if (
+        pure.is_absolute()
+        or not pure.parts
+        or ".." in pure.parts
+        or "\x00" in path
+        or (os.sep != "/" and os.sep in path)
+    ):
+        raise InvalidInput(f"{shown(path)} leads out of {root}")
+    return pure.parts
 
 
-def _write(parent: int, name: str, data: bytes, mode: int) -> None:
+def _write(parent: int | None, name: str, data: bytes, mode: int) -> None:
     with open(os.open(name, _NEW, mode, dir_fd=parent), "wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _remove(parent: int, name: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=parent)

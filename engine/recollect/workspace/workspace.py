@@ -14,8 +14,11 @@ from recollect.errors import InvalidInput, StoreClosed, StoreCorrupt, StoreReadO
 from recollect.workspace.config import MemoryConfig
 from recollect.workspace.files import FileProblem, Selection, Unreadable
 from recollect.workspace.opening import IndexFile
+from recollect.workspace.postprocessors import check_postprocessor
 from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
+from recollect.workspace.search import Extensions, SearchResults, choose, search
 from recollect.workspace.status import file_infos, store_status
+from recollect.workspace.strategies import check_strategy
 from recollect.workspace.sync import Progress, add_file, make_plan, synchronise
 from recollect.workspace.watching import Watcher
 
@@ -53,6 +56,7 @@ class Workspace:
         self._config = _configured(folder, config)
         self._selection = Selection(self._config)
         self._index = IndexFile(self._config, embedder, language_model)
+        self._extensions = Extensions()
         self._problems: tuple[FileProblem, ...] = ()
         self._watcher = Watcher(self._config, self.index)
         if self._config.sync.interval_minutes:
@@ -109,6 +113,54 @@ class Workspace:
             )  # fmt: skip
 
         return self._with_engine(told)
+
+    # ── search ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        strategy: str | None = None,
+        source_filter: str | None = None,
+        mmr_lambda: float | None = None,
+        decay_half_life_days: float | None = None,
+        snippet_max_chars: int | None = None,
+        **options: Any,
+    ) -> SearchResults:
+        """The passages that answer a query, best first, with file and lines. What is not given is the configuration's.
+
+        - strategy: "hybrid" (where nothing can be embedded, by keyword: `problems` of the results says so), "vector"
+          (raises EmbedderError there), "keyword", or the name of a registered one
+        - min_score: results below are dropped, before age and diversity; source_filter: files of this label only
+        - mmr_lambda: from 1, relevance alone, to 0, diversity alone; decay_half_life_days: scores halve in so many
+        - options: for registered post-processors
+
+        Files that have changed are indexed first where `SyncConfig.on_search` says so.
+        """
+        choices = choose(
+            self._config.query, max_results=max_results, min_score=min_score, strategy=strategy,
+            source_filter=source_filter, mmr_lambda=mmr_lambda, decay_half_life_days=decay_half_life_days,
+            snippet_max_chars=snippet_max_chars, **options,
+        )  # fmt: skip
+        self._sync_if_due()
+        return self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
+
+    def register_strategy(self, name: str, strategy: object) -> None:
+        """Make `search(strategy=name)` ask an object: `search(db, query, query_vec, model, limit, *, source_filter)`.
+
+        It gives a list of RawSearchRow, or an awaitable of one. `db` is an APSW connection that can only read, in a
+        read transaction; the view `chunks` has what files say. `query_vec` is a list of float, or None.
+        """
+        self._extensions.strategies[check_strategy(name, strategy)] = strategy
+
+    def register_postprocessor(self, processor: object) -> None:
+        """Have `apply(rows, query, **options)` of an object see each search's rows last, in order of registration.
+
+        It gives a list of RawSearchRow, or an awaitable of one: fewer, others, in another order.
+        """
+        self._extensions.postprocessors.append(check_postprocessor(processor))
 
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 
