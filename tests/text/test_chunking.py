@@ -208,6 +208,12 @@ def test_a_chunk_names_the_page_on_which_it_begins():
     ]
 
 
+def test_sections_of_a_paged_document_name_their_page():
+    text = "# A\n\none\n\n# B\n\ntwo\n"
+    chunks = chunk_markdown(text, token_starts(text), LARGE, pages=[0, text.index("# B") - 1])
+    assert [(chunk.headings, chunk.page) for chunk in chunks] == [(("A",), 1), (("B",), 2)]
+
+
 @pytest.mark.parametrize("sizes", [(0, 0), (10, 10), (10, -1), (10, 0, 11), (10, 0, -1)])
 def test_sizes_that_contradict_each_other_are_refused(sizes):
     with pytest.raises(InvalidInput, match="tokens"):

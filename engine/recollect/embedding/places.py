@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain
@@ -33,7 +34,7 @@ _LONGEST_WORD = 100
 _KEPT_WORDS = 65_536
 _LONGEST_KEPT = 32
 # As in embedding/words.py: BERT cuts at single ASCII punctuation characters and at whitespace, and looks no further.
-_words = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]")
+_words = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
 _UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -129,8 +130,8 @@ class _WordPlaces(dict[str, tuple[int, ...]]):
 
         # Lower case where that is a matter of ASCII keeps the length.
         folded = text.lower() if text.isascii() else text
-        within = list(map(self.__getitem__, _words.findall(folded)))
-        begins = _array([match.start() for match in _words.finditer(folded)])
+        within = list(map(self.__getitem__, _words(folded)))
+        begins = np.flatnonzero(_begin_words(text))
         counts = _array(map(len, within))
         return np.repeat(begins, counts) + _array(chain.from_iterable(within))
 
@@ -145,12 +146,39 @@ class _WordPlaces(dict[str, tuple[int, ...]]):
         return places
 
 
+def _begin_words(text: str) -> NDArray[np.bool_]:
+    """For each character whether one of `_words` begins with it."""
+    import numpy as np
+
+    points = _code_points(text)
+    words, marks = (kind[np.minimum(points, 128)] for kind in _kinds())
+    begins = words.copy()
+    begins[1:] &= ~words[:-1]
+    begins |= marks
+    return begins
+
+
+@cache
+def _kinds() -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of the code points below 128, and of all others, which make up words, and which are words by themselves."""
+    import numpy as np
+
+    marks = np.array([chr(point) in string.punctuation for point in range(128)] + [False])
+    return ~marks & np.array([chr(point) not in " \t\n\r" for point in range(128)] + [True]), marks
+
+
+def _code_points(text: str) -> NDArray[np.uint32]:
+    import numpy as np
+
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
 def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
     import numpy as np
 
     found = []
     for text in texts:
-        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        points = _code_points(text)
         unspaced = np.zeros(len(points), np.bool_)
         for low, high in _UNSPACED:
             unspaced |= (points >= low) & (points <= high)

@@ -22,25 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["chunk_markdown", "chunk_plain"]
 
 
-def chunk_markdown(text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
+def chunk_markdown(
+    text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0, pages: Sequence[int] = ()
+) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that was taken as metadata.
 
     A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
     Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
     `text` begin, ascending. The chunks' spans cover every character that is no whitespace, but for a byte order
-    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
+    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens. `pages` are the characters
+    at which pages begin, ascending; a chunk may span several, and names the first.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
-    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size, ())
+    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size, pages)
 
 
 def chunk_plain(text: str, token_starts: Places, size: ChunkSize, *, pages: Sequence[int] = ()) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate.
-
-    `pages` are the characters at which the pages begin, ascending; a chunk may span several, and names the first.
-    Everything else is as in `chunk_markdown`.
-    """
+    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
     lines = Lines(text)
     return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size, pages)
 
