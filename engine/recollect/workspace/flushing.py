@@ -227,8 +227,10 @@ def _facts(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _without_empty_headings(lines: Sequence[str]) -> Iterator[str]:
-    """Lines without headings that nothing is left under."""
+    """Lines without those that announce recalled text, and without headings that nothing is left under."""
     for place, line in enumerate(lines):
+        if line[:1] not in ("`", "-", "=", "*") and line.strip() and announced(line.strip()) is not None:
+            continue
         if line.startswith("#"):
             following = next((each for each in lines[place + 1 :] if each.strip()), None)
             if following is None or following.startswith("#"):
