@@ -17,7 +17,7 @@ from recollect.cli import (
     tool,
     transfer,
     upkeep,
-    workspace,
+    workspace_memory,
     write,
 )
 
@@ -122,6 +122,6 @@ for name, group in (
     ("procedures", tiers.procedures),
     ("experience", experience.experience),
     ("sessions", sessions.sessions),
-    ("workspace", workspace.workspace),
+    ("workspace", workspace_memory.workspace),
 ):
     app.add_typer(group, name=name)

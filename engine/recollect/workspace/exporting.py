@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +14,7 @@ from recollect.errors import InvalidInput
 from recollect.exchange import Folder, export_folder, import_folder
 from recollect.recall.request import build_filter
 from recollect.records import Exported, Restored
+from recollect.remember.pending import Progress
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,10 +28,27 @@ _FOLDER = "memory"
 class Exporter(Protocol):
     """What a `Memory`, or a handle of one bound to a scope, can do with a folder."""
 
-    def export_folder(self, folder: str | os.PathLike[str], **options: Any) -> Exported:
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Exported:
         """Write memories to a folder."""
 
-    def import_folder(self, folder: str | os.PathLike[str], **options: Any) -> Restored:
+    def import_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
         """Read memories from a folder."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -21,6 +21,7 @@ from recollect.store.documents import KIND
 from recollect.text.normalise import text_key
 from recollect.text.quoting import visible
 from recollect.text.wrappers import announced, stripped_head, stripped_tail
+from recollect.tiers.messages import plain_text
 from recollect.workspace.rules import is_evergreen
 
 if TYPE_CHECKING:
@@ -166,19 +167,11 @@ def _checked(conversation: object) -> list[dict[str, str]]:
     for place, message in enumerate(conversation):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InvalidInput(f"conversation[{place}] is {shown(message)}: give {{'role': …, 'content': …}}")
-        messages.append({"role": message["role"], "content": _content(message.get("content"), place)})
+        content = message.get("content")
+        if content is not None and not isinstance(content, str | list | tuple | Mapping):
+            raise InvalidInput(f"the content of conversation[{place}] is {shown(content)}: give a text, or its parts")
+        messages.append({"role": message["role"], "content": plain_text(content)})
     return [message for message in messages if message["content"].strip()]
-
-
-def _content(content: Any, place: int) -> str:
-    """The text of a message; of one in parts, that of the parts that have some."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
-        return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
-    raise InvalidInput(f"the content of conversation[{place}] is {shown(content)}: give a text, or a list of parts")
 
 
 def _parts(messages: Sequence[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
