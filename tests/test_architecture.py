@@ -26,6 +26,7 @@ FLOORS = {
     "_version": 0,
     "text": 1,
     "checks": 1,
+    "folders": 1,
     "records": 1,
     "numerics": 1,
     "cpus": 1,
@@ -43,8 +44,8 @@ FLOORS = {
     "recall": 7,
     "exchange": 8,
     "tiers": 8,
-    "knowledge": 8,
-    "workspace": 8,
+    "knowledge": 9,  # a Service as the tiers are
+    "workspace": 9,  # writes memories as files through exchange
     "upkeep": 9,
     "memory": 10,
     "aio": 11,

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from recollect.errors import StoreClosed
+from recollect.knowledge.knowledge import Knowledge
 from recollect.memory import Memory
 from recollect.settings import Settings
 from recollect.tiers.consolidator import Consolidator
@@ -40,6 +41,7 @@ SERVICES: dict[str, type[Service]] = {
     "experience": Experience,
     "sessions": Sessions,
     "consolidator": Consolidator,
+    "knowledge": Knowledge,
 }
 
 
@@ -128,6 +130,7 @@ class AsyncMemory:
     experience: AsyncService
     sessions: AsyncService
     consolidator: AsyncService
+    knowledge: AsyncService
 
     remember = _verb(Memory.remember)
     remember_many = _verb(Memory.remember_many)
@@ -155,6 +158,8 @@ class AsyncMemory:
     backup = _verb(Memory.backup)
     export = _verb(Memory.export)
     import_ = _verb(Memory.import_)
+    export_folder = _verb(Memory.export_folder)
+    import_folder = _verb(Memory.import_folder)
     reembed = _verb(Memory.reembed)
     warmup = _verb(Memory.warmup)
 

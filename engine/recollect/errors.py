@@ -21,6 +21,12 @@ RecollectError
 │   ├── EmbedderMissing                no embedder can be loaded here
 │   ├── EmbedderMismatch               the store holds vectors of another embedder
 │   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
+├── DocumentError                      a document cannot be ingested
+│   ├── DocumentUnreadable             absent, damaged, of no format that is read, without text, or changing
+│   ├── DocumentTooLarge               more bytes, text, memory or time than the limits allow
+│   ├── DocumentEncrypted              a password is needed, or another one
+│   ├── DocumentRefused                a path or an address that may not be read from here
+│   └── ParserMissing                  the library that reads the format is not installed
 ├── LanguageModelError                 a language model gave no usable answer
 └── KernelError                        a kernel refused its arguments
 """
@@ -28,6 +34,11 @@ RecollectError
 from __future__ import annotations
 
 __all__ = [
+    "DocumentEncrypted",
+    "DocumentError",
+    "DocumentRefused",
+    "DocumentTooLarge",
+    "DocumentUnreadable",
     "EmbedderError",
     "EmbedderMismatch",
     "EmbedderMissing",
@@ -42,6 +53,7 @@ __all__ = [
     "ModelInvalid",
     "NotADatabase",
     "NotFound",
+    "ParserMissing",
     "RecollectError",
     "SchemaTooNew",
     "SessionDamaged",
@@ -159,6 +171,30 @@ class EmbedderMismatch(EmbedderError):
 
 class ModelInvalid(EmbedderError):
     """A model folder lacks a file, or a file is not what its manifest says."""
+
+
+class DocumentError(RecollectError):
+    """A document cannot be ingested; what is stored of it, if anything, stays as it is."""
+
+
+class DocumentUnreadable(DocumentError):
+    """A document is absent, damaged, of no format that is read, has no text, or changes while it is read."""
+
+
+class DocumentTooLarge(DocumentError):
+    """A document needs more bytes, text, memory or time than the limits allow."""
+
+
+class DocumentEncrypted(DocumentError):
+    """A document is encrypted and the password is missing or wrong."""
+
+
+class DocumentRefused(DocumentError):
+    """A path or an address that may not be read from here."""
+
+
+class ParserMissing(DocumentError):
+    """The library that reads a format is not installed; the message says how to install it."""
 
 
 class LanguageModelError(RecollectError):

@@ -14,6 +14,7 @@ from msgspec import structs
 from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
+from recollect.knowledge.knowledge import Knowledge
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.profiles import Profile
@@ -67,7 +68,7 @@ class Memory(Upkeep):
     used from many threads; after fork() the child opens its own.
 
     Services over it are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`,
-    `sessions` and `consolidator`.
+    `sessions`, `consolidator` and `knowledge`, the documents.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Memory(Upkeep):
         self.procedures = Procedures(engine, scope)
         self.experience = Experience(engine, scope)
         self.sessions = Sessions(engine, scope)
+        self.knowledge = Knowledge(engine, scope)
 
     def scoped(self, scope: str) -> Memory:
         """The memory bound to a scope: nothing outside it can be read or written through the handle.

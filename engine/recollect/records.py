@@ -11,6 +11,8 @@ from msgspec import Struct, field, structs
 __all__ = [
     "Contradiction",
     "Explanation",
+    "Exported",
+    "FileTrouble",
     "Forgotten",
     "Hit",
     "Hits",
@@ -20,6 +22,7 @@ __all__ = [
     "Problem",
     "Reached",
     "Record",
+    "Restored",
     "Shown",
     "SourceRef",
     "Stats",
@@ -215,6 +218,42 @@ class Imported(Struct, frozen=True, kw_only=True):
     records: int
     skipped: int = 0
     links: int = 0
+
+
+class FileTrouble(Struct, frozen=True, kw_only=True):
+    """What stands in the way of a file, or of one memory in it: its path in the folder, the line, and the reason."""
+
+    path: str
+    line: int | None = None
+    reason: str
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """Receipt of `export_folder`: memories in the files, files written and removed by path, and how many were right
+    already. `conflicts` are files that were left as they are.
+    """
+
+    records: int
+    written: tuple[str, ...] = ()
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    conflicts: tuple[FileTrouble, ...] = ()
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """Receipt of `import_folder`: memories that were stored, changed, and right already, and links made.
+
+    `missing` are the ids of memories that the files held before and hold no longer: still stored, unless `forgotten`
+    counts them. `problems` are files and memories that were left out.
+    """
+
+    created: int
+    updated: int = 0
+    unchanged: int = 0
+    links: int = 0
+    missing: tuple[str, ...] = ()
+    forgotten: int = 0
+    problems: tuple[FileTrouble, ...] = ()
 
 
 class Problem(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_count, shown
+from recollect.checks import check_count, check_finite, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
@@ -146,6 +146,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     - profile: the profile a recall uses unless it names one, by name or as a `Profile`.
     - busy_timeout_ms: how long a write waits for another process's lock.
     - max_text_chars: longer texts are refused.
+    - max_document_bytes, max_document_chars: larger documents, and those with more text, are not ingested.
+    - document_memory_mb, document_seconds: what the process that parses PDF, DOCX and HTML may use for one document.
     - index: "memory" answers from RAM; "cold" answers from SQL; "once", for a process that asks once, from RAM where
       the store is small or has its sidecar, else from SQL; "auto" is memory.
     - sidecar: keep the index of a large store in a file beside it, `<database>-index`, from which it is ready several
@@ -168,6 +170,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     profile: str | Profile = "default"
     busy_timeout_ms: int = 10_000
     max_text_chars: int = 1_000_000
+    max_document_bytes: int = 100_000_000
+    max_document_chars: int = 50_000_000
+    document_memory_mb: int = 1024
+    document_seconds: float = 60.0
     index: Literal["auto", "memory", "cold", "once"] = "auto"
     sidecar: bool = True
     low_memory: bool = False
@@ -201,7 +207,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"Settings.embedder is {shown(self.embedder)}: a name, a folder, 'none', or None")
         if check_count(self.busy_timeout_ms, "Settings.busy_timeout_ms", minimum=0) >= 2**31:
             raise InvalidInput(f"Settings.busy_timeout_ms is {self.busy_timeout_ms}: at most {2**31 - 1}")
-        check_count(self.max_text_chars, "Settings.max_text_chars")
+        for name in ("max_text_chars", "max_document_bytes", "max_document_chars", "document_memory_mb"):
+            check_count(getattr(self, name), f"Settings.{name}")
+        check_finite(self.document_seconds, "Settings.document_seconds", minimum=0.001)
         check_count(self.query_cache_size, "Settings.query_cache_size", minimum=0)
 
     @property

@@ -10,7 +10,7 @@ from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.recall.request import build_filter
-from recollect.records import Imported, Stats, Verification
+from recollect.records import Exported, Imported, Restored, Stats, Verification
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.reembed import reembed
 from recollect.settings import Settings
@@ -127,6 +127,48 @@ class Upkeep:
             batch_size=checks.check_count(batch_size, "batch_size"),
             on_progress=on_progress,
         )
+
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Exported:
+        """Write memories as Markdown that a person can read and edit, a file a scope and month.
+
+        `import_folder` reads them back. They hold every field, time and link; closed versions and access counts are
+        for `export`. A file that was changed since it was written or imported is a conflict and stays, unless
+        `overwrite`; one that is none of ours always stays. Files whose memories are all gone are removed.
+        """
+        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        place = exchange.Folder(folder, create=True)
+        return exchange.export_folder(
+            self._engine, place, chosen, base=self._scope, overwrite=overwrite, on_progress=on_progress
+        )
+
+    def import_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
+        """Read back what `export_folder` wrote, and what a person has changed in it, added and taken out since.
+
+        Changed memories are updated under their ids; one that the store has changed too stands as it is and is among
+        the problems, unless `overwrite`. New sections become memories. Memories that were taken out of their file are
+        listed as missing, and forgotten only with `forget_missing`.
+        """
+        return exchange.import_folder(
+            self._engine, exchange.Folder(folder), base=self._scope, overwrite=overwrite,
+            forget_missing=forget_missing, on_progress=on_progress,
+        )  # fmt: skip
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""

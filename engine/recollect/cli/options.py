@@ -35,7 +35,10 @@ Overrides = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="Any choice of the profile for this call, e.g. --set spread=0."),
 ]
 Vector = Annotated[str | None, typer.Option(metavar="JSON", help="The vector itself, as a JSON list of numbers.")]
-Format = Annotated[str | None, typer.Option(metavar="FORMAT", help="jsonl, csv or text; else by the file's ending.")]
+Format = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="jsonl, csv, text or markdown (to a folder); else by the file's ending."),
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many.")]
 Agent = Annotated[str | None, typer.Option(metavar="NAME", help="Whose; without it, the scope's own.")]
 Within = Annotated[str | None, typer.Option("--scope", metavar="/A/B", help="Within this scope.")]

@@ -18,9 +18,15 @@ JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
 
 CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s arguments; tags joined by `;` (or a JSON
 list, where a tag holds one), metadata as JSON, an empty cell for an argument left out. Text: a memory a line.
+
+Markdown: a folder with a file a scope and month, to be read and edited by people: see `markdown`. It has every field,
+time and link of each memory; closed versions, access counts and vectors are for JSON lines.
 """
 
 from recollect.exchange.exporting import export
+from recollect.exchange.folder import Folder
+from recollect.exchange.from_folder import import_folder
 from recollect.exchange.importing import import_
+from recollect.exchange.to_folder import export_folder
 
-__all__ = ["export", "import_"]
+__all__ = ["Folder", "export", "export_folder", "import_", "import_folder"]

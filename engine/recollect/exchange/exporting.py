@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec import structs
 
 from recollect.checks import to_datetime
 from recollect.exchange.files import Place, format_of, writing
-from recollect.exchange.lines import COLUMNS, FORMAT, VERSION
+from recollect.exchange.lines import COLUMNS, FORMAT, VERSION, written_time
 from recollect.store import exporting, reading
 from recollect.store.exporting import Version
 from recollect.store.vectors import EmbedderRow, active_embedder
@@ -104,7 +103,7 @@ def _write_jsonl(
     for link in links:
         joined = {
             "source": link.source, "target": link.target, "type": link.type, "strength": link.strength,
-            "created_at": _time(link.created_at),
+            "created_at": written_time(link.created_at),
         }  # fmt: skip
         stream.write(_encode({"link": joined}).decode() + "\n")
 
@@ -145,21 +144,17 @@ def _fields(record: Record, base: str) -> dict[str, Any]:
         "topic": record.topic,
         "source": record.source,
         "position": record.position,
-        "created_at": _time(record.created_at),
-        "event_at": _time(record.event_at),
-        "updated_at": _time(record.updated_at),
-        "accessed_at": _time(record.accessed_at),
-        "expires_at": _time(record.expires_at),
+        "created_at": written_time(record.created_at),
+        "event_at": written_time(record.event_at),
+        "updated_at": written_time(record.updated_at),
+        "accessed_at": written_time(record.accessed_at),
+        "expires_at": written_time(record.expires_at),
         "access_count": record.access_count,
-        "valid_from": _time(record.valid_from),
-        "valid_to": _time(record.valid_to),
+        "valid_from": written_time(record.valid_from),
+        "valid_to": written_time(record.valid_to),
         "metadata": record.metadata,
         "embedding_state": record.embedding_state,
     }
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
 def _joined_tags(tags: tuple[str, ...]) -> str:

@@ -30,6 +30,8 @@ _COUNTED_BYTES = 1 << 20
 def format_of(place: Place, format: str | None) -> str:
     """The format asked for, else by the file's ending; JSON lines for a stream."""
     if format is not None:
+        if format == "markdown":
+            raise InvalidInput("Markdown is a folder of files: use export_folder and import_folder")
         if format not in FORMATS:
             raise InvalidInput(f"format is {shown(format)}: use one of {', '.join(FORMATS)}")
         return format

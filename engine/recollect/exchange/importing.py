@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from recollect.engine import Engine
 
-__all__ = ["import_"]
+__all__ = ["Batch", "import_"]
 
 Progress = Callable[[int, int | None], None]
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
@@ -59,7 +59,7 @@ def import_(
     with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
         lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
         entries = parse(chosen, lines, max_text_chars=limit)
-        batch = _Batch(engine, base)
+        batch = Batch(engine, base)
         while True:
             try:
                 entry = next(entries, None)
@@ -89,7 +89,7 @@ class _Link(Struct, frozen=True):
     created_at: int
 
 
-class _Batch:
+class Batch:
     """What goes into one transaction, and the counts of those before."""
 
     def __init__(self, engine: Engine, base: str) -> None:

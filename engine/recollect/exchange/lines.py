@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -15,7 +16,7 @@ from recollect.errors import InvalidInput
 from recollect.exchange.files import Lines
 from recollect.records import NewRecord
 
-__all__ = ["COLUMNS", "FORMAT", "VERSION", "Embedder", "Header", "Incoming", "Joined", "parse"]
+__all__ = ["COLUMNS", "FORMAT", "VERSION", "Embedder", "Header", "Incoming", "Joined", "parse", "written_time"]
 
 FORMAT = "recollect"
 VERSION = 1
@@ -101,6 +102,11 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(_Line).decode
+
+
+def written_time(moment: datetime | None) -> str | None:
+    """A time of UTC as files hold it: ISO 8601 with microseconds and Z."""
+    return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
 def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined]:

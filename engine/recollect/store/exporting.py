@@ -8,13 +8,27 @@ from typing import NamedTuple
 
 import apsw
 
+from recollect.checks import to_datetime
 from recollect.records import Link, Record
-from recollect.store import reading
+from recollect.store import documents, reading
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition, Filter, restriction
 from recollect.store.vectors import EmbedderRow
 
-__all__ = ["Version", "chosen_records", "existing_ids", "links", "new_links", "versions"]
+__all__ = [
+    "Month",
+    "Version",
+    "chosen_records",
+    "existing_ids",
+    "identity",
+    "links",
+    "memories",
+    "months",
+    "new_links",
+    "put_identity",
+    "records_with",
+    "versions",
+]
 
 _CHUNK = 500
 
@@ -26,9 +40,45 @@ class Version(NamedTuple):
     vectors: tuple[bytes, ...]
 
 
+class Month(NamedTuple):
+    """The records of one scope that were stored in one month: row ids by the time of storing, then by public id."""
+
+    scope: str
+    month: str
+    row_ids: list[int]
+
+
 def chosen_records(chosen: Filter) -> Condition:
     """The open records of a filter, expired ones too: an export leaves nothing behind."""
     return Condition("r.valid_to IS NULL") & restriction(chosen)
+
+
+def memories(chosen: Filter) -> Condition:
+    """`chosen_records` without the chunks of documents."""
+    return chosen_records(chosen) & Condition("r.kind <> ?", (documents.KIND,))
+
+
+def months(connection: apsw.Connection, condition: Condition) -> list[Month]:
+    """The records where `condition` holds by scope and month (of UTC), in order."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for scope, created_at, row_id in connection.execute(
+        "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
+        f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
+        condition.values,
+    ):
+        found.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
+    return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
+
+
+def identity(connection: apsw.Connection) -> str | None:
+    """What tells this store from any other; None before `put_identity`."""
+    found: str | None = connection.execute("SELECT value FROM meta WHERE key = 'identity'").get
+    return found
+
+
+def put_identity(connection: apsw.Connection, value: str) -> None:
+    """Give the store an identity, which it keeps."""
+    connection.execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
 
 
 def versions(connection: apsw.Connection, condition: Condition, embedder: EmbedderRow | None) -> Iterator[Version]:
@@ -46,7 +96,7 @@ def versions(connection: apsw.Connection, condition: Condition, embedder: Embedd
         closed = _closed(connection, [public_id for _, public_id in chunk])
         for record_id, public_id in chunk:
             ids += (*closed.get(public_id, ()), record_id)
-        records = _records(connection, ids)
+        records = records_with(connection, ids)
         parts = {} if embedder is None else _parts(connection, ids, embedder)
         for record_id in ids:
             yield Version(records[record_id], tuple(parts.get(record_id, ())))
@@ -101,7 +151,8 @@ def _closed(connection: apsw.Connection, public_ids: Sequence[str]) -> dict[str,
     return found
 
 
-def _records(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Record]:
+def records_with(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Record]:
+    """The records with these row ids."""
     condition = Condition("r.id IN (SELECT value FROM carray(?))", (id_array(ids),))
     return dict(zip(sorted(ids), reading.records(connection, condition, order="oldest"), strict=True))
 

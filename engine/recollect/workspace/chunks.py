@@ -10,7 +10,7 @@ from recollect.errors import EmbedderError
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recollect.workspace.files import decode
-from recollect.workspace.rules import written_at
+from recollect.workspace.rules import source_label, written_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,8 @@ def to_document(
         mtime_ns=mtime_ns,
         metadata=metadata,
         problem=problem,
+        # What `source_filter` of a search asks for: a bitmap before the scan.
+        tags=(source_label(path),),
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput
+from recollect.folders import Folder, open_file, open_folder
 from recollect.workspace.config import MemoryConfig
-from recollect.workspace.doors import Folder, open_file, open_folder
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -49,32 +49,29 @@ class Cutter:
     def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
         """The pieces of a section that ends at `end`, in order, no two at one place."""
         found: list[Atom] = []
-        for atom in self._group(blocks, end, 0, -1):
-            if found and found[-1].offset == atom.offset:
-                continue
-            found.append(atom)
+        for atom in self._blocks(blocks, end, 0, 0):
+            if not found or found[-1].offset < atom.offset:
+                found.append(atom)
         return found
 
-    def _group(self, blocks: Iterable[Block], end: int, depth: int, first_badness: int) -> Iterator[Atom]:
-        """Pieces of blocks that stand one after another; `first_badness` is that of what holds them."""
-        begins = list(blocks)
-        ends = [self._lines.start(block.first) for block in begins[1:]] + [end]
-        badness = depth if first_badness < NEVER else NEVER
-        for block, block_end in zip(begins, ends, strict=True):
-            yield from self._block(block, block_end, depth, badness)
+    def _blocks(self, blocks: Iterable[Block], end: int, depth: int, badness: int) -> Iterator[Atom]:
+        """Pieces of blocks that stand one after another, `depth` deep in others."""
+        held = list(blocks)
+        begins = [self._lines.start(block.first) for block in held]
+        for block, (begin, after) in zip(held, pairwise([*begins, end]), strict=True):
+            if begin < after:
+                yield Atom(begin, badness)
+                yield from self._inner(block, begin, after, depth + 1, badness)
 
-    def _block(self, block: Block, end: int, depth: int, badness: int) -> Iterator[Atom]:
-        begin = self._lines.start(block.first)
-        if begin >= end:
-            return
-        yield Atom(begin, badness)
+    def _inner(self, block: Block, begin: int, end: int, depth: int, badness: int) -> Iterator[Atom]:
+        """Pieces of one block; a block that fits is cut nowhere, but the overlap may begin within it."""
         large = badness < NEVER and self.count(begin, end) > self._max
         if block.kind == "group":
-            yield from self._group(block.children(), end, depth + 1, 0 if large else NEVER)
+            yield from self._blocks(block.children(), end, depth, depth if large else NEVER)
         elif block.kind == "prose":
             yield from self._prose(begin, end, large)
         elif large:
-            yield from self._rows(block, begin, end, depth + 1)
+            yield from self._rows(block, begin, end, depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
         starts = list(sentence_starts(self._text, begin, end))
@@ -86,12 +83,13 @@ class Cutter:
 
     def _rows(self, block: Block, begin: int, end: int, depth: int) -> Iterator[Atom]:
         """Pieces of lines: a table's are alike, in code those after a blank line begin something."""
-        lines = range(block.first, self._lines.number(end - 1))
-        for line in lines:
-            start, after = self._lines.start(line), min(self._lines.start(line + 1), end)
-            if line > block.first and not self._lines.blank(line):
-                begins = block.kind == "rows" or self._lines.blank(line - 1)
-                yield Atom(start, depth if begins else depth + 1, block.first, False)
+        last = self._lines.number(end - 1)
+        held = [line for line in range(block.first + 1, last) if not self._lines.blank(line)]
+        starts = [self._lines.start(line) for line in held]
+        yield from self._long(begin, starts[0] if starts else end)
+        for line, (start, after) in zip(held, pairwise([*starts, end]), strict=True):
+            alike = block.kind == "rows" or self._lines.blank(line - 1)
+            yield Atom(start, depth if alike else depth + 1, block.first, whole=False)
             yield from self._long(start, after)
 
     def _long(self, begin: int, end: int) -> Iterator[Atom]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from recollect.text.chunking.atoms import Cutter
@@ -21,25 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["chunk_markdown", "chunk_plain"]
 
 
-def chunk_markdown(text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
+def chunk_markdown(
+    text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0, pages: Sequence[int] = ()
+) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that was taken as metadata.
 
     A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
     Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
     `text` begin, ascending. The chunks' spans cover every character that is no whitespace, but for a byte order
-    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
+    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens. `pages` are the characters
+    at which pages begin, ascending; a chunk may span several, and names the first.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
-    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size, ())
+    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size, pages)
 
 
 def chunk_plain(text: str, token_starts: Places, size: ChunkSize, *, pages: Sequence[int] = ()) -> list[Chunk]:
-    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate.
-
-    `pages` are the characters at which the pages begin, ascending; a chunk may span several, and names the first.
-    Everything else is as in `chunk_markdown`.
-    """
+    """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
     lines = Lines(text)
     return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size, pages)
 
@@ -47,7 +47,7 @@ def chunk_plain(text: str, token_starts: Places, size: ChunkSize, *, pages: Sequ
 def _chunks(
     text: str,
     lines: Lines,
-    sections: Sequence[Section],
+    sections: Iterable[Section],
     token_starts: Places,
     size: ChunkSize,
     pages: Sequence[int],
@@ -57,9 +57,11 @@ def _chunks(
     tokens = np.asarray(token_starts, np.int64)
     cutter = Cutter(text, lines, tokens, size.max_tokens)
     chunks: list[Chunk] = []
-    sections = [section for section in sections if section.blocks]
-    begins = [lines.start(section.blocks[0].first) for section in sections]
-    for section, begin, end in zip(sections, begins, [*begins[1:], len(text)], strict=False):
+    for section, after in pairwise(chain(sections, [None])):
+        if section is None or not section.blocks:
+            continue
+        begin = lines.start(section.blocks[0].first)
+        end = lines.start(after.blocks[0].first) if after is not None else len(text)
         spans = [(begin, end)]
         if cutter.count(begin, end) > size.max_tokens:
             atoms = cutter.atoms(section.blocks, end)
@@ -67,7 +69,8 @@ def _chunks(
             spans = [(places[i], places[j]) for i, j in pack(atoms, tokens.searchsorted(places).tolist(), size)]
         for start, stop in spans:
             start, stop = _trimmed(text, lines, start, stop)
-            if start < stop:
+            # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
+            if start < stop and not (chunks and stop <= chunks[-1].end):
                 page = bisect_right(pages, start) if len(pages) else None
                 numbers = lines.number(start), lines.number(stop - 1)
                 chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings, page))
@@ -75,11 +78,8 @@ def _chunks(
 
 
 def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
-    """A span without whitespace around it, the first line's indentation kept."""
-    held = text[start:stop]
-    stop = start + len(held.rstrip())
-    inner = stop - len(held.strip()) if start < stop else stop
-    if start == 0 and text.startswith("\ufeff") and inner == 0:
-        return 1, stop
-    indented = lines.start(lines.number(inner) - 1)
-    return max(start, indented), stop
+    """A span without whitespace around it, the indentation of its first line kept."""
+    held = text[start:stop].rstrip()
+    first = start + len(held) - len(held.lstrip())
+    indented = max(start, lines.start(lines.number(first) - 1))
+    return indented + text.startswith("\ufeff", 0, 1) if indented == 0 else indented, start + len(held)

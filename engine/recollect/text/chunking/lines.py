@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 
-__all__ = ["Lines", "page_starts"]
+__all__ = ["Lines", "page_starts", "segments"]
 
+_SEGMENT_CHARS = 262_144
+_fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
+
+_margin = re.compile(r"[^\W\d_]|#{1,6} ").match
 _line_ends = re.compile(r"\r\n?|\n").finditer
 
 
@@ -31,6 +36,27 @@ class Lines:
     def blank(self, line: int) -> bool:
         """True for a line of nothing but whitespace."""
         return not self._text[self.start(line) : self.start(line + 1)].strip()
+
+
+def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
+    """Runs of lines from `first` on, of a quarter of a million characters each, that Markdown blocks do not cross.
+
+    A word or a heading at the left margin after a blank line ends every list and quote; only fences go on.
+    """
+    begin, fence, blank = first, "", False
+    large = len(text) - lines.start(first) > _SEGMENT_CHARS
+    for line in range(first, len(lines) if large else first):
+        start = lines.start(line)
+        if found := _fence(text, start):
+            if not fence:
+                fence = found[1]
+            elif found[1].startswith(fence) and not found[2].strip():
+                fence = ""
+        elif blank and not fence and start - lines.start(begin) > _SEGMENT_CHARS and _margin(text, start):
+            yield begin, line
+            begin = line
+        blank = lines.blank(line)
+    yield begin, len(lines)
 
 
 def page_starts(text: str) -> list[int]:

@@ -8,10 +8,11 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from recollect.text.chunking.front_matter import front_matter_span
-from recollect.text.chunking.lines import Lines
+from recollect.text.chunking.lines import Lines, segments
 
 __all__ = ["Block", "Section", "markdown_sections", "paragraphs"]
 
@@ -26,6 +27,8 @@ _KINDS: dict[str, Kind] = {
     "list_item_open": "group",
     "blockquote_open": "group",
 }
+# A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000, one of nothing but markup 300,000.
+_MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
@@ -41,9 +44,10 @@ class Block(NamedTuple):
     inner: Sequence[Token] = ()
     base: int = 0
 
-    def children(self) -> Iterator[Block]:
-        """The blocks in a group, the outermost ones."""
-        return (block for block, _ in _blocks(self.inner, self.base))
+    def children(self) -> list[Block]:
+        """The blocks in a group, the outermost ones; lines of which the parser tells nothing are kept like code."""
+        found = [block for block, _ in _blocks(self.inner, self.base)]
+        return found if found and found[0].first == self.first else [Block("code", self.first), *found]
 
 
 class Section(NamedTuple):
@@ -53,49 +57,61 @@ class Section(NamedTuple):
     blocks: list[Block]
 
 
-def paragraphs(lines: Lines, first: int, last: int) -> list[Block]:
-    """The paragraphs of plain text between two lines, blank lines between them."""
+def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
+    """The runs of lines between two lines of a text that blank lines separate."""
     found: list[Block] = []
     blank = True
     for line in range(first, last):
         before, blank = blank, lines.blank(line)
         if before and not blank:
-            found.append(Block("prose", line))
+            found.append(Block(kind, line))
     return found
 
 
-def markdown_sections(text: str, lines: Lines, first: int) -> list[Section]:
+def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
     """The sections of a document's body, which begins at line `first`.
 
     Headings with nothing under them belong to the section that follows; those in lists and quotes make none.
     """
     path: list[tuple[int, str]] = []
-    current = Section((), [])
-    found = [current]
+    section = Section((), [])
     bare = True
     if first == 0 and (span := front_matter_span(text)) is not None:
         # Nobody could use it as metadata. It is text then, but its last line makes no heading of the one before.
-        current.blocks.append(Block("code", 0))
-        first, bare = lines.number(span[2]) - 1 if span[2] < len(text) else len(lines), False
-    covered = first
-    for block, tokens in _blocks(_parser().parse(text[lines.start(first) :].removeprefix("\ufeff")), first):
-        # What makes no token, such as a definition of a link, is text nevertheless.
-        skipped = paragraphs(lines, covered, block.first)
-        bare = bare and not skipped
-        current.blocks.extend(skipped)
-        covered = _last(tokens[0], first)
-        if tokens[0].type == "heading_open":
-            level = int(tokens[0].tag[1:])
-            path = [outer for outer in path if outer[0] < level] + [(level, _plain(tokens[1].content))]
-            headings = tuple(heading for _, heading in path if heading)
-            current = Section(headings, current.blocks if bare else [])
-            found[len(found) - bare :] = [current]
-            bare = True
-        else:
-            bare = False
-        current.blocks.append(block)
-    current.blocks.extend(paragraphs(lines, covered, len(lines)))
-    return [section for section in found if section.blocks]
+        section.blocks.append(Block("code", 0))
+        first, bare = (lines.number(span[2]) - 1 if span[2] < len(text) else len(lines)), False
+    for block, heading in _top_blocks(text, lines, first):
+        if heading is not None:
+            level, title = heading
+            path = [outer for outer in path if outer[0] < level] + [(level, title)]
+            if not bare:
+                yield section
+            section = Section(tuple(title for _, title in path if title), section.blocks if bare else [])
+        bare = heading is not None and (bare or not section.blocks)
+        section.blocks.append(block)
+    if section.blocks:
+        yield section
+
+
+def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
+    """The outermost blocks, those that are headings with their level and title.
+
+    A run of lines in which the parser finds too many blocks for their memory, or nests too deep, is taken as lines.
+    """
+    for begin, end in segments(text, lines, first):
+        covered = begin
+        rest: Kind = "prose"
+        try:
+            tokens = _parser().parse(text[lines.start(begin) : lines.start(end)].removeprefix("\ufeff"))
+        except (_TooMany, RecursionError):
+            tokens, rest = [], "code"
+        for block, own in _blocks(tokens, begin):
+            # What makes no token, such as the definition of a link, is text nevertheless.
+            yield from ((skipped, None) for skipped in paragraphs(lines, covered, block.first))
+            covered = begin + (own[0].map or (0, 0))[1]
+            title = own[0].type == "heading_open"
+            yield block, (int(own[0].tag[1:]), _plain(own[1].content)) if title else None
+        yield from ((skipped, None) for skipped in paragraphs(lines, covered, end, rest))
 
 
 def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequence[Token]]]:
@@ -113,18 +129,27 @@ def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequenc
         place = after
 
 
-def _last(token: Token, base: int) -> int:
-    return base + token.map[1] if token.map is not None else base
+class _TooMany(Exception):
+    pass
+
+
+def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A rule of the parser that finds nothing and stops it when its tokens take too much memory."""
+    if len(state.tokens) > _MAX_TOKENS:
+        raise _TooMany
+    return False
 
 
 @cache
 def _parser() -> MarkdownIt:
     """CommonMark with tables, down to blocks: what stands in them is not parsed.
 
-    It follows nesting to a depth of 20 and takes time in proportion to the text: 0.3 s for 1.5 MB of real documents.
+    It follows nesting to a depth of 20 and takes time in proportion to the text: 0.3 s for 1.5 MB of real documents,
+    and up to 20 us a character of what is nothing but markup.
     """
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.before("table", "bounded", _bounded)
     return parser
 
 

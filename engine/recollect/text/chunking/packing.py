@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from recollect.text.chunking.atoms import NEVER, Atom
@@ -27,8 +27,8 @@ def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterat
         yield first, after
         if after == len(atoms):
             return
-        lowest = max(first + 1, bisect_right(ranks, ranks[after] - size.overlap_tokens - 1, first, after))
-        first, begin = lowest, after
+        repeated = bisect_left(ranks, ranks[after] - size.overlap_tokens, first + 1, after)
+        first, begin = repeated if size.overlap_tokens else after, after
 
 
 def _opens(atoms: Sequence[Atom], place: int, begin: int) -> bool:

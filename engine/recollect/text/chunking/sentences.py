@@ -16,8 +16,8 @@ _words = re.compile(r"(?<=\s)\S").finditer
 _last_word = re.compile(r"[\w.]*\Z").search
 _ABBREVIATIONS = frozenset(
     (
-        "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "gen", "i.e", "jr",
-        "mr", "mrs", "ms", "nr", "pp", "prof", "resp", "sec", "sr", "st", "u.a", "usw", "vgl", "viz", "vol", "vs", "z.b",
+        "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "i.e", "jr",
+        "mr", "mrs", "ms", "nr", "pp", "prof", "resp", "sec", "sr", "st", "u.a", "usw", "vgl", "viz", "vs", "z.b",
     )
 )  # fmt: skip
 

@@ -1,0 +1,68 @@
+"""Thousands of small files: does the time of an index grow with their number, and with nothing else?
+
+Files have a title, two sections and about 500 characters. Sizes and embedders take turns, in several rounds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks import corpus
+from benchmarks.documents.embedders import Free
+from recollect import Workspace
+
+__all__ = ["evaluate"]
+
+_ROUNDS = 3
+
+
+def evaluate(sizes: Sequence[int], scratch: Path, log: Callable[[str], None]) -> dict[str, Any]:
+    """Median seconds of a first index, without an embedder and with one that costs nothing, and of a second."""
+    for size in sizes:
+        _write(scratch / f"{size}", size)
+    embedders: dict[str, Any] = {"none": "none", "free": Free()}
+    times: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for turn in range(_ROUNDS):
+        for size in sizes:
+            for name, embedder in embedders.items():
+                times.setdefault((name, size), []).append(_timed(scratch / f"{size}", embedder, size))
+                log(f"round {turn + 1} of {_ROUNDS}: {size:,} files, embedder {name}: {times[name, size][-1]}")
+    return {
+        name: {
+            str(size): {
+                "index_s": round(median(first for first, _ in times[name, size]), 3),
+                "files_per_second": round(size / median(first for first, _ in times[name, size])),
+                "second_s": round(median(second for _, second in times[name, size]), 3),
+            }
+            for size in sizes
+        }
+        for name in embedders
+    }
+
+
+def _timed(folder: Path, embedder: Any, size: int) -> tuple[float, float]:
+    with Workspace(folder, embedder=embedder) as workspace:
+        began = perf_counter()
+        result = workspace.index()
+        first = perf_counter() - began
+        assert result.files_indexed == size
+        began = perf_counter()
+        assert workspace.index().files_indexed == 0
+        second = perf_counter() - began
+    shutil.rmtree(folder / ".recollect")
+    return first, second
+
+
+def _write(folder: Path, count: int) -> None:
+    lines = islice(corpus.synthetic_lines(), 2 * count)
+    for number, (one, other) in enumerate(zip(lines, lines, strict=True)):
+        place = folder / "memory" / f"topic-{number % 50}"
+        place.mkdir(parents=True, exist_ok=True)
+        text = f"---\ntitle: Note {number}\n---\n# Note {number}\n\n{one}\n\n## What else\n\n- {other}\n"
+        (place / f"note-{number}.md").write_text(text, encoding="utf-8")

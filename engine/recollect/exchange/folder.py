@@ -1,0 +1,179 @@
+"""A folder that is read and written without ever leaving it: no link is followed, no file replaced unread."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput, StoreFull
+from recollect.folders import open_file
+
+__all__ = ["MAX_FILE_BYTES", "Changed", "Folder", "digest"]
+
+MAX_FILE_BYTES = 64 * 2**20
+"""A larger file is not read."""
+_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _CLOSED_ON_EXEC
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
+
+
+class Changed(Exception):
+    """A file is not what it was when it was read; nothing was written."""
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Folder:
+    """Files below a folder, by relative paths with `/`. The folder itself may be reached by links, nothing below it.
+
+    Raises InvalidInput for a path that leaves the folder, a link on the way, what is no regular file, and whatever
+    the system refuses.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
+        text = os.fspath(root)
+        if not isinstance(text, str) or not text or "\x00" in text:
+            raise InvalidInput(f"{shown(text)} is no path: give the path of a folder")
+        self.root = Path(text).expanduser().absolute()
+        try:
+            if create:
+                self.root.mkdir(parents=True, exist_ok=True)
+            if not self.root.is_dir():
+                raise InvalidInput(f"{self.root} is no folder: give the path of one")
+        except OSError as fault:
+            raise InvalidInput(f"the folder {self.root} cannot be opened: {fault.strerror}") from fault
+
+    def walk(self, suffix: str) -> Iterator[str]:
+        """The regular files whose names end so, in order; hidden ones and links are left out."""
+        for folder, names, files in os.walk(self.root):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(files):
+                path = Path(folder, name)
+                if name.endswith(suffix) and not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
+                    yield path.relative_to(self.root).as_posix()
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is none."""
+        try:
+            return self._read(_parts(self.root, path))
+        except FileNotFoundError:
+            return None
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
+        """Put `data` in the place of a file that holds `over`, or of none where that is None, at once and for good.
+
+        Changed is raised where the file holds something else by now.
+        """
+        parts = _parts(self.root, path)
+        try:
+            with self._parent(parts[:-1]) as (parent, prefix):
+                name, unfinished = prefix + parts[-1], f"{prefix}.{parts[-1][:100]}.{secrets.token_hex(4)}.part"
+                try:
+                    mode = 0o666 if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
+                    _write(parent, unfinished, data, mode)
+                    if over is None:
+                        # Unlike a rename, a hard link never replaces what has come to stand there meanwhile.
+                        os.link(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    else:
+                        if self._read(parts) != over:
+                            raise Changed(path)
+                        os.replace(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    if parent is not None:
+                        os.fsync(parent)
+                finally:
+                    with suppress(FileNotFoundError):
+                        os.unlink(unfinished, dir_fd=parent)
+        except (FileExistsError, FileNotFoundError) as fault:
+            raise Changed(path) from fault
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def remove(self, path: str, *, over: bytes) -> None:
+        """Remove a file that holds `over`; Changed where it holds something else by now."""
+        parts = _parts(self.root, path)
+        try:
+            with self._parent(parts[:-1]) as (parent, prefix):
+                if self._read(parts) != over:
+                    raise Changed(path)
+                os.unlink(prefix + parts[-1], dir_fd=parent)
+        except FileNotFoundError as fault:
+            raise Changed(path) from fault
+        except OSError as fault:
+            raise self._refused(path, fault) from fault
+
+    def _read(self, parts: tuple[str, ...]) -> bytes:
+        with open_file(self.root, "/".join(parts)) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidInput(f"{self.root.joinpath(*parts)} is no regular file")
+            with open(descriptor, "rb", closefd=False) as stream:
+                data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise InvalidInput(f"{self.root.joinpath(*parts)} has more than {MAX_FILE_BYTES:,} bytes")
+        return data
+
+    @contextmanager
+    def _parent(self, folders: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
+        """The folder of a file, made where it is missing, as a descriptor and what to put before names in it."""
+        if not _BY_DESCRIPTOR:  # Windows: the path, once it is seen to be no link's
+            place = self.root.resolve()
+            for folder in folders:
+                place = place / folder
+                place.mkdir(exist_ok=True)
+                if place.resolve() != place:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(place))
+            yield None, f"{place}{os.sep}"
+            return
+        parent = os.open(self.root, _FOLDER)
+        try:
+            for folder in folders:
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=parent)
+                inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+                os.close(parent)
+                parent = inner
+            yield parent, ""
+        finally:
+            os.close(parent)
+
+    def _refused(self, path: str, fault: OSError) -> InvalidInput | StoreFull:
+        where = self.root / path
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            return StoreFull(f"the disk that holds {where} is full; the file is as it was")
+        if fault.errno in (errno.ELOOP, errno.ENOTDIR):
+            return InvalidInput(
+                f"{where} is reached by a link, or by what is no folder: no link below {self.root} is followed"
+            )
+        return InvalidInput(f"{where} cannot be used: {fault.strerror}")
+
+
+def _parts(root: Path, path: str) -> tuple[str, ...]:
+    pure = PurePosixPath(path)
+    if (
+        pure.is_absolute()
+        or not pure.parts
+        or ".." in pure.parts
+        or "\x00" in path
+        or (os.sep != "/" and os.sep in path)
+    ):
+        raise InvalidInput(f"{shown(path)} leads out of {root}")
+    return pure.parts
+
+
+def _write(parent: int | None, name: str, data: bytes, mode: int) -> None:
+    with open(os.open(name, _NEW, mode, dir_fd=parent), "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())

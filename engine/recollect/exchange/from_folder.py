@@ -1,0 +1,237 @@
+"""Import of a folder of Markdown: what was written by an export comes back, what a person changed becomes an update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from recollect.checks import check_scope, check_time, to_datetime
+from recollect.engine import Engine
+from recollect.errors import InvalidInput, RecollectError
+from recollect.exchange.folder import Folder, digest
+from recollect.exchange.importing import Batch
+from recollect.exchange.lines import Incoming, Joined
+from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
+from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
+from recollect.exchange.to_folder import derived_id
+from recollect.records import FileTrouble, NewRecord, Record, Restored
+from recollect.remember import change
+from recollect.store import exporting, reading
+from recollect.store.filters import scope_condition
+
+__all__ = ["import_folder"]
+
+Progress = Callable[[int, int | None], None]
+_MEMORIES_A_BATCH = 1024
+
+
+def import_folder(
+    engine: Engine,
+    folder: Folder,
+    *,
+    base: str,
+    overwrite: bool = False,
+    forget_missing: bool = False,
+    on_progress: Progress | None = None,
+) -> Restored:
+    """Store and update what the files of memories in a folder hold, through a handle bound to the scope `base`.
+
+    A memory whose id is in the store is updated where it was changed in the file; where it was changed in the store
+    too, the store's stands and the memory is among the problems, with `overwrite` the file's stands. One that its file
+    held and does not hold any more is missing, and with `forget_missing` forgotten. Files are not changed, and other
+    Markdown in the folder is passed over. `on_progress(done, total)` counts files.
+    """
+    run = _Run(engine, Known(folder, store_identity(engine), base), base, overwrite)
+    paths = list(folder.walk(".md"))
+    for done, path in enumerate(paths, 1):
+        run.read(folder, path)
+        if on_progress is not None:
+            on_progress(done, len(paths))
+    if not run.found:
+        raise InvalidInput(f"{folder.root} holds no file of memories: give a folder that an export has written")
+    return run.finish(set(paths), forget_missing=forget_missing)
+
+
+class _Run:
+    """One import: what was read, and what became of it."""
+
+    def __init__(self, engine: Engine, known: Known, base: str, overwrite: bool) -> None:
+        self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
+        self._batch = Batch(engine, base)
+        self._entries = dict(known.files)
+        self._files = 0
+        self._before = {public_id: said for entry in known.files.values() for public_id, said in entry.memories.items()}
+        self._places: dict[str, tuple[str, int]] = {}
+        self._unread: set[str] = set()
+        self._joined: list[tuple[str, int, Joined]] = []
+        self._updated = self._unchanged = 0
+        self._problems: list[FileTrouble] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether there was anything to read, or ever was."""
+        return bool(self._files or self._problems or self._known.files)
+
+    def read(self, folder: Folder, path: str) -> None:
+        """Take in one file."""
+        try:
+            data = folder.read(path)
+            if data is None or not is_memory_file(text := decoded(data)):
+                return
+            self._files += 1
+            file = parse_file(text)
+            check_scope(file.scope)
+        except RecollectError as reason:
+            self._trouble(path, None, reason)
+            return
+        for line, unclear in file.problems:
+            self._trouble(path, line, unclear)
+        before = len(self._problems)
+        digests = self._take(path, file)
+        if not file.problems and len(self._problems) == before:
+            held = self._entries.get(path)
+            kept = {} if held is None else {id: said for id, said in held.memories.items() if id not in digests}
+            self._entries[path] = FileEntry((digest(data),), file.scope, {**kept, **digests})
+
+    def _take(self, path: str, file: MemoryFile) -> dict[str, str]:
+        """Store, update or pass over each memory of a file; returns what those in order say, by id."""
+        sections = self._with_ids(path, file)
+        with self._engine.store.read() as connection:
+            ids = list(sections)
+            rows = reading.find_ids(connection, ids, scope_condition(self._base))
+            hidden = exporting.existing_ids(connection, ids) - rows.keys()
+            records = exporting.records_with(connection, list(rows.values()))
+        digests = {}
+        for public_id, section in sections.items():
+            try:
+                if public_id in hidden:
+                    self._trouble(path, section.line, f"the id {public_id} is that of a memory outside this scope")
+                    continue
+                now = said(file.scope, section.fields, section.text)
+                if public_id in rows:
+                    self._compare(records[rows[public_id]], path, section, now)
+                else:
+                    self._batch.add(_incoming(public_id, file.scope, section), section.line)
+                digests[public_id] = said_digest(now)
+                self._joined += [(path, section.line, joined) for joined in _links(public_id, section.fields)]
+            except RecollectError as reason:
+                self._trouble(path, section.line, reason)
+            if self._batch.full(_MEMORIES_A_BATCH):
+                self._batch.write()
+        return digests
+
+    def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
+        found = {}
+        for section in file.sections:
+            public_id = section.fields.id or derived_id(file.scope, section.fields.context, section.text)
+            if public_id in self._places:
+                other, line = self._places[public_id]
+                self._trouble(
+                    path, section.line, f"the memory {public_id} stands in {other}:{line} already: remove one of them, "
+                    "or the id here if it is another memory",
+                )  # fmt: skip
+                continue
+            self._places[public_id] = path, section.line
+            found[public_id] = section
+        return found
+
+    def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
+        """Update a stored memory where its section says otherwise and the store has nothing newer."""
+        stored = said(scope_within(record.scope, self._base), fields_of(record, []), record.text)
+        created = check_time(section.fields.created, "created")
+        if created is not None and to_datetime(created) != record.created_at:
+            self._trouble(path, section.line, "created cannot be changed: it stays as it is in the store")
+        changes = {name: value for name, value in now.items() if value != stored[name]}
+        before = self._before.get(record.id)
+        if not changes or before == said_digest(now):
+            self._unchanged += 1
+            return
+        if before is None:
+            updated = check_time(section.fields.updated or section.fields.created, "updated")
+            newer = updated is not None and to_datetime(updated) < record.updated_at
+        else:
+            newer = before != said_digest(stored)
+        if newer and not self._overwrite:
+            self._trouble(
+                path, section.line,
+                f"{record.id} was changed in the store too ({', '.join(changes)}), and that stands: import with "
+                "overwrite to take what the file says, or export with overwrite to take what the store says",
+            )  # fmt: skip
+            return
+        change.update(self._engine, record.id, changes, base=self._base)
+        self._updated += 1
+
+    def finish(self, paths: set[str], *, forget_missing: bool) -> Restored:
+        """Write what is left, the links last, and note what was read."""
+        self._batch.write()
+        linked = self._link()
+        missing = self._missing(paths)
+        forgotten = 0
+        if forget_missing and missing:
+            forgotten = change.forget(self._engine, missing, None, base=self._base).records
+        entries = {}
+        for path, entry in self._entries.items():
+            left = {id: said for id, said in entry.memories.items() if not (forgotten and id in missing)}
+            if left or path in paths:
+                entries[path] = FileEntry(entry.hashes, entry.scope, left)
+        self._known.write(entries)
+        return Restored(
+            created=self._batch.stored, updated=self._updated, unchanged=self._unchanged + self._batch.skipped,
+            links=linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),
+        )  # fmt: skip
+
+    def _link(self) -> int:
+        """Make the links whose ends are both here."""
+        ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
+        with self._engine.store.read() as connection:
+            seen = exporting.existing_ids(connection, list(ends))
+        for path, line, joined in self._joined:
+            try:
+                if joined.target not in seen:
+                    self._trouble(path, line, f"the link's end {joined.target} is no memory here")
+                elif joined.source in seen:
+                    self._batch.add(joined, line)
+            except RecollectError as reason:
+                self._trouble(path, line, reason)
+        self._batch.write()
+        return self._batch.linked
+
+    def _missing(self, paths: set[str]) -> list[str]:
+        """Memories that files held when they were last exported or imported, which are stored, and in no file now.
+
+        Those of a file that could not be read in full may stand in it all the same.
+        """
+        gone = [
+            public_id
+            for path, entry in self._known.files.items()
+            if path not in self._unread
+            for public_id in entry.memories
+            if public_id not in self._places
+        ]
+        with self._engine.store.read() as connection:
+            return sorted(reading.find_ids(connection, gone, scope_condition(self._base)))
+
+    def _trouble(self, path: str, line: int | None, reason: object) -> None:
+        self._unread.add(path)
+        self._problems.append(FileTrouble(path=path, line=line, reason=str(reason)))
+
+
+def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
+    fields = section.fields
+    new = NewRecord(
+        text=section.text, scope=scope, kind=fields.kind, tags=fields.tags, importance=fields.importance,
+        metadata=fields.metadata, context=fields.context, topic=fields.topic, source=fields.source,
+        position=fields.position, created_at=fields.created, event_at=fields.event, expires_at=fields.expires,
+        pinned=fields.pinned,
+    )  # fmt: skip
+    return Incoming(
+        new=new, id=public_id, given_importance=fields.given_importance,
+        updated_at=fields.updated or fields.created, valid_from=fields.valid_from,
+    )  # fmt: skip
+
+
+def _links(public_id: str, fields: Fields) -> Sequence[Joined]:
+    return [
+        Joined(source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created)
+        for link in fields.links
+    ]

@@ -1,0 +1,274 @@
+"""Memories of one scope and month as a Markdown file, and back: pure functions of text.
+
+    ---
+    recollect: memories
+    scope: "/infra"
+    ---
+
+    # Memories of /infra, 2026-03
+
+    ## 2026-03-21 14:02
+    <!-- recollect {"id":"…","tags":["database"],"created":"2026-03-21T14:02:11.031000Z"} -->
+
+    We migrated from PostgreSQL to MySQL last week
+
+- A section is a memory. Its heading, the minute it was stored (UTC), is for the reader and the diff; the comment has
+  every field that is not a default; the rest is the text itself. What stands in a text but would be read as the
+  file's own structure (headings of the first two levels, rules, our comments) has a backslash before it.
+- A section without a comment is a new memory: a heading that is a date or a time says when it was stored, any other
+  is its context. Code fences are respected: `## ` within one begins nothing.
+- White space around a text stands in the comment (`before`, `after`), as does that its lines end in CRLF; a file has
+  no CR, so one that a tool has turned to CRLF reads the same. A text with control characters is a JSON string in a
+  code fence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+from recollect.text.quoting import visible
+
+__all__ = ["Fields", "LinkTo", "MemoryFile", "Section", "decoded", "is_memory_file", "parse_file", "render_file"]
+
+_HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
+_COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
+_HEADING = re.compile(r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_TITLE = re.compile(r"#[ \t]+.*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_STRUCTURE = r"(?:#{1,2}(?=[ \t]|$)|=+[ \t]*$|-+[ \t]*$|<!-- recollect )"
+_TO_ESCAPE = re.compile(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
+_ESCAPED = re.compile(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
+_BLANK = " \t\n"
+
+
+class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
+    """A link from the memory that lists it."""
+
+    target: str
+    type: str = "similar"
+    strength: float = 1.0
+    created: str | None = None
+
+
+class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the comment of a section says. Times are ISO 8601; `before`, `after`, `eol` and `body` are of the text."""
+
+    id: str | None = None
+    kind: str = "memory"
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    given_importance: float | None = None
+    pinned: bool = False
+    topic: str | None = None
+    source: str | None = None
+    position: int | None = None
+    context: str | None = None
+    created: str | None = None
+    event: str | None = None
+    updated: str | None = None
+    valid_from: str | None = None
+    expires: str | None = None
+    metadata: dict[str, Any] = {}
+    links: tuple[LinkTo, ...] = ()
+    before: str = ""
+    after: str = ""
+    eol: Literal["lf", "crlf"] = "lf"
+    body: Literal["markdown", "json"] = "markdown"
+
+
+class Section(Struct, frozen=True):
+    """One memory of a file: the line it begins in, from 1, what its comment says, and its text."""
+
+    line: int
+    fields: Fields
+    text: str
+
+
+class MemoryFile(Struct, frozen=True):
+    """A file's scope, its memories in order, and what cannot be read in it: a line and the reason."""
+
+    scope: str
+    sections: tuple[Section, ...]
+    problems: tuple[tuple[int, str], ...]
+
+
+_decode_fields = msgspec.json.Decoder(Fields).decode
+
+
+def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Fields, str]]) -> str:
+    """The file of these memories: when each was stored, its fields and its text."""
+    head = f"---\nrecollect: memories\nscope: {_json(scope)}\n---\n\n# Memories of {visible(scope)}, {month}\n"
+    return "".join([head, *(_render(stored, fields, text) for stored, fields, text in memories)])
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file; InvalidInput where it is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise InvalidInput(
+            f"the byte {data[fault.start]:#04x} at {fault.start} is not UTF-8: convert the file"
+        ) from None
+
+
+def is_memory_file(text: str) -> bool:
+    """Whether a file says of itself that it holds memories."""
+    return _HEAD.match(text.replace("\r\n", "\n")) is not None
+
+
+def parse_file(text: str) -> MemoryFile:
+    """What a file says; InvalidInput if it is none that holds memories."""
+    text = text.replace("\r\n", "\n")
+    head = _HEAD.match(text)
+    if head is None:
+        raise InvalidInput('the file does not begin as one of memories does (recollect: memories, scope: "/…")')
+    try:
+        scope = msgspec.json.decode(head[1], type=str)
+    except msgspec.DecodeError:
+        raise InvalidInput(f"scope {shown(head[1])} is no JSON string") from None
+    reader = _Reader(text[: head.end()].count("\n"))
+    reader.read(text[head.end() :].split("\n"))
+    return MemoryFile(scope, tuple(reader.sections), tuple(reader.problems))
+
+
+def _render(stored: datetime, fields: Fields, text: str) -> str:
+    fields, body = _wrap(fields, text)
+    minute = stored.replace(tzinfo=None).isoformat(" ", "minutes")
+    return f"\n## {minute}\n<!-- recollect {_json(_as_written(fields))} -->\n\n{body}\n"
+
+
+def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
+    """The body that stands for a text, and the fields that say how."""
+    lines = text.replace("\r\n", "\n")
+    crlf = lines != text and text.count("\n") == text.count("\r\n")
+    plain = lines if crlf else text
+    body = plain.strip(_BLANK)
+    if not body or _CONTROL.search(plain):
+        return structs.replace(fields, body="json"), f"```json\n{_json(text)}\n```"
+    before, after = plain[: len(plain) - len(plain.lstrip(_BLANK))], plain[len(plain.rstrip(_BLANK)) :]
+    wrapped = structs.replace(fields, before=before, after=after, eol="crlf" if crlf else "lf")
+    return wrapped, _TO_ESCAPE.sub(r"\1\\", body)
+
+
+def _unwrap(fields: Fields, body: str) -> str:
+    """The text that a body, without blank lines around it, stands for."""
+    if fields.body == "json":
+        lines = body.split("\n")
+        if len(lines) >= 3 and _FENCE.fullmatch(lines[0]) and _FENCE.fullmatch(lines[-1]):
+            try:
+                return msgspec.json.decode("\n".join(lines[1:-1]), type=str)
+            except msgspec.DecodeError as fault:
+                raise InvalidInput(f"the text in the code fence is not the JSON string it was ({fault})") from None
+        raise InvalidInput('the text was a JSON string in a code fence and is none now: remove "body" to write freely')
+    if not body:
+        raise InvalidInput("the text is empty: remove the section to forget the memory")
+    text = fields.before + _ESCAPED.sub(r"\1", body) + fields.after
+    return text.replace("\n", "\r\n") if fields.eol == "crlf" else text
+
+
+class _Reader:
+    """Lines to sections."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+        self._begun = line + 1
+        self._heading: str | None = None
+        self._comment: str | None = None
+        self._body: list[str] = []
+        self._fence: str | None = None
+        self.sections: list[Section] = []
+        self.problems: list[tuple[int, str]] = []
+
+    def read(self, lines: list[str]) -> None:
+        titled = False
+        for place, line in enumerate(lines):
+            self._line += 1
+            if comment := _COMMENT.fullmatch(line):
+                if self._comment is not None or any(each.strip() for each in self._body):
+                    self._end()
+                self._comment, self._body, self._fence = comment[1], [], None
+            elif (heading := _HEADING.fullmatch(line)) and (self._fence is None or _commented(lines, place)):
+                self._end()
+                self._heading = heading[1]
+            elif not titled and not self.sections and self._blank() and _TITLE.fullmatch(line):
+                titled = True
+            else:
+                self._follow_fence(line)
+                self._body.append(line)
+        self._end()
+
+    def _blank(self) -> bool:
+        return self._heading is None and self._comment is None and not any(each.strip() for each in self._body)
+
+    def _follow_fence(self, line: str) -> None:
+        fence = _FENCE.fullmatch(line)
+        if fence is None:
+            return
+        if self._fence is None:
+            if fence[1][0] == "~" or "`" not in fence[2]:
+                self._fence = fence[1]
+        elif fence[1].startswith(self._fence) and not fence[2].strip():
+            self._fence = None
+
+    def _end(self) -> None:
+        """Keep what was read since the last boundary."""
+        begun, blank = self._begun, self._blank()
+        heading, comment, body = self._heading, self._comment, "\n".join(self._body).strip(_BLANK)
+        self._heading = self._comment = self._fence = None
+        self._body, self._begun = [], self._line
+        if blank:
+            return
+        try:
+            fields = _new_fields(heading) if comment is None else _fields(comment)
+            if comment is not None or body:
+                self.sections.append(Section(begun, fields, _unwrap(fields, body)))
+        except InvalidInput as reason:
+            self.problems.append((begun, str(reason)))
+
+
+def _commented(lines: list[str], place: int) -> bool:
+    """Whether the next line that is not blank is a comment of ours."""
+    following = next((line for line in lines[place + 1 :] if line.strip()), "")
+    return _COMMENT.fullmatch(following) is not None
+
+
+def _fields(comment: str) -> Fields:
+    try:
+        return _decode_fields(comment)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise InvalidInput(
+            f"the comment of the memory cannot be read ({fault}): undo the change, or remove it"
+        ) from None
+
+
+def _new_fields(heading: str | None) -> Fields:
+    if heading is None:
+        return Fields()
+    if moment := _MOMENT.fullmatch(heading):
+        return Fields(created=f"{moment[1]}T{moment[2] or '00:00'}:00Z")
+    return Fields(context=heading or None)
+
+
+def _as_written(fields: Fields) -> dict[str, Any]:
+    """What is not a default. (msgspec's own omit_defaults goes by identity, and so keeps some.)"""
+    links = [_without_defaults(link, LinkTo("")) for link in fields.links]
+    return {**_without_defaults(fields, Fields()), **({"links": links} if links else {})}
+
+
+def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:
+    return {name: held for name, held in structs.asdict(value).items() if held != getattr(default, name)}
+
+
+def _json(value: object) -> str:
+    """JSON on one line that ends no comment."""
+    return visible(msgspec.json.encode(value).decode()).replace(">", "\\u003e")

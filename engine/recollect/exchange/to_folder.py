@@ -1,0 +1,243 @@
+"""Export to a folder of Markdown: a file a scope and month, and none replaced that holds what the store does not."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from recollect.checks import join_scopes
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.exchange.folder import Changed, Folder, digest
+from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
+from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
+from recollect.records import Exported, FileTrouble, Link
+from recollect.store import exporting, reading
+from recollect.store.filters import scope_condition
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.store.exporting import Month
+    from recollect.store.filters import Filter
+
+__all__ = ["derived_id", "export_folder", "file_of"]
+
+Progress = Callable[[int, int | None], None]
+_PLAIN = re.compile(r"[^\w-]+")
+_MAX_NAME_CHARS = 60
+
+
+class _File(Struct):
+    """A file to be written: what it replaces, what it will hold, and its entry."""
+
+    path: str
+    old: bytes | None
+    data: bytes
+    entry: FileEntry
+
+
+def export_folder(
+    engine: Engine,
+    folder: Folder,
+    chosen: Filter,
+    *,
+    base: str,
+    overwrite: bool = False,
+    on_progress: Progress | None = None,
+) -> Exported:
+    """Write the memories that `chosen` matches, as a handle bound to `base` sees them, and remove files left without.
+
+    A file that holds what the store does not (a memory changed, added or taken out since the last export or import) is
+    a conflict and stays, as does any file that is not one of memories; with `overwrite` only the latter. Chunks of
+    documents are not exported. `on_progress(done, total)` counts memories.
+    """
+    known = Known(folder, store_identity(engine), base)
+    conflicts: list[FileTrouble] = []
+    planned: list[_File] = []
+    entries = dict(known.files)
+    done = unchanged = 0
+    paths = set()
+    with engine.store.read() as connection:
+        condition = exporting.memories(chosen)
+        months = exporting.months(connection, condition)
+        total = sum(len(month.row_ids) for month in months)
+        links: dict[str, list[Link]] = {}
+        for link in exporting.links(connection, condition):
+            links.setdefault(link.source, []).append(link)
+        for month in months:
+            path = file_of(scope_within(month.scope, base), month.month)
+            paths.add(path)
+            data, entry = _rendered(connection, month, links, base)
+            done += len(month.row_ids)
+            try:
+                old = folder.read(path)
+                if old == data:
+                    unchanged += 1
+                    entries[path] = entry
+                elif conflict := _conflict(connection, path, old, entry, known.files.get(path), base, overwrite):
+                    conflicts.append(conflict)
+                else:
+                    planned.append(_File(path, old, data, entry))
+            except InvalidInput as reason:
+                conflicts.append(FileTrouble(path=path, reason=str(reason)))
+            if on_progress is not None:
+                on_progress(done, total)
+    left = [path for path, entry in known.files.items() if path not in paths and _covers(chosen, entry, base)]
+    # Noted before the files are written: an export that is killed among them leaves none that the next one mistrusts.
+    for file in planned:
+        hashes = (*file.entry.hashes, *([] if file.old is None else [digest(file.old)]))
+        entries[file.path] = FileEntry(hashes, file.entry.scope, file.entry.memories)
+    known.write(dict(entries))
+    written = []
+    for file in planned:
+        if conflict := _written(folder, file):
+            conflicts.append(conflict)
+            entries.pop(file.path)
+        else:
+            written.append(file.path)
+            entries[file.path] = file.entry
+    removed = [path for path in left if _removed(folder, path, entries.pop(path), conflicts, overwrite=overwrite)]
+    known.write(entries)
+    return Exported(
+        records=done, written=tuple(written), unchanged=unchanged, removed=tuple(removed), conflicts=tuple(conflicts)
+    )
+
+
+def file_of(scope: str, month: str) -> str:
+    """The path of the file of a scope's memories of a month such as "2026-03".
+
+    A segment that is not lower case, or has other characters than letters, digits, `_` and `-`, is simplified and gets
+    a mark made of its own characters: no two scopes have one folder, on any file system.
+    """
+    return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), f"{month}.md"])
+
+
+def derived_id(scope: str, context: str | None, text: str) -> str:
+    """The id of a memory that was written by hand: the same at each reading, as long as it says the same."""
+    key = "\x00".join((scope, context or "", text))
+    return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def _folder_name(segment: str) -> str:
+    plain = _PLAIN.sub("-", unicodedata.normalize("NFC", segment).casefold())[:_MAX_NAME_CHARS]
+    if plain == segment:
+        return plain
+    return f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}"
+
+
+def _rendered(
+    connection: apsw.Connection, month: Month, links: dict[str, list[Link]], base: str
+) -> tuple[bytes, FileEntry]:
+    """The file of a month's memories, and its entry."""
+    scope = scope_within(month.scope, base)
+    found = exporting.records_with(connection, month.row_ids)
+    records = [found[row_id] for row_id in month.row_ids]
+    sections = [(record.created_at, fields_of(record, links.get(record.id, [])), record.text) for record in records]
+    data = render_file(scope, month.month, sections).encode()
+    digests = {fields.id or "": said_digest(said(scope, fields, text)) for _, fields, text in sections}
+    return data, FileEntry((digest(data),), scope, digests)
+
+
+def _conflict(
+    connection: apsw.Connection,
+    path: str,
+    old: bytes | None,
+    entry: FileEntry,
+    before: FileEntry | None,
+    base: str,
+    overwrite: bool,
+) -> FileTrouble | None:
+    """Why a file may not be replaced; None if all that it holds is the store's, or `overwrite` gives it up."""
+    if old is None or (before is not None and digest(old) in before.hashes):
+        return None
+    text = decoded(old)
+    if not is_memory_file(text):
+        return FileTrouble(path=path, reason="it is no file of memories: move it, or export to another folder")
+    if overwrite:
+        return None
+    file = parse_file(text)
+    for line, reason in file.problems:
+        return FileTrouble(path=path, line=line, reason=reason)
+    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before)
+
+
+def _unknown(
+    connection: apsw.Connection, path: str, file: MemoryFile, before: FileEntry | None, base: str
+) -> FileTrouble | None:
+    """The first memory of a file that the store does not have, or not like this."""
+    ids = _ids(file)
+    rows = reading.find_ids(connection, ids, scope_condition(base))
+    records = exporting.records_with(connection, list(rows.values()))
+    for public_id, section in zip(ids, file.sections, strict=True):
+        if public_id not in rows:
+            return FileTrouble(
+                path=path, line=section.line, reason="the store does not have this memory: import the folder first"
+            )
+        record = records[rows[public_id]]
+        stored = said_digest(said(scope_within(record.scope, base), fields_of(record, []), record.text))
+        now = said_digest(said(file.scope, section.fields, section.text))
+        if now != stored and (before is None or before.memories.get(public_id) != now):
+            return FileTrouble(
+                path=path, line=section.line,
+                reason="this memory is not as in the store: import the folder first, or export with overwrite",
+            )  # fmt: skip
+    return None
+
+
+def _ids(file: MemoryFile) -> list[str]:
+    return [
+        section.fields.id or derived_id(file.scope, section.fields.context, section.text) for section in file.sections
+    ]
+
+
+def _taken_out(path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None) -> FileTrouble | None:
+    """That memories were removed from a file which the store still has."""
+    held = set(_ids(file))
+    gone = [] if before is None else [each for each in before.memories if each in entry.memories and each not in held]
+    if not gone:
+        return None
+    return FileTrouble(
+        path=path,
+        reason=f"{len(gone)} of its memories were taken out ({gone[0]}): import the folder, which says so and can "
+        "forget them, or export with overwrite",
+    )
+
+
+def _written(folder: Folder, file: _File) -> FileTrouble | None:
+    try:
+        folder.write(file.path, file.data, over=file.old)
+    except Changed:
+        return FileTrouble(path=file.path, reason="it was changed while the export ran: run it again")
+    except InvalidInput as reason:
+        return FileTrouble(path=file.path, reason=str(reason))
+    return None
+
+
+def _removed(folder: Folder, path: str, entry: FileEntry, conflicts: list[FileTrouble], *, overwrite: bool) -> bool:
+    """Remove a file whose memories are all gone from the store, or have moved; not one that was changed since."""
+    try:
+        old = folder.read(path)
+        if old is None:
+            return False
+        if digest(old) in entry.hashes or (overwrite and is_memory_file(decoded(old))):
+            folder.remove(path, over=old)
+            return True
+        reason = "its memories are no longer here in the store, and it was changed: import it, or remove it"
+    except Changed:
+        reason = "it was changed while the export ran: run it again"
+    except InvalidInput as fault:
+        reason = str(fault)
+    conflicts.append(FileTrouble(path=path, reason=reason))
+    return False
+
+
+def _covers(chosen: Filter, entry: FileEntry, base: str) -> bool:
+    """Whether an export by this filter would hold the memories of a file, were they still there."""
+    scope = join_scopes(base, entry.scope) or "/"
+    return not chosen.scopes or any(scope == each or scope.startswith(each + "/") for each in chosen.scopes)

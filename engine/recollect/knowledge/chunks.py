@@ -1,0 +1,77 @@
+"""From the text of a document to the chunks that are stored of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.embedding.handle import EmbedderHandle
+from recollect.knowledge.loaded import Loaded
+from recollect.remember.documents import NewChunk
+from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
+
+__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "stated_by", "with_metadata"]
+
+_SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
+CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
+"""How documents are read and cut, as it is stored with each: another is cut anew when it is ingested again."""
+
+PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
+"""What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
+
+_MOST_CONTEXT_CHARS = 400
+_TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
+
+
+def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
+    """What a document says of itself: metadata, with those of its front matter, and title."""
+    if not (loaded.markdown and loaded.exact):
+        return loaded.metadata, loaded.title
+    matter, begin = front_matter(loaded.text)
+    heading = _TITLE.match(loaded.text, begin)
+    title = matter.get("title")
+    if isinstance(title, str) and title.strip():
+        return matter, title.strip()
+    return matter, heading[1].strip() if heading else None
+
+
+def cut(
+    loaded: Loaded, embedder: EmbedderHandle, *, title: str | None, path: str, metadata: Mapping[str, Any]
+) -> list[NewChunk]:
+    """The chunks of a document; raises EmbedderError where its tokens cannot be counted."""
+    text = loaded.text
+    starts = embedder.token_starts([text])[0]
+    pages = loaded.pages or []
+    if loaded.markdown:
+        begin = front_matter(text)[1] if loaded.exact else 0
+        found = chunk_markdown(text, starts, _SIZE, begin=begin)
+    else:
+        if loaded.exact and not pages:
+            pages = page_starts(text) if "\f" in text else []
+        found = chunk_plain(text, starts, _SIZE)
+    chunks = []
+    for chunk in found:
+        headings = list(chunk.headings)
+        place: dict[str, Any] = {"path": path, "headings": headings}
+        if title is not None:
+            place["title"] = title
+        if loaded.exact:
+            place["lines"] = list(chunk.lines)
+        place["chars"] = [chunk.start, chunk.end]
+        if pages:
+            place["page"] = max(bisect_right(pages, chunk.start), 1)
+            if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
+                place["last_page"] = last
+        # A title that is the first heading too is said once.
+        said = headings if title is None or headings[:1] == [title] else [title, *headings]
+        context = " > ".join(said)[:_MOST_CONTEXT_CHARS] or None
+        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**metadata, **place}))
+    return chunks
+
+
+def with_metadata(stored: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A stored chunk's metadata with others of its document, and the path at which that is now."""
+    place = {name: stored[name] for name in PLACE_KEYS if name in stored}
+    return {**metadata, **place, "path": path}

@@ -1,0 +1,86 @@
+"""What the knowledge base tells of its documents."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+__all__ = ["DeletedDocument", "Document", "Ingested", "IngestedDocument", "Skipped"]
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A document of the knowledge base. `source` is its path, URL or name; `content_hash` is the SHA-256 of its bytes.
+
+    `metadata` is what it was ingested with, and what its format says of it (author, dates, front matter).
+    """
+
+    id: str
+    source: str
+    scope: str
+    title: str | None
+    media_type: str
+    content_hash: str
+    size_bytes: int
+    chunks: int
+    created_at: datetime
+    updated_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class IngestedDocument(Struct, frozen=True, kw_only=True):
+    """What became of a document.
+
+    - "created": it is new. "updated": its text or its metadata has changed. "unchanged": neither has.
+    - "duplicate": the document with this `id`, whose source is `duplicate_of`, has the same bytes; no chunk was made.
+
+    `chunks` are those it has, `chunks_created` those that are new, `pending` those that wait for an embedder.
+    """
+
+    id: str
+    source: str
+    outcome: Literal["created", "updated", "unchanged", "duplicate"]
+    title: str | None = None
+    chunks: int = 0
+    chunks_created: int = 0
+    chunks_deleted: int = 0
+    pending: int = 0
+    duplicate_of: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Skipped(Struct, frozen=True, kw_only=True):
+    """A file, folder or URL that was not ingested, and why; `error` names the error it would have raised alone."""
+
+    source: str
+    reason: str
+    error: str | None = None
+
+
+class Ingested(Struct, frozen=True, kw_only=True):
+    """What an ingest did, in the order in which it found things."""
+
+    documents: tuple[IngestedDocument, ...]
+    skipped: tuple[Skipped, ...]
+    seconds: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many documents had each outcome, and how many were skipped."""
+        outcomes = [each.outcome for each in self.documents]
+        found: dict[str, int] = {name: outcomes.count(name) for name in dict.fromkeys(outcomes)}
+        return {**found, "skipped": len(self.skipped)} if self.skipped else found
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the documents, each once."""
+        return list(dict.fromkeys(each.id for each in self.documents))
+
+
+class DeletedDocument(Struct, frozen=True, kw_only=True):
+    """Receipt of a document that was deleted, with how many chunks."""
+
+    id: str
+    source: str
+    chunks: int

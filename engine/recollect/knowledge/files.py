@@ -1,0 +1,252 @@
+"""Files of folders: found by patterns, and read as they stood at one moment. Nothing outside the folder is opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from recollect.checks import shown
+from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
+from recollect.folders import Folder, open_file, open_folder
+from recollect.knowledge.detecting import BY_EXTENSION
+from recollect.knowledge.documents import Skipped
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+__all__ = ["FileRead", "FoundFile", "Walk", "find_file", "read_file"]
+
+_TEXT_EXTENSIONS = frozenset(
+    (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
+)
+_LEFT_OUT = frozenset(("node_modules", "__pycache__"))
+_DEEPEST = 64
+_ATTEMPTS = 4
+_BLOCK_BYTES = 1 << 20
+
+
+class FoundFile(NamedTuple):
+    """A file to read: `inner` is its path below `root`, with forward slashes; `source` names it in the store."""
+
+    source: str
+    root: Path
+    inner: str
+    warnings: tuple[str, ...] = ()
+
+
+class FileRead(NamedTuple):
+    """The bytes of a file, and when it was changed last."""
+
+    data: bytes
+    mtime_ns: int
+    inode: int
+
+
+def find_file(path: Path, root: Path | None) -> FoundFile | Path:
+    """A file, or the real path of a folder, at `path`; with `root` it must stand in that folder, links aside."""
+    try:
+        if root is not None:
+            base = Path(os.path.realpath(root, strict=True))
+            path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
+            inner = os.path.relpath(os.path.normpath(base / path), base)
+            if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
+                raise DocumentRefused(f"it is not in {root}")
+            real = Path(os.path.realpath(base / inner, strict=True))
+            if real != base / inner:
+                raise DocumentRefused("it is, or is reached through, a symbolic link, which is not followed here")
+        else:
+            real = Path(os.path.realpath(path, strict=True))
+        mode = real.stat().st_mode
+    except (OSError, ValueError) as fault:
+        raise DocumentUnreadable(_why(fault)) from None
+    if stat.S_ISDIR(mode):
+        return real
+    if not stat.S_ISREG(mode):
+        raise DocumentUnreadable(f"it is {_kind(mode)}, no file")
+    return FoundFile(_printable(real.as_posix()), real.parent, real.name)
+
+
+def read_file(file: FoundFile, max_bytes: int) -> FileRead:
+    """The bytes of a file as they stood at one moment. Raises DocumentUnreadable and DocumentTooLarge."""
+    for _ in range(_ATTEMPTS):
+        try:
+            with open_file(file.root, file.inner) as descriptor:
+                before = os.fstat(descriptor)
+                if not stat.S_ISREG(before.st_mode):
+                    raise DocumentUnreadable(f"it is {_kind(before.st_mode)}, no file")
+                if before.st_size > max_bytes:
+                    raise DocumentTooLarge(
+                        f"it has {before.st_size:,} bytes and Settings.max_document_bytes is {max_bytes:,}"
+                    )
+                blocks, left = [], before.st_size + 1
+                while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
+                    blocks.append(block)
+                    left -= len(block)
+                after = os.fstat(descriptor)
+        except OSError as fault:
+            raise DocumentUnreadable(_why(fault)) from None
+        data = b"".join(blocks)
+        if _state(before) == _state(after) and len(data) == after.st_size:
+            return FileRead(data, after.st_mtime_ns, after.st_ino)
+    raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
+
+
+class Walk:
+    """A look through a folder. Iterating gives its files in order; what is left out is added to `skipped`.
+
+    `include` and `exclude` are patterns as in .gitignore, of paths below the folder. Without `include` files count
+    that are documents by their names. Raises InvalidInput for what is no pattern.
+    """
+
+    def __init__(
+        self, root: Path, include: Sequence[str], exclude: Sequence[str], *, recursive: bool, follow_symlinks: bool
+    ) -> None:
+        self.skipped: list[Skipped] = []
+        self._root = root
+        self._include = _patterns(include, "include")
+        self._exclude = _patterns(exclude, "exclude")
+        self._recursive = recursive
+        self._follow = follow_symlinks
+        self._folded: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[FoundFile]:
+        try:
+            folder = open_folder(self._root)
+        except OSError as fault:
+            raise DocumentUnreadable(_why(fault)) from None
+        yield from self._enter(folder, "", "", ())
+
+    def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
+        """The files in an open folder and below; `name` is its path as it was reached, `inner` its real one."""
+        try:
+            entries = folder.entries()
+        except OSError as fault:
+            self._skip(name, _why(fault))
+            folder.close()
+            return
+        try:
+            for entry in entries:
+                path = f"{name}/{entry.name}" if name else entry.name
+                below = f"{inner}/{entry.name}" if inner else entry.name
+                if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+                    self._skip(path, "hidden and generated files and folders are left out")
+                elif entry.is_symlink():
+                    yield from self._linked(entry, path, above)
+                elif entry.is_dir(follow_symlinks=False):
+                    yield from self._folder(folder, entry.name, path, below, above)
+                else:
+                    yield from self._file(entry.stat(follow_symlinks=False).st_mode, path, below)
+        finally:
+            folder.close()
+
+    def _folder(
+        self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
+    ) -> Iterator[FoundFile]:
+        if not self._recursive:
+            self._skip(path, "folders in it are left out: recursive is False")
+        elif self._exclude is not None and self._exclude.match_file(f"{path}/"):
+            self._skip(path, "exclude leaves it out")
+        elif len(above) == _DEEPEST:
+            self._skip(path, f"it is nested deeper than {_DEEPEST} folders")
+        elif below in above:
+            self._skip(path, "a symbolic link leads back to it")
+        else:
+            try:
+                inner = self._opened(below) if folder is None else folder.enter(entry)
+            except OSError as fault:
+                self._skip(path, _why(fault))
+                return
+            yield from self._enter(inner, path, below, (*above, below))
+
+    def _opened(self, below: str) -> Folder:
+        """A folder at its real path, each step of which is held open: no link is followed on the way."""
+        folder = open_folder(self._root)
+        for name in below.split("/"):
+            try:
+                inner = folder.enter(name)
+            finally:
+                folder.close()
+            folder = inner
+        return folder
+
+    def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
+        """What a symbolic link leads to, where links are followed and it stays in the folder."""
+        if not self._follow:
+            self._skip(path, "it is a symbolic link: follow_symlinks=True follows those that stay in the folder")
+            return
+        try:
+            real = Path(os.path.realpath(self._root / path, strict=True))
+            mode = real.stat().st_mode
+        except OSError as fault:
+            self._skip(path, _why(fault))
+            return
+        if not real.is_relative_to(self._root) or real == self._root:
+            self._skip(path, "it is a symbolic link that leads out of the folder", "DocumentRefused")
+            return
+        below = real.relative_to(self._root).as_posix()
+        if stat.S_ISDIR(mode):
+            yield from self._folder(None, entry.name, path, below, above)
+        else:
+            yield from self._file(mode, path, below)
+
+    def _file(self, mode: int, path: str, below: str) -> Iterator[FoundFile]:
+        if self._exclude is not None and self._exclude.match_file(path):
+            self._skip(path, "exclude leaves it out")
+        elif self._include is not None and not self._include.match_file(path):
+            self._skip(path, "include does not name it")
+        elif not stat.S_ISREG(mode):
+            self._skip(path, f"it is {_kind(mode)}, no file")
+        elif self._include is None and not _is_document(path):
+            self._skip(path, "it is no document by its name: include=['*.xyz'] takes others")
+        elif _printable(path) != path:
+            self._skip(path, "its name is not UTF-8: rename it")
+        else:
+            other = self._folded.setdefault(path.casefold(), path)
+            clash = (
+                () if other == path else (f"its name and that of {other} differ in case only: elsewhere they are one",)
+            )
+            yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
+
+    def _skip(self, path: str, reason: str, error: str | None = None) -> None:
+        self.skipped.append(Skipped(source=_printable((self._root / path).as_posix()), reason=reason, error=error))
+
+
+def _is_document(path: str) -> bool:
+    extension = os.path.splitext(path)[1].lower()
+    return extension in BY_EXTENSION or extension in _TEXT_EXTENSIONS
+
+
+def _patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
+    if isinstance(patterns, str):
+        patterns = (patterns,)
+    if not patterns:
+        return None
+    import pathspec
+
+    try:
+        return pathspec.GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, TypeError, AttributeError) as fault:
+        raise InvalidInput(f"{name} {shown(patterns)} holds what is no pattern: {fault}") from None
+
+
+def _state(held: os.stat_result) -> tuple[int, int, int, int]:
+    return held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino
+
+
+def _printable(path: str) -> str:
+    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"), (stat.S_ISSOCK, "a socket"))
+    return next((name for test, name in kinds if test(mode)), "a device")
+
+
+def _why(fault: Exception) -> str:
+    if isinstance(fault, OSError) and fault.errno == errno.ENOENT:
+        return "it is not there"
+    return f"it cannot be read: {getattr(fault, 'strerror', None) or fault}"

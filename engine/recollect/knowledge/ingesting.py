@@ -1,0 +1,331 @@
+"""Ingest: from what a caller names to documents in the store, with a report of what became of each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from msgspec import structs
+
+from recollect.checks import check_name, join_scopes, now_us, shown
+from recollect.engine import Engine
+from recollect.errors import DocumentError, DocumentRefused, DocumentUnreadable, InvalidInput, ParserMissing
+from recollect.knowledge.chunks import CHUNKING, cut, stated_by, with_metadata
+from recollect.knowledge.documents import IngestedDocument, Skipped
+from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
+from recollect.knowledge.loaded import PIP_COMMAND, Limits
+from recollect.knowledge.parser import Parser
+from recollect.remember.documents import NewChunk, NewDocument, Written, delete_documents, write_documents
+from recollect.store import documents
+from recollect.store.documents import DocumentRow
+
+__all__ = ["Choices", "Ingest", "Progress", "is_url"]
+
+Progress = Callable[[int, int | None], None]
+"""Called with how many documents are done, and how many there are."""
+
+
+class Choices(NamedTuple):
+    """How the sources of one ingest are to be read."""
+
+    scope: str
+    metadata: dict[str, Any] | None
+    name: str | None
+    title: str | None
+    include: Sequence[str]
+    exclude: Sequence[str]
+    password: str | None
+    recursive: bool
+    follow_symlinks: bool
+    allow_private_addresses: bool
+    root: Path | None
+
+
+class _Item(NamedTuple):
+    """A document to read: a file, a URL or bytes."""
+
+    source: str
+    name: str
+    file: FoundFile | None = None
+    data: bytes | None = None
+
+
+class _Content(NamedTuple):
+    """The bytes of a document, and what is known of them besides."""
+
+    data: bytes
+    name: str
+    media_type: str | None = None
+    charset: str | None = None
+    metadata: dict[str, Any] = {}  # noqa: RUF012
+    mtime_ns: int | None = None
+    inode: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class _OnTheWay(NamedTuple):
+    """What is told of a document once it is written; `refreshed` where only what is said of its text has changed."""
+
+    document: NewDocument
+    warnings: tuple[str, ...]
+    refreshed: bool = False
+
+
+class Ingest:
+    """One ingest. `alone` says that a document which cannot be ingested raises, instead of being skipped."""
+
+    def __init__(self, engine: Engine, base: str, choices: Choices, *, alone: bool) -> None:
+        settings = engine.settings
+        self.skipped: list[Skipped] = []
+        self._results: dict[str, IngestedDocument] = {}
+        self._engine = engine
+        self._base = base
+        self._choices = choices
+        self._alone = alone
+        self._scope = join_scopes(base, choices.scope) or "/"
+        self._limits = Limits(
+            max_bytes=settings.max_document_bytes, max_chars=settings.max_document_chars,
+            memory_mb=settings.document_memory_mb, seconds=settings.document_seconds,
+        )  # fmt: skip
+        # Documents on their way to the store, by source; sources by their bytes, and those that repeat another's.
+        self._on_the_way: dict[str, _OnTheWay] = {}
+        self._hashes: dict[bytes, str] = {}
+        self._repeats: dict[str, str] = {}
+
+    def run(self, sources: Iterable[object], on_progress: Progress | None) -> list[IngestedDocument]:
+        """Ingest what these sources name. Raises DocumentError and InvalidInput."""
+        items = list({item.source: item for item in self._items(sources)}.values())
+        with Parser(self._limits) as parser:
+            stream = self._new_documents(items, parser, on_progress)
+            for written in write_documents(self._engine, stream, base=self._base):
+                self._report(written)
+        for source, first in self._repeats.items():
+            self._report_repeat(source, first)
+        if on_progress is not None:
+            on_progress(len(items), len(items))
+        return [self._results[item.source] for item in items if item.source in self._results]
+
+    def _items(self, sources: Iterable[object]) -> Iterator[_Item]:
+        """What the sources name, folders looked through."""
+        for source in sources:
+            try:
+                yield from self._named(source)
+            except DocumentError as reason:
+                self._skip(source if isinstance(source, str) else shown(source), reason)
+
+    def _named(self, source: object) -> Iterator[_Item]:
+        choices = self._choices
+        if isinstance(source, bytes | bytearray | memoryview):
+            data = bytes(source)
+            name = choices.name or f"sha256:{hashlib.sha256(data).hexdigest()[:32]}"
+            yield _Item(check_name(name, "name"), name, data=data)
+        elif isinstance(source, str) and is_url(source):
+            if choices.root is not None:
+                raise DocumentRefused(f"{source} is no path in {choices.root}")
+            yield _Item(check_name(choices.name or source, "source"), source)
+        elif isinstance(source, str | os.PathLike):
+            yield from self._at_path(Path(os.fsdecode(source)).expanduser())
+        else:
+            raise InvalidInput(f"source is {shown(source)}: give a path, a URL, bytes, or a list of these")
+
+    def _at_path(self, path: Path) -> Iterator[_Item]:
+        choices = self._choices
+        if "\x00" in str(path):
+            raise InvalidInput(f"source is {shown(str(path))}: a path has no NUL")
+        found = find_file(path, choices.root)
+        if isinstance(found, FoundFile):
+            yield _Item(check_name(choices.name or found.source, "source"), found.inner, file=found)
+            return
+        if choices.name is not None or choices.title is not None:
+            raise InvalidInput(f"name and title are for one document, and {path} is a folder")
+        self._alone = False
+        walk = Walk(
+            found, choices.include, choices.exclude,
+            recursive=choices.recursive, follow_symlinks=choices.follow_symlinks and choices.root is None,
+        )  # fmt: skip
+        for file in walk:
+            yield _Item(file.source, file.inner, file=file)
+        self.skipped += walk.skipped
+
+    def _new_documents(
+        self, items: Sequence[_Item], parser: Parser, on_progress: Progress | None
+    ) -> Iterator[NewDocument]:
+        """The documents that are to be written; what becomes of the others is reported here."""
+        for done, item in enumerate(items):
+            if on_progress is not None:
+                on_progress(done, len(items))
+            try:
+                document = self._new_document(item, parser)
+            except DocumentError as reason:
+                self._skip(item.source, reason)
+                continue
+            if document is not None:
+                yield document
+
+    def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
+        """The document to be written; None where its bytes are stored already."""
+        content = self._read(item)
+        digest = hashlib.sha256(content.data).digest()
+        with self._engine.store.read() as connection:
+            standing = documents.find(connection, self._scope, item.source)
+            same = documents.with_content(connection, self._scope, digest)
+        if standing is not None and standing.content_hash == digest and self._is_current(standing):
+            return self._refreshed(standing, item, content)
+        if digest in self._hashes:
+            self._repeats[item.source] = self._hashes[digest]
+            return None
+        for other in same:
+            if other.source == item.source or not self._is_current(other):
+                continue
+            if standing is None and self._is_gone(other.source):
+                return self._refreshed(other, item, content)
+            if self._still_says(other, digest):
+                self._report_duplicate(item.source, other, content.warnings)
+                return self._refreshed(other, None, content)
+        return self._parsed(item, content, digest, parser)
+
+    def _parsed(self, item: _Item, content: _Content, digest: bytes, parser: Parser) -> NewDocument:
+        loaded = parser.load(
+            content.data, content.name, media_type=content.media_type, charset=content.charset,
+            password=self._choices.password,
+        )  # fmt: skip
+        stated, own_title = stated_by(loaded)
+        metadata = {**stated, **content.metadata, **(self._choices.metadata or {})}
+        title = self._choices.title or own_title or _title_of(item)
+        chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
+        if not chunks:
+            raise DocumentUnreadable("it holds no text")
+        document = NewDocument(
+            scope=self._choices.scope, source=item.source, title=title, media_type=loaded.media_type,
+            content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
+            inode=content.inode, metadata=metadata, chunks=chunks, created_at=now_us(),
+        )  # fmt: skip
+        self._hashes[digest] = item.source
+        self._on_the_way[item.source] = _OnTheWay(document, (*content.warnings, *loaded.warnings))
+        return document
+
+    def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
+        """A stored document with the metadata given, added to its own, and under the name that `item` has for it."""
+        known = msgspec.json.decode(row.metadata) if row.metadata else {}
+        metadata = {**known, **content.metadata, **(self._choices.metadata or {})}
+        source = row.source if item is None else item.source
+        if metadata == known and source == row.source:
+            if item is not None:
+                self._results[source] = _told(row, "unchanged", content.warnings)
+            return None
+        with self._engine.store.read() as connection:
+            stored = documents.chunks_of(connection, row.source_id)
+        chunks = [
+            NewChunk(text=chunk.text, context=chunk.context,
+                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), metadata, source))
+            for chunk in stored
+        ]  # fmt: skip
+        document = NewDocument(
+            scope=self._choices.scope, source=source, title=row.title, media_type=row.media_type,
+            content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
+            mtime_ns=content.mtime_ns, inode=content.inode, metadata=metadata, chunks=chunks,
+            created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
+            renamed_from=None if source == row.source else row.source,
+        )  # fmt: skip
+        if item is not None:
+            self._hashes[row.content_hash] = source
+            self._on_the_way[source] = _OnTheWay(document, content.warnings, refreshed=True)
+        return document
+
+    def _is_current(self, row: DocumentRow) -> bool:
+        """Whether a stored document of the same bytes is cut and named as it would be now."""
+        return row.chunking == CHUNKING and self._choices.title in (None, row.title)
+
+    def _is_gone(self, source: str) -> bool:
+        """Whether a source is a file that is no longer there: a document of its bytes is that file, moved."""
+        return self._choices.root is None and os.path.isabs(source) and not os.path.lexists(source)
+
+    def _still_says(self, row: DocumentRow, digest: bytes) -> bool:
+        """Whether a document still has the bytes that are stored of it; one that is to be replaced has not."""
+        if row.source in self._on_the_way:
+            return False
+        if not os.path.isabs(row.source) or self._choices.root is not None:
+            return True
+        try:
+            found = find_file(Path(row.source), None)
+            if not isinstance(found, FoundFile):
+                return False
+            return hashlib.sha256(read_file(found, self._limits.max_bytes).data).digest() == digest
+        except DocumentError:
+            return False
+
+    def _read(self, item: _Item) -> _Content:
+        if item.data is not None:
+            return _Content(item.data, item.name)
+        if item.file is not None:
+            held = read_file(item.file, self._limits.max_bytes)
+            return _Content(held.data, item.name, mtime_ns=held.mtime_ns, inode=held.inode, warnings=item.file.warnings)
+        try:
+            from recollect.knowledge.fetching import fetch
+        except ImportError as reason:
+            raise ParserMissing(f"{reason.name}, which fetches URLs, is missing: {PIP_COMMAND}") from None
+        fetched = fetch(item.name, self._limits, allow_private_addresses=self._choices.allow_private_addresses)
+        metadata = {"url": fetched.url, **({"content_type": fetched.media_type} if fetched.media_type else {})}
+        return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)
+
+    def _report(self, written: Written) -> None:
+        held = self._on_the_way.get(written.source)
+        if written.outcome == "failed":
+            self._skip(written.source, DocumentUnreadable(written.problem or ""))
+        elif held is not None:
+            self._results[written.source] = IngestedDocument(
+                id=written.id,
+                source=written.source,
+                # Chunks that are all kept may still have got other metadata.
+                outcome="updated" if written.outcome == "unchanged" else written.outcome,
+                title=held.document.title,
+                chunks=len(held.document.chunks),
+                chunks_created=written.chunks_created,
+                chunks_deleted=written.chunks_deleted,
+                pending=written.pending,
+                warnings=held.warnings,
+            )
+
+    def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
+        """What was stored of the source itself is no longer what it says."""
+        delete_documents(self._engine, self._scope, [source])
+        self._results[source] = structs.replace(
+            _told(other, "duplicate", warnings), source=source, duplicate_of=other.source
+        )
+
+    def _report_repeat(self, source: str, first: str) -> None:
+        with self._engine.store.read() as connection:
+            row = documents.find(connection, self._scope, first)
+        if row is None:
+            self._skip(source, DocumentUnreadable(f"it has the bytes of {first}, which could not be ingested"))
+        else:
+            self._report_duplicate(source, row, ())
+
+    def _skip(self, source: str, reason: DocumentError) -> None:
+        if self._alone:
+            raise type(reason)(f"{source}: {reason}") from reason
+        self.skipped.append(Skipped(source=source, reason=str(reason), error=type(reason).__name__))
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is a URL of http or https."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def _told(row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]) -> IngestedDocument:
+    return IngestedDocument(
+        id=row.public_id, source=row.source, outcome=outcome, title=row.title, chunks=row.chunks, warnings=warnings
+    )
+
+
+def _title_of(item: _Item) -> str | None:
+    """A title for what states none: the name of the file, or what stands last in a URL."""
+    if item.data is not None and item.source.startswith("sha256:"):
+        return None
+    name = unquote(urlsplit(item.source).path) if is_url(item.source) else item.source
+    return os.path.splitext(os.path.basename(name.rstrip("/")))[0] or item.source

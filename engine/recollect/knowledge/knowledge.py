@@ -1,0 +1,156 @@
+"""The knowledge base: ingest, search, context, list, get, delete."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from recollect import checks
+from recollect.errors import InvalidInput, NotFound
+from recollect.knowledge.context import compose
+from recollect.knowledge.documents import DeletedDocument, Document, Ingested
+from recollect.knowledge.ingesting import Choices, Ingest, Progress
+from recollect.records import Hit, Hits
+from recollect.remember.documents import delete_documents
+from recollect.store import documents
+from recollect.store.documents import KIND, DocumentRow
+from recollect.tiers.service import Service
+
+__all__ = ["Knowledge"]
+
+_CONTEXT_HITS = 20
+
+
+class Knowledge(Service):
+    """Documents, cut into chunks: records of kind "chunk" that `recall` finds like any other.
+
+    A document is known by its source within a scope: the absolute path of its file, its URL, or a name.
+    """
+
+    def ingest(
+        self,
+        source: str | os.PathLike[str] | bytes | Iterable[str | os.PathLike[str] | bytes],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        scope: str = "/",
+        title: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        password: str | None = None,
+        recursive: bool = True,
+        follow_symlinks: bool = False,
+        allow_private_addresses: bool = False,
+        root: str | os.PathLike[str] | None = None,
+        on_progress: Progress | None = None,
+    ) -> Ingested:
+        """Read PDF, DOCX, HTML, Markdown and text, and store what is new or has changed.
+
+        `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
+        are for a single document; the name of bytes also says of what kind they are. `metadata` is added to what is
+        stored of a document, and `search(where=...)` filters by it.
+
+        The same bytes under the same source change its metadata only. The same bytes under another source of the
+        scope make no chunk: the outcome is "duplicate", with the id of the document that has them; where that one's
+        file is gone it was moved, and keeps its id and chunks. Other bytes under the same source replace its chunks
+        in one transaction.
+
+        In a folder `include` and `exclude` are patterns as in .gitignore; without `include` what is a document by its
+        name counts. Hidden files and folders are left out, and symbolic links unless `follow_symlinks` and they stay
+        in the folder. With `root` only paths in that folder are read, no links followed. A URL that leads to a
+        private address is refused unless `allow_private_addresses`. `on_progress(done, total)` is called for each.
+
+        A single document that cannot be ingested raises an error under DocumentError; in a folder or a list it is
+        reported in `skipped`, and the rest goes on.
+        """
+        began = perf_counter()
+        several = isinstance(source, Iterable) and not isinstance(source, str | bytes | bytearray | memoryview)
+        sources: builtins.list[object] = builtins.list(source) if several else [source]  # type: ignore[arg-type]
+        if several and len(sources) != 1 and (name is not None or title is not None):
+            raise InvalidInput("name and title are for one document: ingest them one by one")
+        choices = Choices(
+            scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
+            name=None if name is None else checks.check_name(name, "name"),
+            title=None if title is None else checks.check_name(title, "title"), include=include, exclude=exclude,
+            password=password, recursive=recursive, follow_symlinks=follow_symlinks,
+            allow_private_addresses=allow_private_addresses, root=None if root is None else Path(root),
+        )  # fmt: skip
+        ingest = Ingest(self._engine, self._base, choices, alone=not several)
+        found = ingest.run(sources, on_progress)
+        return Ingested(documents=tuple(found), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
+
+    def search(self, query: str, limit: int = 5, **options: Any) -> Hits:
+        """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
+
+        Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
+        `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
+        """
+        hits = self._search(None, [KIND], query, limit, options)
+        sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
+        with self._engine.store.read() as connection:
+            found = {
+                (scope, source): documents.find(connection, checks.join_scopes(self._base, scope) or "/", source)
+                for scope, source in sources
+            }
+        hits[:] = [_with_document(hit, found) for hit in hits]
+        return hits
+
+    def context(self, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Any) -> str:
+        """What the documents say to `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
+
+        Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Chunks
+        that meet stand as one passage, without what they repeat. "" where nothing is found, or nothing fits.
+        """
+        budget = checks.check_count(budget_tokens, "budget_tokens")
+        return compose(self.search(query, limit, **options), budget, self._engine.embedder.count_tokens)
+
+    def list(self, *, scope: str | None = None, limit: int | None = None) -> builtins.list[Document]:
+        """The documents of a scope and those below it, in the order of their sources."""
+        within = checks.join_scopes(self._base, scope) or "/"
+        most = None if limit is None else checks.check_count(limit, "limit")
+        with self._engine.store.read() as connection:
+            return [self._shown(row) for row in documents.listed(connection, within, limit=most)]
+
+    def get(self, id: str, *, scope: str = "/") -> Document:
+        """The document with this id, or with this source in a scope; NotFound if there is none here."""
+        return self._shown(self._row(id, scope))
+
+    def delete(self, id: str, *, scope: str = "/") -> DeletedDocument:
+        """Delete the document with this id, or with this source in a scope: with its chunks and all that is of them."""
+        row = self._row(id, scope)
+        chunks = delete_documents(self._engine, row.scope, [row.source])
+        return DeletedDocument(id=row.public_id, source=row.source, chunks=chunks)
+
+    def _row(self, id: str, scope: str) -> DocumentRow:
+        if not isinstance(id, str):
+            raise InvalidInput(f"id is {checks.shown(id)}: give the id of a document, or its source")
+        within = checks.join_scopes(self._base, checks.check_scope(scope)) or "/"
+        checks.encodable(id, "id")
+        with self._engine.store.read() as connection:
+            row = documents.with_id(connection, id, self._base) or documents.find(connection, within, id)
+            if row is None:
+                row = documents.find(connection, within, Path(os.path.realpath(Path(id).expanduser())).as_posix())
+        if row is None:
+            raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list() shows them")
+        return row
+
+    def _shown(self, row: DocumentRow) -> Document:
+        return Document(
+            id=row.public_id, source=row.source, scope=self._seen(row.scope), title=row.title,
+            media_type=row.media_type, content_hash=row.content_hash.hex(), size_bytes=row.size_bytes,
+            chunks=row.chunks, created_at=checks.to_datetime(row.created_at),
+            updated_at=checks.to_datetime(row.updated_at),
+            metadata=msgspec.json.decode(row.metadata) if row.metadata else {},
+        )  # fmt: skip
+
+
+def _with_document(hit: Hit, found: Mapping[tuple[str, str], DocumentRow | None]) -> Hit:
+    row = None if hit.source is None else found.get((hit.scope, hit.source.id))
+    return hit if row is None else structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})

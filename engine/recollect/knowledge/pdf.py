@@ -1,0 +1,182 @@
+"""PDF: the text of its pages in reading order, as paragraphs, with headings where the outline or the fonts tell them.
+
+Measured on ten files: PDFium takes a tenth of the time of pdfminer.six and keeps the columns of a page apart, where
+pdfminer.six mixes lines of one with the other's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from recollect.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnreadable
+from recollect.knowledge.loaded import Loaded
+from recollect.knowledge.pdf_layout import (
+    LINE_END_HYPHEN,
+    Line,
+    clean,
+    columns_apart,
+    compose,
+    find_headings,
+    largest,
+    without_page_number,
+)
+from recollect.knowledge.right_to_left import logical_order
+
+__all__ = ["load_pdf"]
+
+_PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
+_INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_DATES = {"CreationDate": "created", "ModDate": "modified"}
+# A gap of so many ems between two words of a line parts two cells of a table, or two columns.
+_CELL_GAP = 1.5
+
+
+def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
+    """The text of a PDF; raises DocumentEncrypted, DocumentUnreadable and DocumentTooLarge."""
+    document = _open(data, password)
+    pages: list[list[Line]] = []
+    drawn = 0
+    chars = 0
+    for number in range(len(document)):
+        page = document[number]
+        lines = _lines(page)
+        chars += sum(len(line.text) for line in lines)
+        if chars > max_chars:
+            raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+        drawn += not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
+        pages.append(without_page_number(lines, number, document.get_page_label(number)))
+        page.close()
+    if not any(pages):
+        if drawn:
+            raise DocumentUnreadable("it holds images and no text: it needs text recognition (OCR) before")
+        raise DocumentUnreadable("it holds no text")
+    headings = find_headings(pages, _outline(document))
+    text, starts = compose(pages, headings)
+    information = document.get_metadata_dict(skip_empty=True)
+    title = clean(information.get("Title", "")) or largest(pages, headings)
+    attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
+    warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
+    if drawn:
+        warnings.append(f"{drawn:,} of {len(pages):,} pages hold images and no text")
+    return Loaded(
+        text=text, media_type="application/pdf", markdown=bool(headings), pages=starts, title=title or None,
+        metadata=_metadata(information, len(pages)), warnings=warnings,
+    )  # fmt: skip
+
+
+def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
+    try:
+        document = pypdfium2.PdfDocument(data, password=password)
+        count = len(document)
+    except pypdfium2.PdfiumError as reason:
+        if getattr(reason, "err_code", None) not in _PASSWORD_ERRORS:
+            raise DocumentUnreadable("it is damaged: its pages cannot be found") from reason
+        if password is None:
+            raise DocumentEncrypted("it is encrypted: give password=...") from reason
+        raise DocumentEncrypted("it is encrypted, and this is not its password") from reason
+    if not count:
+        raise DocumentUnreadable("it has no pages")
+    return document
+
+
+def _lines(page: Any) -> list[Line]:
+    """The lines of a page in the order in which the file draws them, which is column by column."""
+    textpage = page.get_textpage()
+    count = textpage.count_chars()
+    chars = "".join(_char(textpage, place) for place in range(count))
+    lines = []
+    begin = 0
+    for match in re.finditer(f"[\r\n]+|{LINE_END_HYPHEN}|$", chars):
+        end = match.end() if match[0] == LINE_END_HYPHEN else match.start()
+        line = _line(textpage, chars, begin, end)
+        if line is not None:
+            lines.append(line)
+        begin = match.end()
+    textpage.close()
+    return columns_apart(lines)
+
+
+def _char(textpage: Any, place: int) -> str:
+    if pdfium.FPDFText_IsHyphen(textpage, place) == 1:
+        return LINE_END_HYPHEN
+    return chr(pdfium.FPDFText_GetUnicode(textpage, place))
+
+
+def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
+    words = [match.span() for match in re.finditer(r"\S+", chars[begin:end])]
+    words = [(first + begin, last + begin) for first, last in words]
+    if not words:
+        return None
+    size = _size(textpage, words[0][0])
+    boxes = [(_box(textpage, first), _box(textpage, last - 1)) for first, last in words]
+    cells = [[0]]
+    for place in range(1, len(words)):
+        if boxes[place][0].left - boxes[place - 1][1].right > _CELL_GAP * size:
+            cells.append([])
+        cells[-1].append(place)
+    kept: list[tuple[str, tuple[float, float]]] = []
+    for cell in cells:
+        text = clean(logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
+        if text:
+            ends = [box for place in (cell[0], cell[-1]) for box in boxes[place]]
+            kept.append((text, (min(box.left for box in ends), max(box.right for box in ends))))
+    if not kept:
+        return None
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], ctypes.byref(x), ctypes.byref(y))
+    edges = tuple(edge for _, edge in kept)
+    return Line(tuple(text for text, _ in kept), edges[0][0], edges[-1][1], y.value, size, edges)
+
+
+def _box(textpage: Any, place: int) -> Any:
+    """The box of a character as its font states it, whatever the character."""
+    box = pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(textpage, place, ctypes.byref(box))
+    return box
+
+
+def _size(textpage: Any, place: int) -> float:
+    """The size of the font of a character in points, as it is drawn."""
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(textpage, place, ctypes.byref(matrix))
+    return float(pdfium.FPDFText_GetFontSize(textpage, place) * math.hypot(matrix.c, matrix.d))
+
+
+def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
+    """The entries of the outline: title, page from 0, level from 1."""
+    for entry in document.get_toc(max_depth=6):
+        destination = entry.get_dest()
+        page = None if destination is None else destination.get_index()
+        if page is not None:
+            yield clean(entry.get_title()), page, entry.level + 1
+
+
+def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"page_count": pages}
+    for name, ours in _INFORMATION.items():
+        if value := clean(information.get(name, "")):
+            metadata[ours] = value
+    for name, ours in _DATES.items():
+        if (date := _date(information.get(name, ""))) is not None:
+            metadata[ours] = date
+    return metadata
+
+
+def _date(value: str) -> str | None:
+    """A date of PDF (D:20220403193102+02'00') in ISO 8601; None where it is none."""
+    digits = re.match(r"D:(\d{14})(Z|[+-]\d\d'?\d\d)?", value)
+    if digits is None:
+        return None
+    zone = (digits[2] or "").replace("'", "").replace("Z", "+0000")
+    try:
+        return datetime.strptime(digits[1] + zone, "%Y%m%d%H%M%S%z" if zone else "%Y%m%d%H%M%S").isoformat()
+    except ValueError:
+        return None

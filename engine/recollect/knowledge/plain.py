@@ -1,0 +1,107 @@
+"""Text in whatever encoding it is written, and Markdown, which is text."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+
+from recollect.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
+from recollect.knowledge.loaded import PIP_COMMAND, Loaded
+
+__all__ = ["decode", "load_text"]
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE_BYTES = 65_536
+# A text in UTF-8 may hold so small a share of bytes that are none: pasted from elsewhere, or cut.
+_MOST_BAD = 0.001
+
+
+def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
+    """Text as it stands; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
+    text, warnings = decode(data, charset)
+    if len(text) > max_chars:
+        raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
+    if not text.strip():
+        raise DocumentUnreadable("it holds no text")
+    return Loaded(
+        text=text, media_type="text/markdown" if markdown else "text/plain", markdown=markdown, exact=True,
+        warnings=warnings,
+    )  # fmt: skip
+
+
+def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
+    """The text, and what was guessed or lost: by its byte order mark, as UTF-8, as declared, else as it looks.
+
+    Raises DocumentUnreadable for what is no text, and ParserMissing where guessing needs a library.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                return _without_nul(data.decode(encoding)), []
+            except UnicodeDecodeError as reason:
+                text = data.decode(encoding, "replace")
+                return _without_nul(text), [f"byte {reason.start:,} is no {encoding}: it was replaced"]
+    if b"\x00" in data:
+        return _without_mark(data)
+    try:
+        return data.decode(), []
+    except UnicodeDecodeError:
+        pass
+    if charset is not None and _known(charset) not in ("utf-8", None):
+        try:
+            return data.decode(charset), []
+        except UnicodeDecodeError:
+            pass
+    replaced = data.decode("utf-8", "replace")
+    lost = replaced.count("\ufffd")
+    if lost <= max(1, _MOST_BAD * len(data)) and any(char > "\x7f" and char != "\ufffd" for char in replaced):
+        return replaced, [f"{lost:,} bytes are no UTF-8: they were replaced"]
+    return _guessed(data)
+
+
+def _without_mark(data: bytes) -> tuple[str, list[str]]:
+    """UTF-16 without a mark: every other byte of Latin text in it is zero. Anything else with zeros is no text."""
+    sample = data[:_SAMPLE_BYTES]
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    half = len(sample) / 2
+    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if zeros > 0.4 * half and others < 0.05 * half:
+            try:
+                return _without_nul(data.decode(encoding)), [f"it was read as {encoding}, which it does not state"]
+            except UnicodeDecodeError:
+                break
+    raise DocumentUnreadable("it is no text: it holds NUL bytes")
+
+
+def _without_nul(text: str) -> str:
+    if "\x00" in text:
+        raise DocumentUnreadable("it is no text: it holds NUL characters")
+    return text
+
+
+def _guessed(data: bytes) -> tuple[str, list[str]]:
+    try:
+        normalizer = importlib.import_module("charset_normalizer")
+    except ImportError:
+        raise ParserMissing(f"it is no UTF-8, and its encoding cannot be guessed without: {PIP_COMMAND}") from None
+    best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
+    if best is None:
+        raise DocumentUnreadable("it is no text in an encoding that is known: save it as UTF-8")
+    try:
+        return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
+    except UnicodeDecodeError:
+        raise DocumentUnreadable(f"it is no UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
+
+
+def _known(charset: str) -> str | None:
+    try:
+        return codecs.lookup(charset).name
+    except LookupError:
+        return None

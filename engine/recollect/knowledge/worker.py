@@ -1,0 +1,162 @@
+"""The process in which foreign libraries read documents: with little memory and time, no network and no other files.
+
+It is started by `recollect.knowledge.parser`, reads requests from standard input and ends with it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import Any, BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from recollect import errors
+from recollect.knowledge.loaded import PIP_COMMAND, Kind, Limits, Loaded
+from recollect.knowledge.plain import load_text
+
+__all__ = ["LENGTH_BYTES", "Failure", "Reply", "Request", "main"]
+
+LENGTH_BYTES = 8
+_NESTED = 20_000
+_FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "ftplib.")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+
+
+class Request(Struct, frozen=True):
+    """A document to read."""
+
+    kind: Kind
+    data: bytes
+    limits: Limits
+    password: str | None = None
+    charset: str | None = None
+
+
+class Failure(Struct, frozen=True):
+    """Why a document was not read: the name of an error of `recollect.errors`, and its message."""
+
+    error: str
+    message: str
+
+
+class Reply(Struct, frozen=True):
+    """What became of a request."""
+
+    loaded: Loaded | None = None
+    failure: Failure | None = None
+
+
+def main() -> None:
+    """Serve requests until standard input ends."""
+    requests = sys.stdin.buffer
+    replies = os.fdopen(os.dup(1), "wb")
+    # What a library prints must not stand among the replies.
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setrecursionlimit(_NESTED)
+    sys.dont_write_bytecode = True
+    sys.addaudithook(_refuse)
+    waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
+    limited = False
+    while True:
+        request = waiting.get()
+        if not limited:
+            _limit_memory(request.limits)
+            limited = True
+        _limit_time(request.limits)
+        reply = msgspec.msgpack.encode(_answer(request))
+        replies.write(len(reply).to_bytes(LENGTH_BYTES, "little") + reply)
+        replies.flush()
+
+
+def _receive(stream: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
+    """Read requests; at the end of the stream its writer is gone, and so is this process, whatever it is doing."""
+    decoder = msgspec.msgpack.Decoder(Request)
+    while len(length := stream.read(LENGTH_BYTES)) == LENGTH_BYTES:
+        waiting.put(decoder.decode(stream.read(int.from_bytes(length, "little"))))
+    os._exit(0)
+
+
+def _answer(request: Request) -> Reply:
+    try:
+        return Reply(loaded=_load(request))
+    except errors.DocumentError as reason:
+        return Reply(failure=Failure(type(reason).__name__, str(reason)))
+    except ImportError as reason:
+        missing = reason.name or "a library"
+        return Reply(
+            failure=Failure("ParserMissing", f"{missing}, which reads {request.kind}, is missing: {PIP_COMMAND}")
+        )
+    except MemoryError:
+        said = f"it needs more than {request.limits.memory_mb:,} MB of memory to be read"
+        return Reply(failure=Failure("DocumentTooLarge", said))
+    except RecursionError:
+        return Reply(failure=Failure("DocumentUnreadable", "it is nested too deeply"))
+    except Exception as reason:  # a foreign library on a damaged file
+        said = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
+        return Reply(failure=Failure("DocumentUnreadable", said))
+
+
+def _load(request: Request) -> Loaded:
+    """By the library of its kind, which is imported when it is first needed."""
+    limits = request.limits
+    if request.kind == "pdf":
+        from recollect.knowledge.pdf import load_pdf
+
+        return load_pdf(request.data, request.password, limits.max_chars)
+    if request.kind == "docx":
+        from recollect.knowledge.docx import load_docx
+
+        return load_docx(request.data, limits)
+    if request.kind == "html":
+        from recollect.knowledge.html import load_html
+
+        return load_html(request.data, limits.max_chars, request.charset)
+    return load_text(request.data, limits.max_chars, markdown=request.kind == "markdown", charset=request.charset)
+
+
+def _limit_memory(limits: Limits) -> None:
+    """Beyond what the process has now; where the system knows no such limit the parent's clock remains."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    with open("/proc/self/statm") if os.path.exists("/proc/self/statm") else open(os.devnull) as status:
+        stated = status.read().split()
+    now = int(stated[0]) * resource.getpagesize() if stated else 0
+    most = now + limits.memory_mb * 1_000_000
+    for kind, value in ((resource.RLIMIT_AS, most), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        try:
+            resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+        except (ValueError, OSError):  # macOS has no limit of address space
+            continue
+
+
+def _limit_time(limits: Limits) -> None:
+    """Let this request have its seconds of the processor: the process ends with SIGXCPU after them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    until = math.ceil(used.ru_utime + used.ru_stime + limits.seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (until if hard == resource.RLIM_INFINITY else min(until, hard), hard))
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook: no network, no other process, no file written, whatever a document makes a library do."""
+    if event.startswith(_FORBIDDEN):
+        raise PermissionError(f"the reader of documents may not: {event}")
+    if event == "open":
+        mode, flags = arguments[1], arguments[2]
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
+            raise PermissionError("the reader of documents may not write files")

@@ -1,0 +1,206 @@
+"""How rows are found: by meaning and words together, by one of them alone, or by an object of the caller's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect.checks import shown
+from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput
+from recollect.numerics import kernel_errors
+from recollect.recall.pipeline import recall_queries
+from recollect.recall.query import query_words
+from recollect.recall.request import MAX_LIMIT, build_request
+from recollect.store.documents import KIND
+from recollect.text.tokens import tokenize
+from recollect.workspace.rules import source_label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recollect.engine import Engine
+    from recollect.records import Hit
+    from recollect.workspace.config import HybridConfig
+
+__all__ = ["BUILT_IN", "Found", "RawSearchRow", "ask_strategy", "check_rows", "check_strategy", "find"]
+
+BUILT_IN = ("hybrid", "vector", "keyword")
+# Of a chunk that carries every word of the query, however far off its vector is. Cosines of what has nothing in common
+# lie around 0 to 0.1: 0.3 of BM25 would never reach memweave's threshold of 0.35, and an error code be found by none.
+_ALL_WORDS = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class RawSearchRow:
+    """A chunk that a strategy found, before post-processing; `dataclasses.replace` makes another of it.
+
+    `chunk_id` is the chunk's id in the index, `score` at most 1, `source` the file's label. `vector_score` is the
+    cosine and `text_score` BM25 as a share of the best chunk's; None where there was no such search.
+    """
+
+    chunk_id: str
+    path: str
+    source: str
+    start_line: int
+    end_line: int
+    text: str
+    score: float
+    vector_score: float | None = None
+    text_score: float | None = None
+    headings: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """The rows of a strategy, best first, and what it could not do."""
+
+    rows: list[RawSearchRow]
+    problems: tuple[str, ...] = ()
+
+
+def find(
+    engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
+) -> Found:
+    """The rows of a built-in strategy. The label is part of the scan.
+
+    - "hybrid": `vector_weight` of the cosine and `text_weight` of BM25. Where nothing can be embedded it is BM25 alone,
+      and `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
+    - "vector": the cosine. Raises EmbedderError where the query cannot be embedded.
+    - "keyword": BM25 as a share of the best.
+    """
+    if strategy == "vector":
+        _require_embedder(engine, query)
+    try:
+        return _recalled(engine, strategy, query, limit, weights, source_filter)
+    except EmbedderMismatch as reason:
+        if strategy == "vector":
+            raise
+        found = _recalled(engine, "keyword", query, limit, weights, source_filter)
+        return Found(found.rows, (f"meaning was not searched: {reason}",))
+
+
+def ask_strategy(
+    engine: Engine,
+    name: str,
+    strategy: Any,
+    query: str,
+    limit: int,
+    source_filter: str | None,
+    finish: Callable[[Any], Any],
+) -> Found:
+    """The rows of a strategy of the caller's, best first, checked; `finish` waits for what it returns if need be.
+
+    It reads through a read-only connection in a read transaction. Rows of another label are InvalidInput where one is
+    asked for.
+    """
+    vector, model = None, "none"
+    problems: tuple[str, ...] = ()
+    if engine.embedder.enabled:
+        try:
+            model = engine.embedder.identity().name
+            vector = engine.embedder.queries([query])[0].vector.tolist()
+        except EmbedderError as reason:
+            problems = (f"the query was not embedded: {reason}",)
+    with engine.store.read() as connection:
+        given = finish(strategy.search(connection, query, vector, model, limit, source_filter=source_filter))
+    rows = check_rows(given, f"the strategy {name!r}")
+    for row in rows:
+        if source_filter is not None and row.source != source_filter:
+            raise InvalidInput(
+                f"the strategy {name!r} gave a row of {row.source!r}, not of {source_filter!r}: {row.path}"
+            )
+    return Found(sorted(rows, key=lambda row: -row.score), problems)
+
+
+def check_strategy(name: object, strategy: object) -> str:
+    """The name under which a strategy is registered. Raises InvalidInput."""
+    if not isinstance(name, str) or not name.strip() or name in BUILT_IN:
+        raise InvalidInput(f"strategy name {shown(name)}: give a name that is none of {', '.join(BUILT_IN)}")
+    if isinstance(strategy, type) or not callable(getattr(strategy, "search", None)):
+        raise InvalidInput(
+            f"the strategy {name!r} is {shown(strategy)}: give an object with "
+            "search(db, query, query_vec, model, limit, *, source_filter=None)"
+        )
+    return name
+
+
+def check_rows(given: object, who: str) -> list[RawSearchRow]:
+    """The rows that foreign code gave. Raises InvalidInput, which names it, for what is none."""
+    if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
+        raise InvalidInput(f"{who} gave {shown(given)}: it gives a list of RawSearchRow")
+    rows = list(given)
+    for place, row in enumerate(rows):
+        if not isinstance(row, RawSearchRow):
+            raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
+        if not isinstance(row.score, int | float) or not math.isfinite(row.score):
+            raise InvalidInput(f"{who} gave row {place} the score {shown(row.score)}: give a finite number")
+        if not all(isinstance(each, str) for each in (row.path, row.source, row.text, row.chunk_id)):
+            raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: path, source, text and chunk_id are str")
+        if not all(type(line) is int for line in (row.start_line, row.end_line)):
+            raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: start_line and end_line are int")
+    return rows
+
+
+def _require_embedder(engine: Engine, query: str) -> None:
+    """Raise EmbedderError where a query has no vector; recall asks for none while nothing at all is embedded."""
+    engine.check_embedder(engine.active_embedder())
+    engine.embedder.queries([query])
+
+
+def _recalled(
+    engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
+) -> Found:
+    shares: dict[str, Any] = {"vector_weight": weights.vector_weight, "keyword_weight": weights.text_weight}
+    if strategy != "hybrid":
+        shares = {}
+    request = build_request(
+        "/", "memweave", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[KIND],
+        tags=None if source_filter is None else [source_filter],
+        candidate_multiplier=1, min_score=0.0, gap_confidence=0.0, mmr_lambda=None, **shares,
+    )  # fmt: skip
+    with kernel_errors():
+        (hits,) = recall_queries(engine, [query], None, request)
+    problems = tuple(hits.evidence_gaps)
+    by_meaning = strategy == "vector" or (strategy == "hybrid" and weights.vector_weight > 0 and not problems)
+    if by_meaning and engine.active_embedder() is None:
+        by_meaning = False
+        problems = ("meaning was not searched: nothing is embedded yet",) if engine.embedder.enabled and hits else ()
+    best = max((hit.signals["bm25"] for hit in hits), default=0.0)
+    rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
+    if strategy == "hybrid" and by_meaning and weights.text_weight > 0:
+        rows = _lifted(rows, query)
+    return Found(rows, problems)
+
+
+def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weights: HybridConfig) -> RawSearchRow:
+    source = hit.source
+    assert source is not None
+    if strategy == "vector":
+        text = None
+    elif cosine is None or weights.text_weight == 0:
+        text = hit.score if cosine is None else 0.0
+    elif cosine == 0:
+        # It waits for its vector: BM25 is all of its score. Or nothing is like it.
+        text = hit.signals["bm25"] / best_bm25 if best_bm25 > 0 else 0.0
+    else:
+        text = min(max((hit.score - weights.vector_weight * cosine) / weights.text_weight, 0.0), 1.0)
+    lines = hit.metadata.get("lines") or [1, 1]
+    headings = hit.metadata.get("headings") or ()
+    return RawSearchRow(
+        chunk_id=hit.id, path=source.id, source=hit.tags[0] if hit.tags else source_label(source.id),
+        start_line=lines[0], end_line=lines[1], text=hit.text, score=hit.score,
+        vector_score=cosine or None, text_score=text, headings=tuple(headings),
+    )  # fmt: skip
+
+
+def _lifted(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:
+    """What has every word of the query passes for a keyword hit, whatever its cosine."""
+    words = set(query_words(query))
+    lifted = []
+    for row in rows:
+        least = _ALL_WORDS * (row.text_score or 0.0)
+        if words and row.score < least and words <= set(tokenize(" ".join((*row.headings, row.text)))):
+            row = replace(row, score=least)
+        lifted.append(row)
+    return sorted(lifted, key=lambda row: -row.score)

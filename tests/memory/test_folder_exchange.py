@@ -1,0 +1,413 @@
+"""Memories as a folder of Markdown: export, import, and what a person does in between."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from recollect import Memory, Settings
+from recollect.errors import InvalidInput
+from recollect.exchange.folder import Changed, Folder
+from recollect.exchange.markdown import Fields, parse_file, render_file
+
+PLAIN = Settings(embedder="none")
+MARCH = "2026-03-21T14:02:11.031001Z"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+def only_file(folder):
+    (file,) = folder.rglob("*.md")
+    return file
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def comparable(memory, scope=None):
+    """Every memory without what belongs to a store alone."""
+    return {
+        record.id: structs.replace(record, embedding_state="none", accessed_at=None, access_count=0)
+        for record in memory.list(limit=None, scope=scope)
+    }
+
+
+MARKDOWN_PIECES = st.sampled_from(
+    ["# a", "## 2026-03-21 14:02", "\\## b", "\\\\# c", "---", "===", "```", "~~~~", "```json", " # d", "   ---",
+     "    # e",
+     '<!-- recollect {"id":"x"} -->', "<!-- other -->", "-->", "- item", "| a | b |",
+     "scope: \"/x\"", "recollect: memories",
+     "\n", "\n\n", "\r\n", "\r", " ", "  \n", "\t",
+     "中文记忆。", "日本語", "한국어", "é", "\u2028", "\x85", "\x0b", "\x1c", "\ufeff",
+     "#", "##", "-", "=", "\\", "\\-", "<!-- recollect -->"]
+)  # fmt: skip
+TEXTS = st.one_of(
+    st.lists(MARKDOWN_PIECES, min_size=1, max_size=12).map("".join),
+    st.lists(MARKDOWN_PIECES, min_size=1, max_size=12).map("\n".join),
+    st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.booleans())
+def test_any_text_comes_back(texts, crlf):
+    stored = datetime(2026, 3, 21, tzinfo=UTC)
+    memories = [(stored, Fields(id=str(place)), text) for place, text in enumerate(texts)]
+    rendered = render_file("/a", "2026-03", memories)
+    assert "\r" not in rendered
+    file = parse_file(rendered.replace("\n", "\r\n") if crlf else rendered)
+    assert (file.scope, file.problems) == ("/a", ())
+    assert [(section.fields.id, section.text) for section in file.sections] == [
+        (str(place), text) for place, text in enumerate(texts)
+    ]
+
+
+def test_every_field_time_and_link_comes_back(folder, path, tmp_path):
+    """Issue 5: memories as Markdown, restored without loss."""
+    with Memory(path, settings=PLAIN) as memory:
+        first = memory.remember(
+            "We migrated --> to MySQL\n\n## Why\nspeed", scope="/infra/db", tags=["b;c", "a"],
+            importance=0.8, kind="fact", metadata={"n": 1.5, "deep": {"x": [None, "-->"]}},
+            context="Alice", topic="db", source="chat", position=3,
+            created_at=MARCH, event_at="2026-03-20T00:00:00Z", expires_at="2999-01-01T00:00:00.5Z", pinned=True,
+        )  # fmt: skip
+        second = memory.remember("It is blue", scope="/Infra")
+        memory.remember("Root")
+        memory.update(second.id, text="It is green")
+        memory.link(first.id, second.id, type="causal", strength=0.25)
+        done = memory.export_folder(folder)
+        assert (done.records, len(done.written), done.conflicts) == (3, 3, ())
+        before, links = comparable(memory), memory.neighbors(first.id)
+    with Memory(tmp_path / "other.db", settings=PLAIN) as other:
+        restored = other.import_folder(folder)
+        assert (restored.created, restored.links, restored.problems) == (3, 1, ())
+        assert comparable(other) == before
+        assert other.neighbors(first.id) == links
+        again = other.import_folder(folder)
+        assert (again.created, again.updated, again.unchanged, again.links) == (0, 0, 3, 0)
+        assert other.export_folder(folder).written == ()
+
+
+def test_a_file_reads_well(memory, folder):
+    memory.remember("We migrated to MySQL", scope="/infra", tags=["database"], created_at=MARCH)
+    memory.export_folder(folder)
+    assert (folder / "infra" / "2026-03.md").read_text().split("\n") == [
+        "---", "recollect: memories", 'scope: "/infra"', "---", "", "# Memories of /infra, 2026-03", "",
+        "## 2026-03-21 14:02",
+        f'<!-- recollect {{"id":"{memory.list()[0].id}","tags":["database"],"created":"{MARCH}",'
+        f'"updated":"{memory.list()[0].updated_at:%Y-%m-%dT%H:%M:%S.%fZ}"}} -->',
+        "", "We migrated to MySQL", "",
+    ]  # fmt: skip
+
+
+def test_what_has_not_changed_is_not_written(on_disk, folder):
+    for day in range(1, 4):
+        on_disk.remember(f"Fact {day}", created_at=f"2026-03-0{day}T00:00:00Z")
+    on_disk.export_folder(folder)
+    before = only_file(folder).read_text().split("\n")
+    assert on_disk.export_folder(folder).unchanged == 1
+    on_disk.remember("Fact 2b", created_at="2026-03-02T12:00:00Z")
+    on_disk.export_folder(folder)
+    after = only_file(folder).read_text().split("\n")
+    place = next(i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    added = len(after) - len(before)
+    assert after[:place] + after[place + added :] == before
+    assert added == 5
+
+
+def test_an_edited_text_becomes_an_update_of_the_same_memory(on_disk, folder):
+    record = on_disk.remember("The cache is Redis", tags=["a"])
+    on_disk.export_folder(folder)
+    edit(only_file(folder), "The cache is Redis", "The cache is Valkey")
+    edit(only_file(folder), '"tags":["a"]', '"tags":["a","b"]')
+    assert on_disk.import_folder(folder).updated == 1
+    now = on_disk.get(record.id)
+    assert (now.text, now.tags) == ("The cache is Valkey", ("a", "b"))
+    assert [version.text for version in on_disk.history(record.id)] == ["The cache is Redis", "The cache is Valkey"]
+    assert on_disk.import_folder(folder).unchanged == 1
+    assert on_disk.export_folder(folder).conflicts == ()
+
+
+def test_a_new_section_becomes_a_memory_once(on_disk, folder):
+    on_disk.remember("Old", scope="/a")
+    on_disk.export_folder(folder)
+    file = only_file(folder)
+    file.write_text(
+        file.read_text()
+        + "\n## 2026-03-05\n\nWritten by hand\n\n## Deploys\nOn Tuesdays\n\n```sh\n## not a heading\n```\n"
+    )
+    assert on_disk.import_folder(folder).created == 2
+    assert on_disk.import_folder(folder).unchanged == 3
+    found = {record.text: record for record in on_disk.list()}
+    assert found["Written by hand"].created_at == datetime(2026, 3, 5, tzinfo=UTC)
+    deploys = found["On Tuesdays\n\n```sh\n## not a heading\n```"]
+    assert (deploys.context, deploys.scope) == ("Deploys", "/a")
+    assert on_disk.export_folder(folder).conflicts == ()
+    assert on_disk.import_folder(folder).unchanged == 3
+    assert on_disk.count() == 3
+
+
+def test_a_removed_section_is_reported_and_forgotten_only_when_asked(on_disk, folder):
+    gone = on_disk.remember("Wrong fact", created_at=MARCH)
+    on_disk.remember("Right fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    file = only_file(folder)
+    parts = file.read_text().split("\n## ")
+    file.write_text("\n## ".join(part for part in parts if "Wrong" not in part))
+    (conflict,) = on_disk.export_folder(folder).conflicts
+    assert "taken out" in conflict.reason
+    assert "Wrong" not in file.read_text()
+    for _ in range(2):
+        assert on_disk.import_folder(folder).missing == (gone.id,)
+    assert on_disk.count() == 2
+    assert on_disk.import_folder(folder, forget_missing=True).forgotten == 1
+    assert [record.text for record in on_disk.list()] == ["Right fact"]
+    assert on_disk.import_folder(folder).missing == ()
+    assert on_disk.export_folder(folder).conflicts == ()
+
+
+def test_a_removed_file_is_reported_too(on_disk, folder):
+    record = on_disk.remember("Here")
+    on_disk.export_folder(folder)
+    only_file(folder).unlink()
+    assert on_disk.import_folder(folder).missing == (record.id,)
+
+
+def test_a_memory_of_a_file_with_a_broken_comment_is_never_missing(on_disk, folder):
+    on_disk.remember("Kept")
+    on_disk.export_folder(folder)
+    edit(only_file(folder), '{"id":', '{"id:')
+    done = on_disk.import_folder(folder, forget_missing=True)
+    (problem,) = done.problems
+    assert (problem.line, done.missing, on_disk.count()) == (8, (), 1)
+    assert "comment" in problem.reason
+    on_disk.remember("More")
+    on_disk.export_folder(folder)
+    assert '{"id:' in only_file(folder).read_text()
+
+
+def test_an_edited_file_is_not_replaced_but_reported(on_disk, folder):
+    """Never overwrites bytes it has not read."""
+    on_disk.remember("One")
+    on_disk.export_folder(folder)
+    edit(only_file(folder), "One", "One, edited")
+    on_disk.remember("Two")
+    done = on_disk.export_folder(folder)
+    (conflict,) = done.conflicts
+    assert (conflict.line, done.written) == (8, ())
+    assert "One, edited" in only_file(folder).read_text()
+    on_disk.import_folder(folder)
+    assert on_disk.export_folder(folder).conflicts == ()
+    assert {"One, edited", "Two"} <= set(only_file(folder).read_text().split("\n"))
+
+
+def test_changed_on_both_sides_is_a_problem_until_one_is_chosen(on_disk, folder):
+    record = on_disk.remember("Blue")
+    on_disk.export_folder(folder)
+    on_disk.update(record.id, text="Green")
+    edit(only_file(folder), "Blue", "Red")
+    assert len(on_disk.import_folder(folder).problems) == 1
+    assert on_disk.get(record.id).text == "Green"
+    assert len(on_disk.export_folder(folder).conflicts) == 1
+    assert on_disk.import_folder(folder, overwrite=True).updated == 1
+    assert on_disk.get(record.id).text == "Red"
+    edit(only_file(folder), "Red", "Pink")
+    assert on_disk.export_folder(folder, overwrite=True).conflicts == ()
+    assert "Red" in only_file(folder).read_text()
+
+
+def test_an_old_file_does_not_bring_an_old_text_back(on_disk, folder):
+    record = on_disk.remember("Blue")
+    on_disk.export_folder(folder)
+    on_disk.update(record.id, text="Green")
+    assert on_disk.import_folder(folder).unchanged == 1
+    assert on_disk.get(record.id).text == "Green"
+    for each in (folder / ".recollect").iterdir():
+        each.unlink()
+    done = on_disk.import_folder(folder)
+    assert (done.updated, len(done.problems)) == (0, 1)
+    assert on_disk.get(record.id).text == "Green"
+
+
+def test_a_colleagues_newer_file_is_taken(on_disk, folder, tmp_path):
+    record = on_disk.remember("Blue")
+    on_disk.export_folder(folder)
+    with Memory(tmp_path / "other.db", settings=PLAIN) as other:
+        other.import_folder(folder)
+        other.update(record.id, text="Green")
+        other.export_folder(folder)
+    assert on_disk.import_folder(folder).updated == 1
+    assert on_disk.get(record.id).text == "Green"
+
+
+def test_what_is_forgotten_leaves_the_files(on_disk, folder):
+    on_disk.remember("In March", created_at=MARCH)
+    on_disk.remember("Secret", created_at="2026-04-01T00:00:00Z")
+    on_disk.remember("Elsewhere", scope="/b", created_at=MARCH)
+    on_disk.export_folder(folder)
+    on_disk.forget(where={"text": {"eq": "Secret"}})
+    on_disk.forget(scope="/b")
+    assert on_disk.export_folder(folder, scope="/c").removed == ()
+    assert sorted(on_disk.export_folder(folder).removed) == ["2026-04.md", "b/2026-03.md"]
+    assert [file.name for file in folder.rglob("*.md")] == ["2026-03.md"]
+
+
+def test_another_store_removes_and_replaces_nothing(on_disk, folder, tmp_path):
+    on_disk.remember("Mine", created_at=MARCH)
+    on_disk.remember("Mine too", created_at="2026-04-01T00:00:00Z")
+    on_disk.export_folder(folder)
+    with Memory(tmp_path / "other.db", settings=PLAIN) as other:
+        other.remember("Another's", created_at=MARCH)
+        done = other.export_folder(folder)
+    assert (len(done.conflicts), done.written, done.removed) == (1, (), ())
+    assert "Mine" in (folder / "2026-03.md").read_text()
+    assert "Mine too" in (folder / "2026-04.md").read_text()
+
+
+def test_a_file_that_is_not_of_memories_is_never_replaced(on_disk, folder):
+    folder.mkdir()
+    (folder / "2026-03.md").write_text("My own notes\n")
+    on_disk.remember("Fact", created_at=MARCH)
+    for overwrite in (False, True):
+        assert len(on_disk.export_folder(folder, overwrite=overwrite).conflicts) == 1
+    assert (folder / "2026-03.md").read_text() == "My own notes\n"
+    with pytest.raises(InvalidInput, match="no file of memories"):
+        on_disk.import_folder(folder)
+
+
+def test_a_file_changed_between_reading_and_writing_stays(folder):
+    place = Folder(folder, create=True)
+    place.write("a/x.md", b"one", over=None)
+    with pytest.raises(Changed):
+        place.write("a/x.md", b"two", over=b"what it was")
+    with pytest.raises(Changed):
+        place.write("a/x.md", b"two", over=None)
+    assert (folder / "a" / "x.md").read_bytes() == b"one"
+    assert [file.name for file in (folder / "a").iterdir()] == ["x.md"]
+
+
+@pytest.mark.parametrize("inside", ["link.md", "dir/x.md"])
+def test_no_link_is_followed(on_disk, folder, tmp_path, inside):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x.md").write_text("outside")
+    folder.mkdir()
+    (folder / "link.md").symlink_to(outside / "x.md")
+    (folder / "dir").symlink_to(outside)
+    place = Folder(folder)
+    assert list(place.walk(".md")) == []
+    with pytest.raises(InvalidInput, match="link"):
+        place.read(inside)
+    with pytest.raises((InvalidInput, Changed)):
+        place.write(inside, b"new", over=None)
+    with pytest.raises(InvalidInput, match="link"):
+        place.write(inside, b"new", over=b"outside")
+    assert (outside / "x.md").read_text() == "outside"
+    for wrong in ("../x.md", "/x.md", "", "a/../../x.md"):
+        with pytest.raises(InvalidInput):
+            place.read(wrong)
+
+
+def test_a_fifo_and_what_is_not_utf8_are_reported(on_disk, folder):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    os.mkfifo(folder / "pipe.md")
+    (folder / "bad.md").write_bytes(b"---\nrecollect: \xff")
+    done = on_disk.import_folder(folder)
+    assert (done.unchanged, [problem.path for problem in done.problems]) == (1, ["bad.md"])
+
+
+@pytest.mark.parametrize(
+    ("scope", "written"),
+    [
+        ("/", "2026-03.md"),
+        ("/researcher_agent/notes", "researcher_agent/notes/2026-03.md"),
+        ("/项目", "项目/2026-03.md"),
+    ],
+)
+def test_a_scope_is_a_folder(on_disk, folder, scope, written):
+    on_disk.remember("Fact", scope=scope, created_at=MARCH)
+    assert on_disk.export_folder(folder).written == (written,)
+
+
+def test_scopes_that_file_systems_confuse_have_folders_of_their_own(on_disk, folder):
+    scopes = ["/app", "/App", "/APP", "/a b", "/a-b", "/.hidden", "/2026-03.md", "/x\\y", "/" + "long" * 60]
+    for scope in scopes:
+        on_disk.remember(f"Of {scope}", scope=scope, created_at=MARCH)
+    done = on_disk.export_folder(folder)
+    assert len({path.casefold() for path in done.written}) == len(scopes)
+    assert all(path.split("/")[0][0] != "." for path in done.written)
+    on_disk.forget(scope="/")
+    on_disk.import_folder(folder)
+    assert sorted(record.scope for record in on_disk.list()) == sorted(scopes)
+
+
+def test_a_scoped_handle_sees_and_writes_its_own_only(on_disk, folder):
+    on_disk.remember("Outside", scope="/b", created_at=MARCH)
+    scoped = on_disk.scoped("/a")
+    inside = scoped.remember("Inside", scope="/x", created_at=MARCH)
+    assert scoped.export_folder(folder).written == ("x/2026-03.md",)
+    assert 'scope: "/x"' in only_file(folder).read_text()
+    with pytest.raises(InvalidInput):
+        on_disk.scoped("/c").export(folder / "f", format="markdown")
+    stolen = on_disk.scoped("/c").import_folder(folder)
+    assert (stolen.created, stolen.updated, len(stolen.problems)) == (0, 0, 1)
+    assert on_disk.get(inside.id).scope == "/a/x"
+
+
+def test_moving_a_section_to_another_scopes_file_moves_the_memory(on_disk, folder):
+    moved = on_disk.remember("Moves", scope="/a", created_at=MARCH)
+    on_disk.remember("Stays", scope="/b", created_at=MARCH)
+    on_disk.export_folder(folder)
+    head, section = (folder / "a/2026-03.md").read_text().split("\n## ")
+    (folder / "a/2026-03.md").write_text(head)
+    file = folder / "b/2026-03.md"
+    file.write_text(file.read_text() + "\n## " + section)
+    done = on_disk.import_folder(folder, forget_missing=True)
+    assert (done.updated, done.forgotten) == (1, 0)
+    assert on_disk.get(moved.id).scope == "/b"
+
+
+def test_the_same_id_twice_is_a_problem(on_disk, folder):
+    record = on_disk.remember("One")
+    on_disk.export_folder(folder)
+    file = only_file(folder)
+    file.write_text(file.read_text() + "\n## " + file.read_text().split("\n## ")[1].replace("One", "Two"))
+    (problem,) = on_disk.import_folder(folder).problems
+    assert f"{file.name}:8" in problem.reason
+    assert on_disk.get(record.id).text == "One"
+
+
+def test_a_killed_export_leaves_nothing_that_the_next_one_mistrusts(on_disk, folder, monkeypatch):
+    for month in ("2026-03", "2026-04"):
+        on_disk.remember(f"Of {month}", created_at=f"{month}-01T00:00:00Z")
+    on_disk.export_folder(folder)
+    for record in on_disk.list():
+        on_disk.update(record.id, text=record.text + ", edited")
+    write, calls = Folder.write, []
+
+    def killed(self, path, data, *, over):
+        calls.append(path)
+        if len(calls) == 3:  # the manifest, one file, then
+            raise KeyboardInterrupt
+        write(self, path, data, over=over)
+
+    monkeypatch.setattr(Folder, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        on_disk.export_folder(folder)
+    monkeypatch.undo()
+    for record in on_disk.list():
+        on_disk.update(record.id, text=record.text + " again")
+    done = on_disk.export_folder(folder)
+    assert (len(done.written), done.conflicts) == (2, ())
