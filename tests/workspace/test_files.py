@@ -196,11 +196,11 @@ def test_a_very_long_line_is_cut_and_stays_within_the_size(folder, tmp_path):
     write(folder, "cjk.md", "記憶は流れる川のようだ" * 5_000)
     with Workspace(folder, config(), embedder="none") as workspace:
         workspace.index()
-        from recollect.embedding.places import token_starts
+        from recollect.embedding.places import measure_of
 
         texts = [row[2] for row in dump(workspace)["chunks"]]
         assert len(texts) > 300
-        assert max(len(starts) for starts in token_starts("none", texts)) <= 400
+        assert max(len(starts) for starts in measure_of("none")(texts)) <= 400
 
 
 def test_an_unreadable_file_keeps_what_is_indexed_and_the_rest_goes_on(folder, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.embedding.places import token_starts
+from recollect.embedding.places import measure_of
 from recollect.errors import EmbedderError
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
@@ -85,7 +85,7 @@ def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
     try:
         return engine.embedder.token_starts([text])[0]
     except EmbedderError:
-        return token_starts("none", [text])[0]
+        return measure_of("none")([text])[0]
 
 
 def _spec_name(spec: object) -> str:
