@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from recollect import Workspace
+from recollect import Workspace, folders
 from recollect.errors import InvalidInput
-from recollect.workspace import doors, files
+from recollect.workspace import files
 from recollect.workspace.files import Selection, Unreadable, decode, read_file
 from tests.workspace.support import config, counts, dump, index_all, write
 
@@ -20,7 +20,7 @@ from tests.workspace.support import config, counts, dump, index_all, write
 def folder(tmp_path, request, monkeypatch):
     """A workspace's folder, looked at in both ways: as here, and as where no folder can be held open."""
     if request.param == "paths":
-        monkeypatch.setattr(doors, "_BY_DESCRIPTOR", False)
+        monkeypatch.setattr(folders, "_BY_DESCRIPTOR", False)
     made = tmp_path / "notes"
     made.mkdir()
     return made
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_listed_keeps_what_is_indexed(folder, monkeypatc
     write(folder, "memory/a.md", "One thing.")
     write(folder, "b.md", "Another thing.")
     index_all(folder)
-    for kind in (doors._ByDescriptor, doors._ByPath):
+    for kind in (folders._ByDescriptor, folders._ByPath):
 
         def refuse(self, name, kind=kind):
             raise PermissionError(errno.EACCES, "Permission denied", name)
