@@ -171,6 +171,11 @@ def test_the_overlap_gives_way_to_a_block_that_needs_the_room():
     assert chunks[-1].text == code
 
 
+def test_what_introduces_a_list_goes_with_it():
+    text = f"{'Some words here. ' * 9}\n\nWe decided as follows:\n\n- one of them is here\n- and another is there"
+    assert [chunk.split("\n")[0][:10] for chunk in texts(cut(text, 40))] == ["Some words", "We decided"]
+
+
 def test_a_section_that_fits_is_one_chunk_and_repeats_nothing():
     assert len(cut("# A\n\n" + "One two three.\n\n" * 200, 1000, 100)) == 1
 
