@@ -115,7 +115,8 @@ def _place(passage: _Passage) -> str:
         last = passage.last.source
         end = source.lines[1] if last is None or last.lines is None else last.lines[1]
         return f"{name}:{source.lines[0]}-{end}"
-    first, last_page = passage.first.metadata.get("page"), passage.last.metadata.get("page")
+    ends = passage.last.metadata
+    first, last_page = passage.first.metadata.get("page"), ends.get("last_page", ends.get("page"))
     if first is None:
         return name
     return f"{name}, page {first}" if last_page in (None, first) else f"{name}, pages {first}-{last_page}"

@@ -51,6 +51,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
     try:
         if root is not None:
             base = Path(os.path.realpath(root, strict=True))
+            path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
             inner = os.path.relpath(os.path.normpath(base / path), base)
             if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
                 raise DocumentRefused(f"it is not in {root}")
