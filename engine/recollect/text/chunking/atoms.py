@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "SENTENCE", "Atom", "Cutter"]
+__all__ = ["NEVER", "Atom", "Cutter"]
 
 # How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at twice its depth.
-SENTENCE, WORD, TOKEN, NEVER = 100, 101, 102, 1000
+SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _TOKEN_PIECES = 8
 
 
@@ -96,12 +96,13 @@ class Cutter:
             yield from self._long(start, after)
 
     def _long(self, begin: int, end: int) -> Iterator[Atom]:
-        """Pieces of what has no better inner boundary, where it is too large: words, and of a word its tokens."""
+        """Pieces of what has no better inner boundary, where it is too large: lines, words, and of a word its tokens."""
         if self.count(begin, end) <= self._max:
             return
         for start, after in pairwise([begin, *word_starts(self._text, begin, end), end]):
             if start > begin:
-                yield Atom(start, WORD, whole=False)
+                opens = not self._text[self._lines.start(self._lines.number(start) - 1) : start].strip()
+                yield Atom(start, LINE if opens else WORD, whole=opens)
             if self.count(start, after) > self._max:
                 inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
                 step = max(1, self._max // _TOKEN_PIECES)
