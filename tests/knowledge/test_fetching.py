@@ -82,7 +82,7 @@ def allowed(url, limits=LIMITS):
 
 def test_a_document_with_its_type_charset_and_final_url(site):
     site.pages["/guide"] = (302, {"Location": "/real.html#part"}, b"")
-    site.pages["/real.html"] = (200, {"Content-Type": "Text/HTML; charset=\"ISO-8859-1\""}, b"<p>Gr\xf6\xdfe")
+    site.pages["/real.html"] = (200, {"Content-Type": 'Text/HTML; charset="ISO-8859-1"'}, b"<p>Gr\xf6\xdfe")
     fetched = allowed(f"{site.url}/guide")
     assert (fetched.data, fetched.url) == (b"<p>Gr\xf6\xdfe", f"{site.url}/real.html")
     assert (fetched.media_type, fetched.charset) == ("text/html", "iso-8859-1")
