@@ -44,17 +44,21 @@ def first_index(files: list[Path], scratch: Path, embedder: Any, log: Callable[[
                 index_s = _indexed(folder, measured)
         assert measured.texts == asked.texts
         parts.append({
-            "files": len(files[number::_PARTS]), "chunks": len(asked.texts), "index_s": round(index_s, 3),
-            "alone_s": round(alone_s, 3), "outside_embedder_s": round(index_s - measured.seconds, 3),
+            "files": len(files[number::_PARTS]), "chunks": len(asked.texts), "index_s": index_s, "alone_s": alone_s,
+            "outside_embedder_s": index_s - measured.seconds,
         })  # fmt: skip
         log(f"part {number + 1} of {_PARTS}: {parts[-1]}")
-    total = {name: round(sum(part[name] for part in parts), 3) for name in parts[0]}
+    total = {name: sum(part[name] for part in parts) for name in parts[0]}
     return {
-        **total,
+        **_rounded(total),
         "ratio": round(total["index_s"] / total["alone_s"], 3),
         "ratio_median": round(median(part["index_s"] / part["alone_s"] for part in parts), 3),
-        "parts": parts,
+        "parts": [_rounded(part) for part in parts],
     }
+
+
+def _rounded(figures: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 3) for name, value in figures.items()}
 
 
 def later_indexes(files: list[Path], scratch: Path, embedder: CachedEmbedder) -> dict[str, Any]:
@@ -68,12 +72,11 @@ def later_indexes(files: list[Path], scratch: Path, embedder: CachedEmbedder) ->
             assert workspace.index().files_indexed == 0
             times.append(perf_counter() - began)
         changes = []
-        for file in sorted(folder.iterdir())[:: max(1, len(files) // _CHANGED)][:_CHANGED]:
-            if file.suffix == ".md":
-                file.write_bytes(file.read_bytes() + _ADDED.encode())
-                began = perf_counter()
-                result = workspace.index()
-                changes.append((result, perf_counter() - began))
+        for file in sorted(folder.glob("*.md"))[:: max(1, len(files) // _CHANGED)][:_CHANGED]:
+            file.write_bytes(file.read_bytes() + _ADDED.encode())
+            began = perf_counter()
+            result = workspace.index()
+            changes.append((result, perf_counter() - began))
     return {
         "files": first.files_indexed,
         "chunks": first.chunks_created,

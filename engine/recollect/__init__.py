@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
     from recollect.settings import Settings as Settings
+    from recollect.workspace.aio import AsyncWorkspace as AsyncWorkspace
     from recollect.workspace.config import MemoryConfig as MemoryConfig
     from recollect.workspace.workspace import Workspace as Workspace
 
 __all__ = [
     "AsyncMemory",
+    "AsyncWorkspace",
     "Hit",
     "Memory",
     "MemoryConfig",
@@ -37,6 +39,7 @@ __all__ = [
 
 _HOMES = {
     "AsyncMemory": "recollect.aio",
+    "AsyncWorkspace": "recollect.workspace.aio",
     "Hit": "recollect.records",
     "Memory": "recollect.memory",
     "MemoryConfig": "recollect.workspace.config",

@@ -233,7 +233,8 @@ def test_an_old_file_does_not_bring_an_old_text_back(on_disk, folder):
     on_disk.update(record.id, text="Green")
     assert on_disk.import_folder(folder).unchanged == 1
     assert on_disk.get(record.id).text == "Green"
-    (folder / ".recollect" / "exported.json").unlink()
+    for each in (folder / ".recollect").iterdir():
+        each.unlink()
     done = on_disk.import_folder(folder)
     assert (done.updated, len(done.problems)) == (0, 1)
     assert on_disk.get(record.id).text == "Green"

@@ -18,7 +18,7 @@ from recollect.cli import (
     tool,
     transfer,
     upkeep,
-    workspace,
+    workspace_memory,
     write,
 )
 
@@ -124,6 +124,6 @@ for name, group in (
     ("experience", experience.experience),
     ("sessions", sessions.sessions),
     ("knowledge", knowledge.knowledge),
-    ("workspace", workspace.workspace),
+    ("workspace", workspace_memory.workspace),
 ):
     app.add_typer(group, name=name)

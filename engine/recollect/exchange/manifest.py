@@ -1,4 +1,5 @@
-"""What a store and a folder of Markdown last had in common, kept in the folder as `.recollect/exported.json`.
+"""What a store and a folder of Markdown last had in common, kept in the folder as `.recollect/exported-….json`, one
+for each store and scope it is seen through.
 
 By it an export knows which files nobody has changed since, and an import which memories were changed, or taken out, in
 the files. It can be deleted: then what has changed on one side only cannot be told from what has changed on both.
@@ -7,6 +8,7 @@ the files. It can be deleted: then what has changed on one side only cannot be t
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -23,8 +25,8 @@ from recollect.remember.prepare import uuid7
 from recollect.store import exporting
 
 __all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "scope_within", "store_identity"]
-
-_PATH = ".recollect/exported.json"
+# Version control has the memories themselves.
+_IGNORED = ".recollect/.gitignore"
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,15 +48,13 @@ class Known:
 
     def __init__(self, folder: Folder, store: str, base: str) -> None:
         self._folder, self._store, self._base = folder, store, base
-        self._read = folder.read(_PATH)
+        self._path = f".recollect/exported-{hashlib.sha256(f'{store} {base}'.encode()).hexdigest()[:12]}.json"
+        self._read = folder.read(self._path)
         self.files: dict[str, FileEntry] = {}
         if self._read is not None:
-            try:
-                manifest = msgspec.json.decode(self._read, type=_Manifest)
-            except msgspec.DecodeError:
-                return  # it was changed by hand: as if it were not there
-            if (manifest.store, manifest.base) == (store, base):
-                self.files = manifest.files
+            # One that was changed by hand is as if it were not there.
+            with suppress(msgspec.DecodeError):
+                self.files = msgspec.json.decode(self._read, type=_Manifest).files
 
     def write(self, files: dict[str, FileEntry]) -> None:
         """Keep `files` as what store and folder now have in common."""
@@ -62,8 +62,11 @@ class Known:
         data = msgspec.json.format(data, indent=1) + b"\n"
         if data == self._read:
             return
+        if self._read is None:
+            with suppress(Changed):  # it is there already
+                self._folder.write(_IGNORED, b"*\n", over=None)
         try:
-            self._folder.write(_PATH, data, over=self._read)
+            self._folder.write(self._path, data, over=self._read)
         except Changed:
             raise InvalidInput(
                 f"another program writes to {self._folder.root} at the same time: run it again when that is done"

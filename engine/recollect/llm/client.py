@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, shown
 from recollect.errors import InvalidInput, LanguageModelError
@@ -122,6 +123,15 @@ class OpenAICompatible:
         completion = self._ask(body, schema, limit)
         return self._text(completion, as_json=schema is not None)
 
+    def variant(self, *, model: str | None = None, temperature: float | None = None) -> OpenAICompatible:
+        """Another model at the same endpoint, within the same budget; a temperature only where this one has none."""
+        other = copy(self)
+        if model is not None:
+            other._address = structs.replace(self._address, model=model)
+        if self._temperature is None and temperature is not None:
+            other._temperature = check_finite(temperature, "temperature", minimum=0.0)
+        return other
+
     def __repr__(self) -> str:
         return f"OpenAICompatible({self._address.base_url!r}, {self._address.model!r})"
 
@@ -139,6 +149,8 @@ class OpenAICompatible:
                 refused = failure.status in _REFUSED_PARAMETER
                 if refused and limit_name in sent and _OTHER_LIMIT in str(failure) and limit_name != _OTHER_LIMIT:
                     limit_name = _OTHER_LIMIT
+                elif refused and "temperature" in body and "temperature" in str(failure):
+                    del body["temperature"]
                 elif refused and "response_format" in sent:
                     takes_schema = False
                 else:

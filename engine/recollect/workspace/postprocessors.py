@@ -57,7 +57,9 @@ def apply_own(
 ) -> list[RawSearchRow]:
     """The rows through processors of the caller's, in turn. Raises InvalidInput, which names the one that gave none."""
     for processor in processors:
-        rows = check_rows(finish(processor.apply(rows, query, **options)), f"the post-processor {shown(processor)}")
+        rows = check_rows(
+            finish(processor.apply(rows, query, **options)), f"the post-processor {type(processor).__name__}"
+        )
     return rows
 
 

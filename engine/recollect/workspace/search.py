@@ -13,10 +13,10 @@ from msgspec import Struct
 from recollect.checks import check_count, check_finite, check_name, check_query, check_unit, now_us, shown
 from recollect.errors import InvalidInput
 from recollect.store import documents
-from recollect.workspace.postprocessors import apply_own, diversify, fade, reach
+from recollect.workspace.postprocessors import apply_own, check_postprocessor, diversify, fade, reach
 from recollect.workspace.rules import age_days, age_source
 from recollect.workspace.snippets import cut_snippet
-from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, find
+from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, check_strategy, find
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -74,6 +74,14 @@ class Extensions:
         self.strategies: dict[str, Any] = {}
         self.postprocessors: list[Any] = []
         self.finish: Finish = finish_here
+
+    def add_strategy(self, name: str, strategy: object) -> None:
+        """Register a strategy, in place of one of the same name. Raises InvalidInput for what is none."""
+        self.strategies[check_strategy(name, strategy)] = strategy
+
+    def add_postprocessor(self, processor: object) -> None:
+        """Register a post-processor, behind the others. Raises InvalidInput for what is none."""
+        self.postprocessors.append(check_postprocessor(processor))
 
 
 class Choices(Struct, frozen=True):

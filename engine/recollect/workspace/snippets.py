@@ -41,13 +41,12 @@ def cut_snippet(text: str, query: str, max_chars: int) -> Snippet:
     if len(bare) <= max_chars:
         return Snippet(bare, text[: len(text) - len(text.lstrip())].count("\n"))
     begin = _window(text, query, max_chars)
+    begin += len(text) - begin - len(text[begin:].lstrip())
     end = begin + max_chars
     if end < len(text) and not _SPACE.match(text[end]):
         # Text without spaces is cut where it must be.
         end = next((place for place in range(end, begin + max_chars // 2, -1) if _SPACE.match(text[place - 1])), end)
-    part = text[begin:end]
-    skipped = len(part) - len(part.lstrip())
-    return Snippet(part.strip(), text[: begin + skipped].count("\n"))
+    return Snippet(text[begin:end].rstrip(), text[:begin].count("\n"))
 
 
 def _window(text: str, query: str, max_chars: int) -> int:

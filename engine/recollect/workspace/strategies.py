@@ -166,21 +166,24 @@ def _recalled(
     if by_meaning and engine.active_embedder() is None:
         by_meaning = False
         problems = ("meaning was not searched: nothing is embedded yet",) if engine.embedder.enabled and hits else ()
-    rows = [_row(hit, strategy, by_meaning, weights) for hit in hits]
+    best = max((hit.signals["bm25"] for hit in hits), default=0.0)
+    rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
     if strategy == "hybrid" and by_meaning and weights.text_weight > 0:
         rows = _lifted(rows, query)
     return Found(rows, problems)
 
 
-def _row(hit: Hit, strategy: str, by_meaning: bool, weights: HybridConfig) -> RawSearchRow:
+def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weights: HybridConfig) -> RawSearchRow:
     source = hit.source
     assert source is not None
-    cosine = hit.signals["cosine"] if by_meaning else None
-    text = None if strategy == "vector" else hit.score
-    if cosine is not None and text is not None and hit.signals["bm25"] <= 0:
-        text = 0.0
-    elif cosine and text is not None and weights.text_weight > 0:
-        # A chunk that waits for its vector has no cosine: BM25 is all of its score.
+    if strategy == "vector":
+        text = None
+    elif cosine is None or weights.text_weight == 0:
+        text = hit.score if cosine is None else 0.0
+    elif cosine == 0:
+        # It waits for its vector: BM25 is all of its score. Or nothing is like it.
+        text = hit.signals["bm25"] / best_bm25 if best_bm25 > 0 else 0.0
+    else:
         text = min(max((hit.score - weights.vector_weight * cosine) / weights.text_weight, 0.0), 1.0)
     lines = hit.metadata.get("lines") or [1, 1]
     headings = hit.metadata.get("headings") or ()

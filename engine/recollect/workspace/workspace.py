@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -11,14 +11,15 @@ from msgspec import structs
 
 from recollect.checks import fault_text, shown
 from recollect.errors import InvalidInput, StoreClosed, StoreCorrupt, StoreReadOnly
+from recollect.records import Exported, Restored
 from recollect.workspace.config import MemoryConfig
+from recollect.workspace.exporting import Exporter, export_memories, restore_memories
 from recollect.workspace.files import FileProblem, Selection, Unreadable
+from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recollect.workspace.opening import IndexFile
-from recollect.workspace.postprocessors import check_postprocessor
 from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
 from recollect.workspace.search import Extensions, SearchResults, choose, search
 from recollect.workspace.status import file_infos, store_status
-from recollect.workspace.strategies import check_strategy
 from recollect.workspace.sync import Progress, add_file, make_plan, synchronise
 from recollect.workspace.watching import Watcher
 
@@ -118,6 +119,7 @@ class Workspace:
 
     def search(
         self,
+        /,
         query: str,
         *,
         max_results: int | None = None,
@@ -153,14 +155,75 @@ class Workspace:
         It gives a list of RawSearchRow, or an awaitable of one. `db` is an APSW connection that can only read, in a
         read transaction; the view `chunks` has what files say. `query_vec` is a list of float, or None.
         """
-        self._extensions.strategies[check_strategy(name, strategy)] = strategy
+        self._extensions.add_strategy(name, strategy)
 
     def register_postprocessor(self, processor: object) -> None:
         """Have `apply(rows, query, **options)` of an object see each search's rows last, in order of registration.
 
         It gives a list of RawSearchRow, or an awaitable of one: fewer, others, in another order.
         """
-        self._extensions.postprocessors.append(check_postprocessor(processor))
+        self._extensions.add_postprocessor(processor)
+
+    # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def flush(self, conversation: object, *, model: str | None = None, system_prompt: str | None = None) -> str | None:
+        """Have a language model note what of a conversation is worth keeping, in `memory/YYYY-MM-DD.md` of today.
+
+        `conversation` is a list of {"role", "content"}: data, in whatever role. `model` is one at the language model's
+        endpoint; `YYYY-MM-DD` in `system_prompt` stands for today. Returns what was appended and indexed; None where
+        nothing was worth keeping, or all of it stands in the files already.
+
+        Raises InvalidInput where flush is off or there is no language model, and LanguageModelError where it fails.
+        """
+        config = self._config
+        asked = language_model_of(self._index.engine(), config.flush, model)
+        today = today_in(config)
+        text = extract(asked, conversation, config.flush, system_prompt, today)
+        if text is None:
+            return None
+        self._sync_if_due()
+        known = self._with_engine(lambda engine: known_lines(engine, text))
+        path = f"memory/{today}.md"
+        fresh = append_to_day(config, path, text, known)
+        if fresh is not None:
+            self.add(path)
+        return fresh
+
+    def export(
+        self,
+        memory: Exporter | str | os.PathLike[str],
+        *,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Exported:
+        """Write the memories of a Memory, or of its file, below `memory/` as Markdown, and index them: a file a scope
+        and month. `restore` reads them back. Otherwise as `Memory.export_folder`.
+        """
+        done = export_memories(
+            self._config, memory, scope=scope, where=where, kinds=kinds, tags=tags, overwrite=overwrite,
+            on_progress=on_progress,
+        )  # fmt: skip
+        self.index()
+        return done
+
+    def restore(
+        self,
+        memory: Exporter | str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
+        """Read what `export` wrote below `memory/`, with what was changed in it since, into a Memory or its file: as
+        `Memory.import_folder`.
+        """
+        return restore_memories(
+            self._config, memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=on_progress
+        )
 
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 

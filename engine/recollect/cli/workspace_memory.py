@@ -1,0 +1,179 @@
+"""Commands on what a workspace holds: search, flush, export, restore."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recollect.cli.options import AsJson, Kinds, Scope, Tags, Where, open_memory, parse_json
+from recollect.cli.output import console, fail_quietly, hint, one_line, print_json, progress, safe
+from recollect.cli.streams import stdin_text
+from recollect.cli.transfer import show_exported, show_restored
+from recollect.cli.workspace import Config, EmbedderName, Folder, open_workspace, workspace
+from recollect.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from recollect.workspace.search import SearchResult
+
+__all__ = ["export_memories", "flush_conversation", "restore_memories", "search_files", "workspace"]
+
+
+@workspace.command("search")
+def search_files(
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question; else standard input.")] = None,
+    folder: Folder = None,
+    max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this.")] = None,
+    strategy: Annotated[str | None, typer.Option(metavar="NAME", help="hybrid, vector or keyword.")] = None,
+    source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only files of this label.")] = None,
+    mmr_lambda: Annotated[float | None, typer.Option(help="From 1, relevance alone, to 0, diversity alone.")] = None,
+    half_life_days: Annotated[float | None, typer.Option(help="Scores halve in so many days.")] = None,
+    snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find passages, best first: file and line, and the passage with the matched words marked."""
+    asked = stdin_text("workspace search") if query is None else query
+    with open_workspace(folder, config, embedder) as opened:
+        found = opened.search(
+            asked, max_results=max_results, min_score=min_score, strategy=strategy, source_filter=source,
+            mmr_lambda=mmr_lambda, decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
+        )  # fmt: skip
+        root = opened.folder
+    if as_json:
+        print_json(found)
+    else:
+        for result in found:
+            _print_result(result, asked, root)
+    for problem in found.problems:
+        hint(problem)
+    fail_quietly(not found)
+
+
+@workspace.command("flush")
+def flush_conversation(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The conversation as JSON, a list of messages; - is standard input.")
+    ] = "-",
+    folder: Folder = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Another model at the same endpoint.")] = None,
+    system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of Recollect's own.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a language model note what of a conversation is worth keeping, in today's file (RECOLLECT_LLM_BASE_URL)."""
+    conversation = _conversation(file)
+    with open_workspace(folder, config, embedder) as opened:
+        written = opened.flush(conversation, model=model, system_prompt=system_prompt)
+    if as_json:
+        print_json({"written": written})
+    elif written is None:
+        hint("nothing was worth keeping, or it is in the files already")
+    else:
+        typer.echo(safe(written))
+
+
+@workspace.command("export")
+def export_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    scope: Scope = None,
+    where: Where = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that were changed since the last export too.")
+    ] = False,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the memories of --db below memory/ as Markdown that people can read and edit, and index them."""
+    with (
+        open_memory(context) as memory,
+        open_workspace(folder, config, embedder) as opened,
+        progress("exporting", "memories") as report,
+    ):
+        done = opened.export(
+            memory, scope=scope, where=parse_json(where, "--where"), kinds=kind or None, tags=tag or None,
+            overwrite=overwrite, on_progress=report,
+        )  # fmt: skip
+    show_exported(done, as_json=as_json)
+
+
+@workspace.command("restore")
+def restore_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Take the file's where the store has changed too.")
+    ] = False,
+    forget_missing: Annotated[
+        bool, typer.Option("--forget-missing", help="Forget memories that were taken out of their files.")
+    ] = False,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read the memories below memory/ into --db, with what was changed in them."""
+    with (
+        open_memory(context) as memory,
+        open_workspace(folder, config, "none") as opened,
+        progress("restoring", "files") as report,
+    ):
+        done = opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
+    show_restored(done, as_json=as_json)
+
+
+def _conversation(file: str) -> Any:
+    """The messages of a file: a JSON list, or an object that has one as `messages`."""
+    import msgspec
+
+    text = stdin_text("workspace flush FILE") if file == "-" else _read(file)
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
+        raise InvalidInput(f"{file} is not JSON ({fault}): give a list of messages with role and content") from None
+    return said["messages"] if isinstance(said, dict) and "messages" in said else said
+
+
+def _read(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}") from fault
+
+
+def _print_result(result: SearchResult, query: str, root: Path) -> None:
+    """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
+    from recollect.workspace.snippets import highlight
+
+    spans = highlight(result.snippet, query)
+    line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)
+    place = f"{os.path.relpath(root / result.path)}:{line}"
+    terminal = console()
+    if terminal is None:
+        typer.echo(f"{safe(place)}: {one_line(result.snippet)}")
+        return
+    from rich.text import Text
+
+    head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
+    terminal.print(head, soft_wrap=True)
+    terminal.print(_marked(result.snippet, spans), soft_wrap=True)
+    terminal.print()
+
+
+def _marked(snippet: str, spans: list[tuple[int, int]]) -> Text:
+    from rich.text import Text
+
+    shown, at = Text(), 0
+    for start, stop in spans:
+        shown.append(safe(snippet[at:start])).append(safe(snippet[start:stop]), "bold reverse")
+        at = stop
+    return shown.append(safe(snippet[at:]))

@@ -1,0 +1,101 @@
+"""Memories as files of a workspace, both ways: below `memory/`, where they are indexed like any other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recollect.checks import shown
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.exchange import Folder, export_folder, import_folder
+from recollect.recall.request import build_filter
+from recollect.records import Exported, Restored
+from recollect.remember.pending import Progress
+from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.workspace.config import MemoryConfig
+
+__all__ = ["Exporter", "export_memories", "restore_memories"]
+
+_FOLDER = "memory"
+
+
+class Exporter(Protocol):
+    """What a `Memory`, or a handle of one bound to a scope, can do with a folder."""
+
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Exported:
+        """Write memories to a folder."""
+
+    def import_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        forget_missing: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Restored:
+        """Read memories from a folder."""
+
+
+def export_memories(config: MemoryConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Exported:
+    """Write memories below `memory/`. A file is opened without an embedder, and must be there."""
+    with _opened(memory, must_exist=True) as source:
+        return source.export_folder(_place(config), **options)
+
+
+def restore_memories(config: MemoryConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Restored:
+    """Read the memories below `memory/` into a store. A file is made where it is missing."""
+    with _opened(memory, must_exist=False) as target:
+        return target.import_folder(_place(config), **options)
+
+
+def _place(config: MemoryConfig) -> Path:
+    place = config.folder / _FOLDER
+    if place.is_symlink():
+        raise InvalidInput(f"{place} is a symbolic link: memories are written inside the workspace only")
+    return place
+
+
+@contextmanager
+def _opened(memory: Exporter | str | os.PathLike[str], *, must_exist: bool) -> Iterator[Exporter]:
+    if not isinstance(memory, str | os.PathLike):
+        if not callable(getattr(memory, "export_folder", None)) or isinstance(memory, type):
+            raise InvalidInput(f"memory is {shown(memory)}: give a Memory, or the path of its file")
+        yield memory
+        return
+    if must_exist and not Path(memory).expanduser().is_file():
+        raise InvalidInput(f"{shown(os.fspath(memory))} is no file: give a Memory, or the path of one's file")
+    engine = Engine(memory, None, Settings())
+    try:
+        yield _Whole(engine)
+    finally:
+        engine.close()
+
+
+class _Whole:
+    """A store that was opened for one verb."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def export_folder(self, folder: str | os.PathLike[str], **options: Any) -> Exported:
+        chosen = build_filter("/", **{name: options.pop(name) for name in ("scope", "where", "kinds", "tags")})
+        return export_folder(self._engine, Folder(folder, create=True), chosen, base="/", **options)
+
+    def import_folder(self, folder: str | os.PathLike[str], **options: Any) -> Restored:
+        return import_folder(self._engine, Folder(folder), base="/", **options)
