@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.embedding.places import measure_of
 from recollect.errors import EmbedderError
+from recollect.exchange.markdown import is_memory_file, said_in
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recollect.workspace.files import decode
@@ -37,6 +38,7 @@ def to_document(
     """The document of a file; `columns` are those that say which bytes they are."""
     text, problem = decode(data)
     metadata, begin = front_matter(text)
+    memories = is_memory_file(text)
     size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
     chunks = chunk_markdown(text, _token_starts(engine, text), size, begin=begin)
     said = metadata.get("title")
@@ -55,7 +57,7 @@ def to_document(
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(
-                text=chunk.text,
+                text=said_in(chunk.text) if memories else chunk.text,
                 context=_context(own, chunk.headings),
                 metadata={
                     **metadata,
