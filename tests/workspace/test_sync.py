@@ -244,6 +244,44 @@ def test_text_indexed_while_the_embedder_is_down_is_embedded_later(folder, tmp_p
         assert dump(workspace) == dump_afresh(folder, tmp_path, WordEmbedder())
 
 
+class Flaky(WordEmbedder):
+    """Counts how often it is asked; `refuse` says which requests fail."""
+
+    def __init__(self, refuse):
+        super().__init__("flaky")
+        self.asked = 0
+        self.refuse = refuse
+
+    def embed(self, texts):
+        self.asked += 1
+        if self.refuse(texts):
+            raise RuntimeError("the embedder is down")
+        return super().embed(texts)
+
+
+def test_an_embedder_that_is_down_is_not_asked_for_every_batch(folder):
+    """An endpoint that does not answer lets each request wait for its time-out."""
+    for each in range(300):
+        write(folder, f"n{each}.md", f"Text number {each}.")
+    embedder = Flaky(lambda texts: True)
+    with Workspace(folder, config(), embedder=embedder) as workspace:
+        result = workspace.index()
+        assert (result.files_indexed, result.pending, embedder.asked) == (300, 300, 1)
+        assert "the embedder is down" in result.embedder_problem
+        workspace.index()
+        assert embedder.asked == 2
+
+
+def test_a_text_that_the_embedder_refuses_keeps_others_from_nothing(folder):
+    for each in range(300):
+        write(folder, f"n{each:03}.md", f"Text number {each}.")
+    embedder = Flaky(lambda texts: any("number 150." in text for text in texts))
+    with Workspace(folder, config(), embedder=embedder) as workspace:
+        result = workspace.index()
+        assert result.pending == 64
+        assert result.embeddings_computed == 236
+
+
 def test_a_model_folder_that_is_missing_leaves_keywords(folder, tmp_path):
     write(folder, "memory/trip.md", SECTIONS)
     missing = str(tmp_path / "no" / "model")

@@ -72,6 +72,7 @@ class _Run(Struct):
     kept: int = 0
     cached: int = 0
     computed: int = 0
+    embedder_problem: str | None = None
     problems: list[FileProblem] = field(default_factory=list)
     same: list[tuple[DocumentRow, dict[str, int]]] = field(default_factory=list)
     gone: dict[str, DocumentRow] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class _Run(Struct):
         self.kept += written.chunks_kept
         self.cached += written.embeddings_cached
         self.computed += written.embeddings_computed
+        self.embedder_problem = written.embedder_problem
         self.finish_one()
 
 
@@ -161,16 +163,18 @@ def _carry_out(
 ) -> IndexResult:
     gone = {row.source: row for row in plan.gone}
     run = _Run(len(plan.read), force, on_progress, problems=list(plan.problems), gone=gone)
-    if plan.read or engine.embedder.loaded:
-        _adopt_embedder(engine)
+    adopted = _adopt_embedder(engine) if plan.read or engine.embedder.loaded else None
     policy = CachePolicy(config.cache.max_entries) if config.cache.enabled else None
-    for written in write_documents(engine, _documents(engine, config, plan, run), cache=policy):
+    changed = _documents(engine, config, plan, run)
+    for written in write_documents(engine, changed, cache=policy, embed=adopted is None):
         run.count(written)
     _refresh(engine, run)
     deleted = list(run.gone)
     if deleted:
         delete_documents(engine, SCOPE, deleted)
-    computed, problem = _embed_waiting(engine)
+    problem, computed = adopted or run.embedder_problem, 0
+    if problem is None:
+        computed, problem = _embed_waiting(engine)
     return IndexResult(
         files_scanned=plan.scanned,
         files_indexed=run.indexed,
@@ -223,13 +227,16 @@ def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> I
         yield document
 
 
-def _adopt_embedder(engine: Engine) -> None:
-    """Where another embedder is configured than made the vectors, they go: chunks wait for those of the new one."""
+def _adopt_embedder(engine: Engine) -> str | None:
+    """Where another embedder is configured than made the vectors, they go: chunks wait for those of the new one.
+    Returns why it cannot be had.
+    """
     if engine.embedder.enabled:
         try:
             start_over(engine)
-        except EmbedderError:
-            return
+        except EmbedderError as reason:
+            return fault_text(reason)
+    return None
 
 
 def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
