@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
+import apsw
 import pytest
 
 import recollect_models
@@ -197,6 +198,36 @@ def test_force_reads_everything_and_keeps_what_says_the_same(notes):
     result = notes.index(force=True)
     assert (result.files_indexed, result.files_skipped) == (3, 0)
     assert (chunk_ids(notes), len(notes._index.spec.texts)) == (before, asked)
+
+
+def test_a_file_is_as_much_work_in_a_large_folder_as_in_a_small_one(folder, monkeypatch):
+    """Indexing slows quadratically in memweave: 4,000 files take 93 s."""
+    monkeypatch.setattr(sync, "_RACY_NS", 0)
+
+    def steps_for_more(workspace, name):
+        for each in range(40):
+            write(folder, f"{name}{each}.md", f"# Note {each}\n\nText {each} of {name}.\n")
+        steps = []
+
+        def count(told):
+            if "'main'." not in told["sql"]:  # FTS5's own statements count on from the time the file was opened
+                steps.append(told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+        writer = workspace._index.engine().store._writer
+        writer.trace_v2(apsw.SQLITE_TRACE_PROFILE, count)
+        workspace.index()
+        writer.trace_v2(0, None)
+        return sum(steps)
+
+    with Workspace(folder, config(), embedder="none") as workspace:
+        steps_for_more(workspace, "first")
+        few = steps_for_more(workspace, "few")
+        for each in range(600):
+            write(folder, f"memory/more{each}.md", f"# Note {each}\n\nText {each} of many.\n")
+        workspace.index()
+        many = steps_for_more(workspace, "many")
+    assert few > 10_000
+    assert many < 1.3 * few
 
 
 def test_progress_counts_the_files_to_read(notes, folder):

@@ -29,7 +29,6 @@ __all__ = [
     "NewDocument",
     "Written",
     "delete_documents",
-    "refresh_document",
     "write_documents",
 ]
 
@@ -166,13 +165,6 @@ def write_documents(
             yield from _write(engine, batch, cache, attempts)
             batch, waiting = [], 0
     yield from _write(engine, batch, cache, attempts)
-
-
-def refresh_document(engine: Engine, document: DocumentRow, **columns: Any) -> None:
-    """Change columns of a document whose text is the same, such as what `stat` says of its file."""
-    fields = document._replace(updated_at=now_us(), **columns)
-    with engine.atomic() as connection:
-        documents.put(connection, document.scope, document.source, document.public_id, fields._asdict())
 
 
 def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:

@@ -19,7 +19,6 @@ from recollect.remember.documents import (
     NewDocument,
     Written,
     delete_documents,
-    refresh_document,
     write_documents,
 )
 from recollect.remember.pending import embed_pending
@@ -74,7 +73,7 @@ class _Run(Struct):
     computed: int = 0
     embedder_problem: str | None = None
     problems: list[FileProblem] = field(default_factory=list)
-    same: list[tuple[DocumentRow, dict[str, int]]] = field(default_factory=list)
+    same: list[tuple[int | None, int, int, bytes]] = field(default_factory=list)
     gone: dict[str, DocumentRow] = field(default_factory=dict)
     moved: dict[str, DocumentRow] = field(default_factory=dict)
 
@@ -212,7 +211,7 @@ def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> I
         digest = hashlib.sha256(held.data).digest()
         same = row is not None and (digest, chunking, held.mtime_ns) == (row.content_hash, row.chunking, row.mtime_ns)
         if row is not None and same and not run.force:
-            run.same.append((row, {"inode": held.inode, "read_at": read_at}))
+            run.same.append((held.inode, read_at, row.id, digest))
             run.finish_one()
             continue
         former = by_hash[digest].pop() if row is None and by_hash.get(digest) else None
@@ -253,9 +252,8 @@ def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
 def _refresh(engine: Engine, run: _Run) -> None:
     """Note of files that were read and found the same when that was: next time their stat is enough."""
     for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
-        with engine.atomic():
-            for row, columns in run.same[begin : begin + _REFRESHED_TOGETHER]:
-                refresh_document(engine, row, **columns)
+        with engine.atomic() as connection:
+            documents.note_read(connection, run.same[begin : begin + _REFRESHED_TOGETHER])
 
 
 def _same_stat(row: DocumentRow, file: FoundFile) -> bool:
