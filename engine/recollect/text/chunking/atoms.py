@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ __all__ = ["NEVER", "Atom", "Cutter"]
 # How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at twice its depth.
 SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _TOKEN_PIECES = 8
+_line_end = re.compile(r"[\r\n]").search
 
 
 class Atom(NamedTuple):
@@ -96,14 +98,19 @@ class Cutter:
             yield from self._long(start, after)
 
     def _long(self, begin: int, end: int) -> Iterator[Atom]:
-        """Pieces of what has no better inner boundary, where it is too large: lines, words, and of a word its tokens."""
+        """Pieces of what has no better inner boundary, where too large: lines, words, and of a word its tokens."""
         if self.count(begin, end) <= self._max:
             return
+        before = begin
         for start, after in pairwise([begin, *word_starts(self._text, begin, end), end]):
             if start > begin:
-                opens = not self._text[self._lines.start(self._lines.number(start) - 1) : start].strip()
+                opens = _line_end(self._text, before, start) is not None
                 yield Atom(start, LINE if opens else WORD, whole=opens)
-            if self.count(start, after) > self._max:
-                inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
-                step = max(1, self._max // _TOKEN_PIECES)
-                yield from (Atom(int(place), TOKEN, whole=False) for place in inner[step - 1 :: step])
+            yield from self._word(start, after)
+            before = start
+
+    def _word(self, begin: int, end: int) -> Iterator[Atom]:
+        if self.count(begin, end) > self._max:
+            inner = self._tokens[self._tokens.searchsorted(begin, "right") : self._tokens.searchsorted(end)]
+            step = max(1, self._max // _TOKEN_PIECES)
+            yield from (Atom(int(place), TOKEN, whole=False) for place in inner[step - 1 :: step])
