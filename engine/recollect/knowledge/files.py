@@ -139,7 +139,12 @@ class Walk:
                 elif entry.is_dir(follow_symlinks=False):
                     yield from self._folder(folder, entry.name, path, below, above)
                 else:
-                    yield from self._file(entry.stat(follow_symlinks=False).st_mode, path, below)
+                    try:
+                        mode = entry.stat(follow_symlinks=False).st_mode
+                    except OSError as fault:  # gone since the folder was listed
+                        self._skip(path, _why(fault))
+                        continue
+                    yield from self._file(mode, path, below)
         finally:
             folder.close()
 
