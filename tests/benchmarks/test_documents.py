@@ -20,7 +20,7 @@ TEXT = "---\ntitle: Note {0}\n---\n# Note {0}\n\nFerry {0} to Lisbon leaves at n
 @pytest.fixture
 def files(tmp_path):
     made = []
-    for number in range(12):
+    for number in range(20):
         path = tmp_path / "given" / f"note-{number}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(TEXT.format(number), "utf-8")
@@ -31,16 +31,16 @@ def files(tmp_path):
 def test_an_index_is_told_beside_the_embedding_of_its_chunks(files, tmp_path):
     free = embedders.Free()
     first = indexing.first_index(files, tmp_path / "parts", free, lambda line: None)
-    assert (first["files"], first["chunks"], len(first["parts"])) == (12, 24, 6)
+    assert (first["files"], first["chunks"], len(first["parts"])) == (20, 40, 20)
     later = indexing.later_indexes(files, tmp_path, CachedEmbedder(free))
-    assert (later["files"], later["chunks"]) == (12, 24)
+    assert (later["files"], later["chunks"]) == (20, 40)
     assert (later["changed_files"], later["chunks_created"], later["chunks_kept"], later["embedded"]) == (
         10,
         10,
         10,
         10,
     )
-    assert "| first index of 12 files, 24 chunks |" in report.markdown(
+    assert "| first index of 20 files, 40 chunks |" in report.markdown(
         {"index": {"first": first, "later": later} | MADE_WITH}
     )
 
@@ -53,7 +53,7 @@ def test_many_small_files_are_indexed_with_and_without_an_embedder(tmp_path):
 
 def test_searches_are_timed_with_and_without_a_look_at_the_files(files, tmp_path):
     run = searching.evaluate(files, tmp_path, embedders.Free())
-    assert (run["files"], run["chunks"]) == (12, 24)
+    assert (run["files"], run["chunks"]) == (20, 40)
     assert set(run["sync_on_search"]) == {"on", "off"}
     assert "| on |" in report.markdown({"search": run | MADE_WITH})
 

@@ -42,6 +42,20 @@ def test_each_memory_is_a_passage_of_its_own(workspace, on_disk):
     assert {each.headings for each in found} == {("Memories of /, 2026-03", "2026-03-21 14:02")}
 
 
+def test_comments_of_an_export_are_neither_embedded_nor_shown(tmp_path, on_disk):
+    """They would halve the cosine of a memory to a question."""
+    embedder = WordEmbedder()
+    on_disk.remember("The cache is Valkey", tags=["stack"], created_at=MARCH)
+    with Workspace(tmp_path / "notes", embedder=embedder) as workspace:
+        workspace.export(on_disk)
+        (found,) = workspace.search("what is the cache?")
+        assert found.text == "# Memories of /, 2026-03\n\n## 2026-03-21 14:02\n\n\nThe cache is Valkey"
+        file = (workspace.folder / found.path).read_text().split("\n")
+        place = found.text.split("\n").index("The cache is Valkey")
+        assert file[found.start_line - 1 + place] == "The cache is Valkey"
+    assert "recollect {" not in "".join(embedder.texts)
+
+
 def test_edits_in_the_editor_come_back_to_the_memory(workspace, on_disk):
     record = on_disk.remember("The cache is Redis", created_at=MARCH)
     workspace.export(on_disk)

@@ -36,7 +36,17 @@ from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.text.quoting import visible
 
-__all__ = ["Fields", "LinkTo", "MemoryFile", "Section", "decoded", "is_memory_file", "parse_file", "render_file"]
+__all__ = [
+    "Fields",
+    "LinkTo",
+    "MemoryFile",
+    "Section",
+    "decoded",
+    "is_memory_file",
+    "parse_file",
+    "render_file",
+    "said_in",
+]
 
 _HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
@@ -139,6 +149,14 @@ def parse_file(text: str) -> MemoryFile:
     reader = _Reader(text[: head.end()].count("\n"))
     reader.read(text[head.end() :].split("\n"))
     return MemoryFile(scope, tuple(reader.sections), tuple(reader.problems))
+
+
+def said_in(part: str) -> str:
+    """A part of a file as it is to be searched: its comments are blank lines. With one a memory's cosine to a question
+    was half of what it is without.
+    """
+    bare = "\n".join("" if _COMMENT.fullmatch(line) else line for line in part.split("\n"))
+    return bare if bare.strip() else part
 
 
 def _render(stored: datetime, fields: Fields, text: str) -> str:

@@ -16,7 +16,7 @@ _SAFE_MARKS = 200
 _opening = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)").match
 _closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search
 # A rule with a paragraph under it opens the same way: front matter begins with a key, or a comment before one.
-_key = re.compile(r"\s*(?:#[^\r\n]*\s+)*[\w\"'][^:\r\n]*:(?:\s|\Z)").match
+_key = re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -44,8 +44,9 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
     opening = _opening(text)
     if opening is None:
         return None
-    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS)
-    if close is None or not _key(text, opening.end(), close.start()):
+    # A line more than is taken: the end of the text must not be mistaken for the end of what is searched.
+    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS + 80)
+    if close is None or close.start() > opening.end() + _MAX_CHARS or not _key(text, opening.end(), close.start()):
         return None
     return opening.end(), close.start(), close.end()
 
