@@ -22,6 +22,7 @@ def _index(run: dict[str, Any]) -> str:
         (f"first index of {first['files']:,} files, {first['chunks']:,} chunks", f"{first['index_s']:.1f} s"),
         ("the same chunks embedded alone", f"{first['alone_s']:.1f} s"),
         ("first index / embedding alone", f"{first['ratio']:.3f} (median of parts {first['ratio_median']:.3f})"),
+        ("the same of processor time", f"{first['ratio_cpu']:.3f}"),
         ("of the index, outside of the embedder", f"{first['outside_embedder_s']:.1f} s"),
         ("second index, nothing changed", f"{milliseconds(later['second_s'] * 1e3)} ms"),
         ("later ones", f"{milliseconds(later['later_s'] * 1e3)} ms"),

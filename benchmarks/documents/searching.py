@@ -16,7 +16,7 @@ from recollect.workspace.config import MemoryConfig, SyncConfig
 
 __all__ = ["evaluate"]
 
-_QUERIES = 300
+_QUERIES = 320
 _WARM = 20
 
 
@@ -26,7 +26,8 @@ def evaluate(files: list[Path], scratch: Path, embedder: CachedEmbedder) -> dict
     with Workspace(folder, embedder=embedder) as workspace:
         chunks = workspace.index().chunks_created
     lines = [line for file in files for line in file.read_text("utf-8").splitlines() if len(line.split()) > 8]
-    asked = corpus.queries(lines[:: max(1, len(lines) // 2000)], _QUERIES + _WARM)
+    asked = corpus.queries(lines[:: max(1, len(lines) // 2000)], _QUERIES)
+    warm = min(_WARM, len(asked) // 4)
     times: dict[str, list[float]] = {}
     by_name = {name: _opened(folder, on_search) for name, on_search in (("on", True), ("off", False))}
     try:
@@ -34,7 +35,7 @@ def evaluate(files: list[Path], scratch: Path, embedder: CachedEmbedder) -> dict
             for name, workspace in by_name.items():
                 began = perf_counter()
                 workspace.search(query, min_score=0.0)
-                if place >= _WARM:
+                if place >= warm:
                     times.setdefault(name, []).append((perf_counter() - began) * 1e3)
     finally:
         for workspace in by_name.values():

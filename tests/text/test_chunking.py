@@ -125,6 +125,13 @@ def test_a_paragraph_too_large_alone_is_cut_at_sentences():
     ]
 
 
+def test_lines_without_sentences_are_cut_between_lines():
+    lines = [f"2026-01-02 12:00:{i:02} INFO request {i} took {i} ms" for i in range(12)]
+    text = "\n".join(lines)
+    for chunk in chunk_plain(text, token_starts(text), ChunkSize(60, 20)):
+        assert set(chunk.text.split("\n")) <= set(lines)
+
+
 def test_chinese_and_japanese_sentences_end_without_a_space():
     text = "第一句话在这里。第二句话在那里！第三句话呢？最后一句话。"
     assert texts(cut(text, 16)) == ["第一句话在这里。第二句话在那里！", "第三句话呢？最后一句话。"]
@@ -169,6 +176,11 @@ def test_the_overlap_gives_way_to_a_block_that_needs_the_room():
     code = "```\n" + "a = b\n" * 12 + "```"
     chunks = cut(f"{'Some words here. ' * 8}\n\n{code}", 42, 10)
     assert chunks[-1].text == code
+
+
+def test_what_introduces_a_list_goes_with_it():
+    text = f"{'Some words here. ' * 9}\n\nWe decided as follows:\n\n- one of them is here\n- and another is there"
+    assert [chunk.split("\n")[0][:10] for chunk in texts(cut(text, 40))] == ["Some words", "We decided"]
 
 
 def test_a_section_that_fits_is_one_chunk_and_repeats_nothing():

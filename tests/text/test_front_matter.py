@@ -59,8 +59,11 @@ def test_any_line_ends_and_a_byte_order_mark(ends, mark):
         "---\na: " + "x" * 70_000 + "\n---\n",
         "---\na: !!python/object/apply:os.system ['true']\n---\n",
         "---\na: b\n? [c]\n: d\n---\n",
+        "---\n" + "# " * 30_000 + "\n---\n",
+        "---\n" + "- " * 30_000 + "\n---\n",
+        "---\na: " + "{a: " * 5_000 + "\n---\n",
     ],
-    ids=range(15),
+    ids=range(18),
 )
 def test_what_cannot_be_used_stays_in_the_body(text):
     assert front_matter(text) == ({}, 0)

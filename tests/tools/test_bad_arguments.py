@@ -121,7 +121,7 @@ FIELDS_OF_ALL = sorted({(name, field) for name, schema in tools.schemas().items(
 def test_lone_surrogates_are_answered_in_what_can_be_encoded(memory, name, field, value):
     """`json.loads` makes them of escapes."""
     some = {"content": "x", "query": "x", "id": "x", "role": "user", "task_type": "t", "tools": ["t"], "success": True}
-    some |= {"tool": "t", "error": "e", "recovery": "r"}
+    some |= {"tool": "t", "error": "e", "recovery": "r", "source": "x", "documentId": "x"}
     for action in TOOLS[name].actions:
         needed = {each: some[each] for each in required(action)}
         answer = tools.call(name, {**needed, "action": tag(action), field: value}, memory=memory)
@@ -152,7 +152,7 @@ def test_times_of_recall(memory, field):
 def test_an_unknown_tool(memory, name):
     error = error_of(memory, WRITE, name)
     assert (error["type"], error["field"]) == ("unknown_tool", "name")
-    assert error["allowed"] == ["memory", "session", "experience"]
+    assert error["allowed"] == ["memory", "session", "experience", "knowledge"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{'action': 'list'}", "[" * 100_000, '{"action": "list"} x', b"\xff"])
@@ -179,12 +179,13 @@ JSON = st.recursive(
 )
 FIELDS = st.sampled_from(
     ["action", "content", "query", "limit", "tags", "scope", "id", "old_text", "importance", "since", "agent", "role",
-     "tool", "tools", "error", "success", "task_type", "steps", "offset", "expires_at", "topic"]
+     "tool", "tools", "error", "success", "task_type", "steps", "offset", "expires_at", "topic", "source", "metadata",
+     "documentId"]
 )  # fmt: skip
-NAMES = st.sampled_from(["memory", "session", "experience"])
+NAMES = st.sampled_from(["memory", "session", "experience", "knowledge"])
 ACTIONS = st.sampled_from(
     ["write", "search", "recall", "replace", "remove", "list", "open", "append", "messages", "end", "record",
-     "record_recovery", "tips"]
+     "record_recovery", "tips", "ingest", "delete"]
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ ACTIONS = {
     "memory": ["write", "search", "recall", "replace", "remove", "list"],
     "session": ["open", "append", "messages", "list", "search", "end"],
     "experience": ["record", "record_recovery", "tips"],
+    "knowledge": ["ingest", "search", "list", "delete"],
 }
 
 

@@ -9,6 +9,7 @@ import typer
 from recollect.cli import (
     demo,
     experience,
+    knowledge,
     links,
     options,
     read,
@@ -27,7 +28,7 @@ _EPILOG = """\b
 Exit codes:
   0    done
   1    nothing found, or verify found problems
-  2    usage or invalid input; nothing was written, or only the batches before it
+  2    usage, invalid input or a document that cannot be read; nothing was written, or only what was before it
   3    the store, or standard output, cannot be used: locked, read-only, damaged, full, not ours
   4    the embedder, a model or the kernels cannot be used
   70   a defect of Recollect
@@ -122,6 +123,7 @@ for name, group in (
     ("procedures", tiers.procedures),
     ("experience", experience.experience),
     ("sessions", sessions.sessions),
+    ("knowledge", knowledge.knowledge),
     ("workspace", workspace_memory.workspace),
 ):
     app.add_typer(group, name=name)

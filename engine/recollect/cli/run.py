@@ -13,6 +13,7 @@ from recollect.checks import shown
 from recollect.cli.app import app
 from recollect.cli.output import fail
 from recollect.errors import (
+    DocumentError,
     EmbedderError,
     ForkedProcess,
     InvalidInput,
@@ -29,6 +30,7 @@ _UNEXPECTED = 70
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 1),
     (InvalidInput, 2),
+    (DocumentError, 2),
     (StoreError, 3),
     (ForkedProcess, 3),
     (EmbedderError, 4),

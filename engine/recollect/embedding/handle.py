@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.embedding.cache import EmbeddedQuery, QueryCache
+    from recollect.embedding.places import Measure
     from recollect.embedding.protocol import Embedded, Embedder
 
 __all__ = ["EmbedderHandle", "Identity"]
@@ -41,6 +42,7 @@ class EmbedderHandle:
         self._embedder: Embedder | None = None
         self._cache: QueryCache | None = None
         self._failure: RecollectError | None = None
+        self._measure: Measure | None = None
 
     @property
     def spec(self) -> object:
@@ -106,9 +108,11 @@ class EmbedderHandle:
 
         They follow from what the settings name, not from whether it can be loaded today. Raises EmbedderError.
         """
-        from recollect.embedding.places import token_starts
+        if self._measure is None:
+            from recollect.embedding.places import measure_of
 
-        return token_starts(self._spec, texts)
+            self._measure = measure_of(self._spec)
+        return self._measure(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text: the loaded embedder's own, else four characters a token."""

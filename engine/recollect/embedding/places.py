@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
     Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
 
-__all__ = ["token_starts"]
+__all__ = ["measure_of"]
 
 _BUNDLED = ("default", "none", "instant")
 _CHARS_PER_TOKEN = 4
@@ -34,7 +32,7 @@ _LONGEST_WORD = 100
 _KEPT_WORDS = 65_536
 _LONGEST_KEPT = 32
 # As in embedding/words.py: BERT cuts at single ASCII punctuation characters and at whitespace, and looks no further.
-_words = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
+_words = re.compile(r"[^ \t\n\r!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").finditer
 _UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -45,20 +43,25 @@ _UNSPACED = (
 )
 
 
-def token_starts(spec: object, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-    """The characters at which the tokens of each text begin, int64, ascending.
+def measure_of(spec: object) -> Measure:
+    """What gives the characters at which the tokens of each of some texts begin: int64 arrays, ascending.
 
     By the tokenizer of the model folder that `spec` names, by the method `token_starts` of an embedder that has one,
     and for all else, "none" and a folder that is not there included, by the bundled model's; where `tokenizers` is not
     installed a token has four characters, or one of a script without spaces. Long words and gaps have starts within
-    them. Raises EmbedderError.
+    them. What it returns raises EmbedderError.
     """
-    try:
-        return [_filled(starts, len(text)) for starts, text in zip(_measure(spec)(texts), texts, strict=True)]
-    except RecollectError:
-        raise
-    except Exception as reason:
-        raise EmbedderError(f"the tokenizer failed: {fault_text(reason)}") from reason
+    measure = _measure(spec)
+
+    def starts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        try:
+            return [_filled(found, len(text)) for found, text in zip(measure(texts), texts, strict=True)]
+        except RecollectError:
+            raise
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {fault_text(reason)}") from reason
+
+    return starts
 
 
 def _measure(spec: object) -> Measure:
@@ -126,14 +129,9 @@ class _WordPlaces(dict[str, tuple[int, ...]]):
         return [self._starts(text) for text in texts]
 
     def _starts(self, text: str) -> NDArray[np.int64]:
-        import numpy as np
-
         # Lower case where that is a matter of ASCII keeps the length.
         folded = text.lower() if text.isascii() else text
-        within = list(map(self.__getitem__, _words(folded)))
-        begins = np.flatnonzero(_begin_words(text))
-        counts = _array(map(len, within))
-        return np.repeat(begins, counts) + _array(chain.from_iterable(within))
+        return _array([match.start() + place for match in _words(folded) for place in self[match[0]]])
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if word.isascii() and len(word) > _LONGEST_WORD:
@@ -146,39 +144,12 @@ class _WordPlaces(dict[str, tuple[int, ...]]):
         return places
 
 
-def _begin_words(text: str) -> NDArray[np.bool_]:
-    """For each character whether one of `_words` begins with it."""
-    import numpy as np
-
-    points = _code_points(text)
-    words, marks = (kind[np.minimum(points, 128)] for kind in _kinds())
-    begins = words.copy()
-    begins[1:] &= ~words[:-1]
-    begins |= marks
-    return begins
-
-
-@cache
-def _kinds() -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of the code points below 128, and of all others, which make up words, and which are words by themselves."""
-    import numpy as np
-
-    marks = np.array([chr(point) in string.punctuation for point in range(128)] + [False])
-    return ~marks & np.array([chr(point) not in " \t\n\r" for point in range(128)] + [True]), marks
-
-
-def _code_points(text: str) -> NDArray[np.uint32]:
-    import numpy as np
-
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-
-
 def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
     import numpy as np
 
     found = []
     for text in texts:
-        points = _code_points(text)
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
         unspaced = np.zeros(len(points), np.bool_)
         for low, high in _UNSPACED:
             unspaced |= (points >= low) & (points <= high)
@@ -191,15 +162,18 @@ def _filled(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     """`starts` with further ones in gaps that are too long."""
     import numpy as np
 
-    edges = np.concatenate(([0], starts, [length]))
-    wide = np.flatnonzero(np.diff(edges) > _LONGEST_GAP)
-    if not len(wide):
+    edges = np.zeros(len(starts) + 2, np.int64)
+    edges[1:-1], edges[-1] = starts, length
+    gaps = edges[1:] - edges[:-1]
+    if gaps.max() <= _LONGEST_GAP:
         return starts
-    between = [np.arange(edges[i] + _LONGEST_GAP, edges[i + 1], _LONGEST_GAP) for i in wide]
+    between = [
+        np.arange(edges[i] + _LONGEST_GAP, edges[i + 1], _LONGEST_GAP) for i in np.flatnonzero(gaps > _LONGEST_GAP)
+    ]
     return np.sort(np.concatenate((starts, *between)))
 
 
-def _array(numbers: Iterable[int]) -> NDArray[np.int64]:
+def _array(numbers: list[int]) -> NDArray[np.int64]:
     import numpy as np
 
-    return np.fromiter(numbers, np.int64)
+    return np.array(numbers, np.int64)

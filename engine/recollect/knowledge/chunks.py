@@ -18,7 +18,7 @@ _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """How documents are read and cut, as it is stored with each: another is cut anew when it is ingested again."""
 
-PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page")
+PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
 _MOST_CONTEXT_CHARS = 400
@@ -62,6 +62,8 @@ def cut(
         place["chars"] = [chunk.start, chunk.end]
         if pages:
             place["page"] = max(bisect_right(pages, chunk.start), 1)
+            if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
+                place["last_page"] = last
         # A title that is the first heading too is said once.
         said = headings if title is None or headings[:1] == [title] else [title, *headings]
         context = " > ".join(said)[:_MOST_CONTEXT_CHARS] or None

@@ -14,7 +14,7 @@ __all__ = ["compose"]
 _HEAD = "# Knowledge\n\n" + NOTICE.replace("memory", "documents") + "\n"
 _NARROW = 0.9
 _SHORT_WORD = 2
-_WINDOW_CHARS = 400
+_WINDOW_CHARS, _SOON_CHARS = 400, 100
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|[。！？]")
 
 
@@ -49,9 +49,10 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
     words = {word for word in re.findall(r"\w+", query.casefold()) if len(word) > _SHORT_WORD}
     begins = [0, *(match.end() for match in _SENTENCE_END.finditer(hit.text))]
 
-    def held(begin: int) -> int:
+    def held(begin: int) -> tuple[int, int]:
+        """How many of the words follow, and how many soon."""
         part = hit.text[begin : begin + _WINDOW_CHARS].casefold()
-        return sum(word in part for word in words)
+        return sum(word in part for word in words), sum(word in part[:_SOON_CHARS] for word in words)
 
     begin = max(begins, key=held)
     length = len(hit.text) - begin
@@ -115,7 +116,8 @@ def _place(passage: _Passage) -> str:
         last = passage.last.source
         end = source.lines[1] if last is None or last.lines is None else last.lines[1]
         return f"{name}:{source.lines[0]}-{end}"
-    first, last_page = passage.first.metadata.get("page"), passage.last.metadata.get("page")
+    ends = passage.last.metadata
+    first, last_page = passage.first.metadata.get("page"), ends.get("last_page", ends.get("page"))
     if first is None:
         return name
     return f"{name}, page {first}" if last_page in (None, first) else f"{name}, pages {first}-{last_page}"

@@ -51,6 +51,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
     try:
         if root is not None:
             base = Path(os.path.realpath(root, strict=True))
+            path = path.relative_to(root) if path.is_absolute() and path.is_relative_to(root) else path
             inner = os.path.relpath(os.path.normpath(base / path), base)
             if inner.split(os.sep)[0] == os.pardir or os.path.isabs(inner):
                 raise DocumentRefused(f"it is not in {root}")
@@ -138,7 +139,12 @@ class Walk:
                 elif entry.is_dir(follow_symlinks=False):
                     yield from self._folder(folder, entry.name, path, below, above)
                 else:
-                    yield from self._file(entry.stat(follow_symlinks=False).st_mode, path, below)
+                    try:
+                        mode = entry.stat(follow_symlinks=False).st_mode
+                    except OSError as fault:  # gone since the folder was listed
+                        self._skip(path, _why(fault))
+                        continue
+                    yield from self._file(mode, path, below)
         finally:
             folder.close()
 

@@ -82,6 +82,10 @@ class _Writer:
         self._prefixes.pop()
         self._mark = None
 
+    def end_list(self) -> None:
+        """A list is over, and what follows is none of its items."""
+        self._tight = False
+
     def text(self) -> str:
         """All of it."""
         return "".join(self._pieces)
@@ -158,6 +162,8 @@ def _leave(writer: _Writer, tag: str, numbers: list[int | None]) -> None:
         writer.end_block()
     if tag in ("ul", "ol", "menu"):
         numbers.pop()
+        if not numbers:
+            writer.end_list()
     elif tag in ("li", "blockquote", "dd"):
         writer.leave()
     elif tag in ("code", "kbd", "samp", "tt"):

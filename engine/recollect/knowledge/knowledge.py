@@ -90,7 +90,7 @@ class Knowledge(Service):
         """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
 
         Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
-        `title`, `headings`, `page` and `chars` (where the chunk stands in the text).
+        `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
         """
         hits = self._search(None, [KIND], query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}

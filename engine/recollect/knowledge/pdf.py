@@ -160,7 +160,7 @@ def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
 
 
 def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"pages": pages}
+    metadata: dict[str, Any] = {"page_count": pages}
     for name, ours in _INFORMATION.items():
         if value := clean(information.get(name, "")):
             metadata[ours] = value

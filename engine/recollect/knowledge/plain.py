@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import importlib
+import re
 
 from recollect.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
 from recollect.knowledge.loaded import PIP_COMMAND, Loaded
@@ -19,6 +20,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE_BYTES = 65_536
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 # A text in UTF-8 may hold so small a share of bytes that are none: pasted from elsewhere, or cut.
 _MOST_BAD = 0.001
 
@@ -74,9 +76,11 @@ def _without_mark(data: bytes) -> tuple[str, list[str]]:
     for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
         if zeros > 0.4 * half and others < 0.05 * half:
             try:
-                return _without_nul(data.decode(encoding)), [f"it was read as {encoding}, which it does not state"]
+                text = data.decode(encoding)
             except UnicodeDecodeError:
                 break
+            if not _CONTROL.search(text):
+                return text, [f"it was read as {encoding}, which it does not state"]
     raise DocumentUnreadable("it is no text: it holds NUL bytes")
 
 

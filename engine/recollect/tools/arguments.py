@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 __all__ = [
     "TOOLS",
     "Action",
     "AppendMessage",
+    "DeleteDocument",
     "EndSession",
+    "IngestDocument",
+    "ListDocuments",
     "ListMemories",
     "ListSessions",
     "OpenSession",
@@ -21,6 +24,7 @@ __all__ = [
     "Remove",
     "Replace",
     "Search",
+    "SearchKnowledge",
     "SearchSessions",
     "Tips",
     "Tool",
@@ -46,6 +50,9 @@ Words = Annotated[str, Meta(min_length=1, description="Free text.")]
 Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
 ToolNames = Annotated[list[str], Meta(min_length=1, description="The tools that were used, in order.")]
 TaskType = Annotated[str, Meta(min_length=1, description="The type of the task, e.g. query.")]
+DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
+Metadata = Annotated[dict[str, Any], Meta(description="What the document is to be found by besides its text.")]
+DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]
 ToolName = Annotated[str, Meta(min_length=1, description="The name of a tool.")]
 
 
@@ -195,6 +202,36 @@ class Tips(Action, frozen=True, kw_only=True, tag="tips"):
     scope: Scope | None = None
 
 
+class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
+    """read a document and keep it to search in, where the host allows it; again, it is brought up to date"""
+
+    source: DocumentSource
+    metadata: Metadata | None = None
+    scope: Scope | None = None
+
+
+class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
+    """find passages of documents by meaning and words"""
+
+    query: Query
+    limit: Limit = 5
+    scope: Scope | None = None
+
+
+class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
+    """show the documents"""
+
+    limit: Limit = 100
+    scope: Scope | None = None
+
+
+class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
+    """remove a document with all its passages"""
+
+    document_id: DocumentId = field(name="documentId")
+    scope: Scope | None = None
+
+
 class Tool(Struct, frozen=True):
     """A tool: what it is for, and its actions."""
 
@@ -228,6 +265,11 @@ TOOLS = {
             "experience",
             "What worked before: tools by type of task, and recoveries from errors.",
             (RecordRun, RecordRecovery, Tips),
+        ),
+        Tool(
+            "knowledge",
+            "Documents: PDF, Word, web pages, Markdown and text, searched by passage.",
+            (IngestDocument, SearchKnowledge, ListDocuments, DeleteDocument),
         ),
     )
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,10 +12,11 @@ from recollect.checks import shown
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
 from recollect.memory import Memory
 from recollect.text.quoting import quoted
-from recollect.tools import on_experience, on_memory, on_session
+from recollect.tools import on_experience, on_knowledge, on_memory, on_session
 from recollect.tools.arguments import Action
 from recollect.tools.checking import allowed_in, check_fields
 from recollect.tools.failures import FailureType, ToolFault
+from recollect.tools.on_knowledge import DocumentAccess
 from recollect.tools.reading import allowed_values, parse, tool_named
 from recollect.tools.schema import properties
 
@@ -22,12 +25,23 @@ __all__ = ["as_text", "call"]
 _ANSWERS = {"memory": on_memory.answer, "session": on_session.answer, "experience": on_experience.answer}
 
 
-def call(name: str, arguments: object, *, memory: Memory, scope: str | None = None) -> dict[str, Any]:
+def call(
+    name: str,
+    arguments: object,
+    *,
+    memory: Memory,
+    scope: str | None = None,
+    document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    document_urls: bool = False,
+) -> dict[str, Any]:
     """Carry out what a model asks for; the result can be written as JSON.
 
     `arguments` are an object or JSON text. With `scope` everything happens within it, whatever scope the model gives.
     What is wrong in name or arguments is the result: {"error": {"type", "field", "message", "allowed"}}, with
     "candidates" where several memories could be meant. Stored text stands under "results" with a "notice".
+
+    A model ingests documents from nowhere unless `document_folders` name folders, of which it may give paths (links in
+    them are not followed), or `document_urls` allows URLs, which lead to public addresses only.
 
     Raises InvalidInput for a wrong `memory` or `scope`, and what the store and the embedder raise by themselves.
     """
@@ -36,6 +50,7 @@ def call(name: str, arguments: object, *, memory: Memory, scope: str | None = No
             f"memory is {type(memory).__name__} {shown(memory)}: give a Memory. Beside an AsyncMemory open a Memory "
             "of the same file, and await asyncio.to_thread(tools.call, name, arguments, memory=...)"
         )
+    access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
     try:
         tool = tool_named(name)
@@ -45,7 +60,7 @@ def call(name: str, arguments: object, *, memory: Memory, scope: str | None = No
         if within is None:
             within = getattr(action, "scope", None)
             handle = memory if within is None else _scoped(memory, within, action)
-        result = _carried_out(tool.name, action, handle, within or "/")
+        result = _carried_out(tool.name, action, handle, within or "/", access)
     except ToolFault as fault:
         result = {"error": fault.failure}
     built: dict[str, Any] = msgspec.to_builtins(result)
@@ -64,8 +79,10 @@ def _scoped(memory: Memory, scope: str, action: Action) -> Memory:
         raise _fault("invalid_value", fault, action, "scope") from None
 
 
-def _carried_out(tool: str, action: Action, memory: Memory, within: str) -> Any:
+def _carried_out(tool: str, action: Action, memory: Memory, within: str, access: DocumentAccess) -> Any:
     try:
+        if tool == "knowledge":
+            return on_knowledge.answer(action, memory, within, access)
         return _ANSWERS[tool](action, memory, within)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None

@@ -22,6 +22,8 @@ FailureType = Literal[
     "not_found",
     "ambiguous",
     "damaged",
+    "not_allowed",
+    "unreadable",
 ]
 
 

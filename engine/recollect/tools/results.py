@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recollect.records import Hit, Record
 from recollect.text.quoting import NOTICE
@@ -16,6 +16,10 @@ __all__ = [
     "Contradicted",
     "FoundMemory",
     "FoundMessage",
+    "FoundPassage",
+    "IngestedDocuments",
+    "IngestedFile",
+    "ListedDocument",
     "ListedMemory",
     "ListedSession",
     "Message",
@@ -148,6 +152,48 @@ class FoundMessage(Struct, frozen=True, kw_only=True):
     score: float
     created_at: datetime
     agent: str | None
+
+
+class FoundPassage(Struct, frozen=True, kw_only=True):
+    """A passage of a document; `metadata` has the document's own, and title, headings, path, and lines or page."""
+
+    content: str
+    source: str
+    score: float
+    metadata: dict[str, Any]
+    document_id: str | None = field(name="documentId")
+    scope: str
+
+
+class ListedDocument(Struct, frozen=True, kw_only=True):
+    """A document of a list."""
+
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+    updated_at: datetime
+    metadata: dict[str, Any]
+    scope: str
+
+
+class IngestedFile(Struct, frozen=True, kw_only=True):
+    """What became of a document: created, updated, unchanged or duplicate."""
+
+    outcome: str
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+
+
+class IngestedDocuments(Struct, frozen=True, kw_only=True):
+    """What an ingest did, the first documents of many; `counts` has all."""
+
+    results: list[IngestedFile]
+    counts: dict[str, int]
+    skipped: list[dict[str, str]]
+    notice: str = NOTICE
 
 
 class Tip(Struct, frozen=True, kw_only=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.embedding.places import measure_of
+from recollect.errors import EmbedderError
 from recollect.exchange.markdown import is_memory_file, said_in
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
@@ -12,6 +14,9 @@ from recollect.workspace.files import decode
 from recollect.workspace.rules import source_label, written_at
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.engine import Engine
     from recollect.workspace.config import MemoryConfig
 
@@ -30,12 +35,12 @@ def chunking_name(config: MemoryConfig, spec: object) -> str:
 def to_document(
     engine: Engine, config: MemoryConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
 ) -> NewDocument:
-    """The document of a file; `columns` are those that say which bytes they are. Raises EmbedderError."""
+    """The document of a file; `columns` are those that say which bytes they are."""
     text, problem = decode(data)
     metadata, begin = front_matter(text)
     memories = is_memory_file(text)
     size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
-    chunks = chunk_markdown(text, engine.embedder.token_starts([text])[0], size, begin=begin)
+    chunks = chunk_markdown(text, _token_starts(engine, text), size, begin=begin)
     said = metadata.get("title")
     own = said if isinstance(said, str) and said.strip() else None
     first = next((chunk.headings[0] for chunk in chunks if chunk.headings), None)
@@ -77,9 +82,18 @@ def _context(title: str | None, headings: tuple[str, ...]) -> str | None:
     return " > ".join(path) or None
 
 
+def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
+    """Where the tokens of a text begin: by the bundled tokenizer while the configured embedder's cannot be had."""
+    try:
+        return engine.embedder.token_starts([text])[0]
+    except EmbedderError:
+        return measure_of("none")([text])[0]
+
+
 def _spec_name(spec: object) -> str:
     """An embedder's name as its configuration has it: nothing is loaded or asked for it."""
-    if isinstance(spec, str | os.PathLike):
-        return str(spec)
+    if isinstance(spec, str):
+        # What was cut while a model's folder was missing is cut again by its own tokenizer.
+        return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
     name = getattr(spec, "model", None) or getattr(spec, "name", None)
     return f"{type(spec).__name__} {name}"

@@ -12,9 +12,11 @@ __all__ = ["FileInfo", "IndexResult", "StoreStatus"]
 class IndexResult(Struct, frozen=True, kw_only=True):
     """What an index run did.
 
-    `files_scanned` were found, `files_indexed` read and written, `files_skipped` found unchanged; `files_renamed` are
-    among those indexed. `embeddings_cached` came from the cache; `pending` chunks wait for an embedder.
-    `embedder_problem` says why. `complete` is False where another run held the folder for too long.
+    - files_scanned were found; of these files_indexed say something new, with `force` all, and files_skipped do not
+    - files_renamed kept their chunks under another path
+    - embeddings_cached came from the cache
+    - pending chunks wait for an embedder; embedder_problem says why
+    - complete is False where another run held the folder for too long
     """
 
     files_scanned: int = 0

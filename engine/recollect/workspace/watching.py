@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from recollect.checks import fault_text
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Watcher"]
 
-# How often the watcher looks whether it is to stop.
-_STOP_LOOKED_AT_MS = 100
+# How often the watcher looks whether it is quiet, and whether it is to stop.
+_TICK_MS = 100
 # A file that is written to all the time is indexed after so many times the debounce.
 _LONGEST_WAIT = 10
 
@@ -79,18 +81,23 @@ class Watcher:
         self, watch: Callable[..., Any], stop: threading.Event, on_index: Callable[[IndexResult], None] | None
     ) -> None:
         folders = [self._config.folder, *filter(os.path.exists, map(self._placed, self._config.extra_paths))]
-        quiet_ms = max(1, self._config.sync.watch_debounce_ms)
+        quiet_ms = self._config.sync.watch_debounce_ms
+        tick_ms = max(1, min(_TICK_MS, quiet_ms))
         while not stop.is_set():
             try:
                 changes = watch(
-                    *folders, watch_filter=self._concerns, step=quiet_ms, debounce=_LONGEST_WAIT * quiet_ms,
-                    stop_event=stop, rust_timeout=_STOP_LOOKED_AT_MS, yield_on_timeout=True, raise_interrupt=False,
+                    *folders, watch_filter=self._concerns, step=tick_ms, debounce=tick_ms, rust_timeout=tick_ms,
+                    yield_on_timeout=True, stop_event=stop, raise_interrupt=False,
                 )  # fmt: skip
-                # The first time round it is watching: nothing that changes from here on is missed.
-                first = True
+                # The first tick says that it watches: what changed before is looked for then, and nothing missed.
+                due = latest = 0.0
                 for found in changes:
-                    if (found or first) and not stop.is_set():
-                        first = False
+                    now = monotonic()
+                    if found:
+                        due = now + quiet_ms / 1000
+                        latest = min(latest, now + _LONGEST_WAIT * quiet_ms / 1000)
+                    if now >= min(due, latest) and not stop.is_set():
+                        due = latest = inf
                         self._run(on_index)
             except Exception as fault:  # the folder is gone for now, or too many are watched
                 self.problem = f"watching failed: {fault_text(fault)}"

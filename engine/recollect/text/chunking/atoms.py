@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "SENTENCE", "Atom", "Cutter"]
+__all__ = ["NEVER", "Atom", "Cutter"]
 
-# How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at its depth.
-SENTENCE, WORD, TOKEN, NEVER = 100, 101, 102, 1000
+# How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at twice its depth.
+SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _TOKEN_PIECES = 8
 
 
@@ -58,20 +58,23 @@ class Cutter:
         """Pieces of blocks that stand one after another, `depth` deep in others."""
         held = list(blocks)
         begins = [self._lines.start(block.first) for block in held]
+        introduced = False
         for block, (begin, after) in zip(held, pairwise([*begins, end]), strict=True):
             if begin < after:
-                yield Atom(begin, badness)
+                yield Atom(begin, badness + introduced if badness < NEVER else NEVER)
                 yield from self._inner(block, begin, after, depth + 1, badness)
+                # "As follows:" belongs to what follows.
+                introduced = block.kind == "prose" and self._text[begin:after].rstrip().endswith((":", "："))
 
     def _inner(self, block: Block, begin: int, end: int, depth: int, badness: int) -> Iterator[Atom]:
         """Pieces of one block; a block that fits is cut nowhere, but the overlap may begin within it."""
         large = badness < NEVER and self.count(begin, end) > self._max
         if block.kind == "group":
-            yield from self._blocks(block.children(), end, depth, depth if large else NEVER)
+            yield from self._blocks(block.children(), end, depth, 2 * depth if large else NEVER)
         elif block.kind == "prose":
             yield from self._prose(begin, end, large)
         elif large:
-            yield from self._rows(block, begin, end, depth)
+            yield from self._rows(block, begin, end, 2 * depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
         starts = list(sentence_starts(self._text, begin, end))
@@ -81,7 +84,7 @@ class Cutter:
             if large:
                 yield from self._long(start, after)
 
-    def _rows(self, block: Block, begin: int, end: int, depth: int) -> Iterator[Atom]:
+    def _rows(self, block: Block, begin: int, end: int, badness: int) -> Iterator[Atom]:
         """Pieces of lines: a table's are alike, in code those after a blank line begin something."""
         last = self._lines.number(end - 1)
         held = [line for line in range(block.first + 1, last) if not self._lines.blank(line)]
@@ -89,16 +92,17 @@ class Cutter:
         yield from self._long(begin, starts[0] if starts else end)
         for line, (start, after) in zip(held, pairwise([*starts, end]), strict=True):
             alike = block.kind == "rows" or self._lines.blank(line - 1)
-            yield Atom(start, depth if alike else depth + 1, block.first, whole=False)
+            yield Atom(start, badness if alike else badness + 1, block.first, whole=False)
             yield from self._long(start, after)
 
     def _long(self, begin: int, end: int) -> Iterator[Atom]:
-        """Pieces of what has no better inner boundary, where it is too large: words, and of a word its tokens."""
+        """Pieces of what has no better inner boundary, where it is too large: lines, words, and of a word its tokens."""
         if self.count(begin, end) <= self._max:
             return
         for start, after in pairwise([begin, *word_starts(self._text, begin, end), end]):
             if start > begin:
-                yield Atom(start, WORD, whole=False)
+                opens = not self._text[self._lines.start(self._lines.number(start) - 1) : start].strip()
+                yield Atom(start, LINE if opens else WORD, whole=opens)
             if self.count(start, after) > self._max:
                 inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
                 step = max(1, self._max // _TOKEN_PIECES)

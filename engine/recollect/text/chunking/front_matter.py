@@ -11,10 +11,12 @@ __all__ = ["front_matter", "front_matter_span"]
 
 _MAX_CHARS = 65_536
 _MAX_DEPTH = 16
+# Each level of nesting needs one of its marks, an alias its star: with few of them a bomb needs no looking for.
+_SAFE_MARKS = 200
 _opening = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)").match
 _closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search
 # A rule with a paragraph under it opens the same way: front matter begins with a key, or a comment before one.
-_key = re.compile(r"\s*(?:#[^\r\n]*\s+)*[\w\"'][^:\r\n]*:(?:\s|\Z)").match
+_key = re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -29,11 +31,12 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     begin, close, end = span
     try:
         source = text[begin:close]
-        _refuse_bombs(source)
+        if "*" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
+            _refuse_bombs(source)
         loaded = yaml.load(source, _Loader)
+        return (_plain(loaded, 0), end) if isinstance(loaded, dict) else ({}, 0)
     except (yaml.YAMLError, ValueError):
         return {}, 0
-    return (_plain(loaded), end) if isinstance(loaded, dict) else ({}, 0)
 
 
 def front_matter_span(text: str) -> tuple[int, int, int] | None:
@@ -41,8 +44,9 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
     opening = _opening(text)
     if opening is None:
         return None
-    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS)
-    if close is None or not _key(text, opening.end(), close.start()):
+    # A line more than is taken: the end of the text must not be mistaken for the end of what is searched.
+    close = _closing(text, opening.end(), opening.end() + _MAX_CHARS + 80)
+    if close is None or close.start() > opening.end() + _MAX_CHARS or not _key(text, opening.end(), close.start()):
         return None
     return opening.end(), close.start(), close.end()
 
@@ -54,8 +58,8 @@ def _refuse_bombs(source: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not followed")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise yaml.YAMLError(f"nested deeper than {_MAX_DEPTH}")
+        if depth > _SAFE_MARKS:
+            raise yaml.YAMLError(f"nested deeper than {_SAFE_MARKS}")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -75,12 +79,14 @@ for _tag, _pattern, _first in (
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int) -> Any:
     """The value as JSON has it: explicit tags (`!!float .inf`, `!!binary`) make what it has no words for."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"nested deeper than {_MAX_DEPTH}")
     if isinstance(value, dict):
-        return {_string(key): _plain(inner) for key, inner in value.items()}
+        return {_string(key): _plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(inner) for inner in value]
+        return [_plain(inner, depth + 1) for inner in value]
     if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 2**63):
         return value
     return _string(value)

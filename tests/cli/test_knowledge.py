@@ -1,0 +1,69 @@
+"""Documents on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.knowledge.support import Put, encrypted, image_pdf, pdf
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "docs"
+    made.mkdir()
+    (made / "guide.md").write_text("# Guide\n\nIntroduction.\n\n## Birds\n\nPenguins swim.\n")
+    (made / "report.pdf").write_bytes(pdf([Put(72, 700, "a report of volcanoes")]))
+    (made / "image.pdf").write_bytes(image_pdf())
+    return made
+
+
+def test_ingest_search_list_delete(run, folder):
+    done = run("knowledge", "ingest", folder)
+    assert (done.code, [line.split("\t")[1] for line in done.out.splitlines()]) == (0, ["created", "created"])
+    assert (
+        done.err == f"skipped {folder}/image.pdf: it holds images and no text: it needs text recognition (OCR) before\n"
+    )
+    found = run("knowledge", "search", "penguins")
+    assert found.out.splitlines()[0].split("\t")[1:] == [
+        f"{folder}/guide.md:5", "Guide > Birds", "## Birds Penguins swim.",
+    ]  # fmt: skip
+    assert run("knowledge", "search", "volcanoes").out.split("\t")[1] == f"{folder}/report.pdf p. 1"
+    listed = run("knowledge", "list", "--json").json
+    assert [each["title"] for each in listed] == ["Guide", "report"]
+    deleted = run("knowledge", "delete", f"{folder}/guide.md", listed[1]["id"])
+    assert deleted.out.count("deleted with") == 2
+    assert run("knowledge", "list").code == run("knowledge", "search", "penguins").code == 1
+    assert run("knowledge", "delete", listed[1]["id"]).code == 1
+
+
+def test_as_json(run, folder):
+    done = run("knowledge", "ingest", folder, "--metadata", '{"team": "a"}', "--exclude", "*.pdf", "--json").json
+    assert done["counts"] == {"created": 1, "skipped": 2}
+    assert {each["reason"] for each in done["skipped"]} == {"exclude leaves it out"}
+    (hit, *_) = run("knowledge", "search", "penguins", "--where", '{"metadata.team": {"eq": "a"}}', "--json").json
+    assert (hit["source"]["path"], hit["source"]["lines"]) == (f"{folder}/guide.md", [5, 7])
+    assert "Penguins" in run("knowledge", "search", "penguins", "--budget", "200").out
+
+
+def test_standard_input_and_a_password(run):
+    locked = encrypted(pdf([Put(72, 700, "secret words")]), "sesame")
+    failed = run("knowledge", "ingest", "-", "--name", "locked.pdf", stdin=locked)
+    assert (failed.code, failed.err) == (
+        2, "recollect: DocumentEncrypted: locked.pdf: it is encrypted: give password=...\n",
+    )  # fmt: skip
+    assert run("knowledge", "ingest", "-", "--name", "locked.pdf", "--password", "sesame", stdin=locked).code == 0
+    assert run("knowledge", "search", "secret").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["absent.pdf"], 2),
+        (["http://127.0.0.1:9/"], 2),
+        (["-", "other"], 2),
+        (["absent.pdf", "neither.pdf"], 1),
+        (["x.md", "--metadata", "[]"], 2),
+    ],
+)
+def test_exit_codes(run, arguments, code):
+    assert run("knowledge", "ingest", *arguments).code == code

@@ -1,0 +1,111 @@
+"""recollect workspace index, add, files, status, watch."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.cli.conftest import start
+from tests.workspace.support import until, write
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "notes"
+    write(made, "memory/a.md", "# One\n\nA thing.\n")
+    write(made, "b.md", "Another thing.\n")
+    return made
+
+
+def test_index_tells_what_it_did(run, folder):
+    done = run("workspace", "index", "-w", folder, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert {"files_scanned": 2, "files_indexed": 2, "chunks_created": 2, "problems": []}.items() <= done.json.items()
+    again = run("workspace", "index", "--workspace", folder)
+    assert (again.code, again.err) == (0, "")
+    assert "files_skipped\t2" in again.out.splitlines()
+
+
+def test_index_without_a_folder_takes_this_one(run, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run("workspace", "index", "--json").json["files_indexed"] == 2
+
+
+def test_problems_go_to_stderr_and_the_rest_goes_on(run, folder):
+    (folder / "link.md").symlink_to("b.md")
+    done = run("workspace", "index", "-w", folder, "--json")
+    assert done.code == 1
+    assert done.json["files_indexed"] == 2
+    assert done.err.startswith("link.md: it is a symbolic link")
+    (folder / "link.md").unlink()
+    write(folder, "latin.md", b"caf\xe9")
+    done = run("workspace", "index", "-w", folder, "--json")
+    assert done.code == 0  # it is indexed all the same
+    assert done.err.startswith("latin.md: byte 3 is not UTF-8")
+
+
+def test_add_takes_a_path_from_here_or_in_the_folder(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("workspace", "add", "notes/b.md", "-w", folder, "--json").json["files_indexed"] == 1
+    assert run("workspace", "add", "memory/a.md", "-w", folder, "--json").json["files_indexed"] == 1
+    outside = write(tmp_path, "secret.md", "secret")
+    refused = run("workspace", "add", outside, "-w", folder)
+    assert refused.code == 2
+    assert "outside of the workspace" in refused.err
+    assert run("workspace", "add", "gone.md", "-w", folder).code == 2
+
+
+def test_files_are_listed_by_label(run, folder):
+    assert run("workspace", "files", "-w", folder).code == 1
+    run("workspace", "index", "-w", folder)
+    assert run("workspace", "files", "-w", folder).out.splitlines() == [
+        "external\t1\tno\tb.md", "memory\t1\tyes\tmemory/a.md",
+    ]  # fmt: skip
+    listed = run("workspace", "files", "-w", folder, "--source", "memory", "--json").json
+    assert [each["path"] for each in listed] == ["memory/a.md"]
+
+
+def test_status_says_what_is_not_indexed_yet(run, folder):
+    run("workspace", "index", "-w", folder)
+    write(folder, "c.md", "New.")
+    status = run("workspace", "status", "-w", folder, "--json").json
+    assert (status["files"], status["chunks"], status["dirty"], status["search_mode"]) == (2, 2, True, "fts-only")
+
+
+def test_a_configuration_file_is_taken(run, folder, tmp_path):
+    settings = write(tmp_path, "w.toml", f'workspace_dir = "{folder.as_posix()}"\nexclude = ["b.md"]\n')
+    assert run("workspace", "index", "--config", settings, "--json").json["files_indexed"] == 1
+    wrong = write(tmp_path, "x.toml", "excluded = []\n")
+    refused = run("workspace", "index", "--config", wrong)
+    assert refused.code == 2
+    assert "'excluded' is no setting" in refused.err
+
+
+def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):
+    config = write(tmp_path, "w.toml", "[sync]\nwatch_debounce_ms = 20\n")
+    running = start("workspace", "watch", "-w", folder, "--config", config, "--json", db=tmp_path / "m.db",
+                    RECOLLECT_EMBEDDER="none")  # fmt: skip
+    try:
+        first = running.stdout.readline()
+        assert b'"files_indexed":2' in first
+        write(folder, "c.md", "New.")
+        assert b'"files_indexed":1' in running.stdout.readline()
+    finally:
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert os.fsencode(folder) in err
+
+
+def test_an_interrupted_index_is_completed_by_the_next(folder, tmp_path, run):
+    for each in range(300):
+        write(folder, f"memory/n{each}.md", f"# Note {each}\n\nText {each}.\n")
+    running = start("workspace", "index", "-w", folder, db=tmp_path / "m.db", RECOLLECT_EMBEDDER="none")
+    until(lambda: (folder / ".recollect" / "index.db-wal").exists() or running.poll() is not None)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    done = run("workspace", "index", "-w", folder, "--json")
+    assert (done.code, done.json["files_scanned"]) == (0, 302)
+    assert len(run("workspace", "files", "-w", folder, "--json").json) == 302

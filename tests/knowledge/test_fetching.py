@@ -1,0 +1,204 @@
+"""Documents by URL: from a real server, within limits, and from public addresses only unless they are allowed."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from recollect.errors import DocumentError, DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recollect.knowledge import fetching
+from recollect.knowledge.addresses import is_public
+from recollect.knowledge.fetching import fetch
+from recollect.knowledge.loaded import Limits
+
+LIMITS = Limits(max_bytes=10_000, seconds=10.0)
+
+
+class Site(ThreadingHTTPServer):
+    """Answers each path with what `pages` has for it: status, headers, body; `endless` repeats the body."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.pages = {}
+        self.asked = []
+        self.ending = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request, client_address):
+        """A client that goes away is what some tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, dict(self.headers)))
+        status, headers, body = self.server.pages.get(self.path, (404, {}, b"not here"))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if body == "hang":
+            self.server.ending.wait()
+            return
+        endless = headers.get("X-Endless")
+        self.wfile.write(body)
+        while endless and not self.server.ending.is_set():
+            self.wfile.write(body)
+
+    def log_message(self, format, *arguments):
+        """Nothing is printed."""
+
+
+@contextmanager
+def serving():
+    with Site() as site:
+        thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield site
+        finally:
+            site.ending.set()
+            site.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def site():
+    with serving() as started:
+        yield started
+
+
+def allowed(url, limits=LIMITS):
+    return fetch(url, limits, allow_private_addresses=True)
+
+
+def test_a_document_with_its_type_charset_and_final_url(site):
+    site.pages["/guide"] = (302, {"Location": "/real.html#part"}, b"")
+    site.pages["/real.html"] = (200, {"Content-Type": 'Text/HTML; charset="ISO-8859-1"'}, b"<p>Gr\xf6\xdfe")
+    fetched = allowed(f"{site.url}/guide")
+    assert (fetched.data, fetched.url) == (b"<p>Gr\xf6\xdfe", f"{site.url}/real.html")
+    assert (fetched.media_type, fetched.charset) == ("text/html", "iso-8859-1")
+    assert site.asked[0][1]["Accept-Encoding"] == "identity"
+    assert "Cookie" not in site.asked[1][1]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+     "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::", "::1", "fe80::1%eth0", "fc00::1", "fec0::1",
+     "ff02::1", "2001:db8::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1",
+     "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+)  # fmt: skip
+def test_addresses_that_are_not_public(address):
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_addresses_that_are_public(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"])
+def test_a_private_address_is_refused_in_every_spelling(site, host):
+    with pytest.raises(DocumentRefused, match=r"no public address: give allow_private_addresses=True"):
+        fetch(f"http://{host}:{site.server_address[1]}/", LIMITS)
+    assert site.asked == []
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_connected_to(site, monkeypatch):
+    """DNS rebinding: the first answer of the resolver is public, the second is not."""
+    answers = iter(["203.0.114.7", "127.0.0.1"])
+    connected = []
+
+    def resolve(host, port, *arguments, **options):
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
+
+    def connect(self, host, port, *arguments, **options):
+        connected.append(host)
+        raise fetching.httpcore2.ConnectError("nobody there")
+
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(fetching.httpcore2.SyncBackend, "connect_tcp", connect)
+    with pytest.raises(DocumentUnreadable, match="nobody there"):
+        fetch("http://rebinding.example/", LIMITS)
+    assert connected == ["203.0.114.7"]
+
+
+def test_a_redirect_is_checked_like_the_url_itself(site, monkeypatch):
+    """The first host is taken for public, what it leads to is not."""
+    site.pages["/out"] = (302, {"Location": "http://localhost:1/inside"}, b"")
+    monkeypatch.setattr(fetching, "is_public", lambda address: True)
+    checked = []
+
+    def once(address):
+        checked.append(address)
+        return len(checked) == 1
+
+    monkeypatch.setattr(fetching, "is_public", once)
+    with pytest.raises(DocumentRefused, match="localhost is at .* no public address"):
+        fetch(f"{site.url}/out", LIMITS)
+    assert [path for path, _ in site.asked] == ["/out"]
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x", "gopher://x/"])
+def test_a_redirect_to_another_scheme_is_refused(site, target):
+    site.pages["/out"] = (302, {"Location": target}, b"")
+    with pytest.raises(DocumentRefused, match=r"no http\(s\) URL"):
+        allowed(f"{site.url}/out")
+
+
+def test_five_redirects_are_followed_and_no_more(site):
+    for step in range(7):
+        site.pages[f"/{step}"] = (301, {"Location": f"/{step + 1}"}, b"")
+    site.pages["/7"] = (200, {}, b"there")
+    assert allowed(f"{site.url}/2").data == b"there"
+    with pytest.raises(DocumentRefused, match="more than 5 redirects"):
+        allowed(f"{site.url}/1")
+
+
+@pytest.mark.parametrize("headers", [{"Content-Length": "20000"}, {}, {"X-Endless": "yes"}])
+def test_more_bytes_than_the_limit_are_not_read(site, headers):
+    site.pages["/large"] = (200, headers, b"x" * 20_000)
+    with pytest.raises(DocumentTooLarge, match="20,000 bytes|more than 10,000 bytes"):
+        allowed(f"{site.url}/large")
+
+
+@pytest.mark.parametrize("body", ["hang", b"drip"])
+def test_a_server_that_takes_its_time_is_left(site, body):
+    site.pages["/slow"] = (200, {"X-Endless": "yes"}, body)
+    with pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+        allowed(f"{site.url}/slow", Limits(max_bytes=10**12, seconds=0.3))
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("{}/nothing", "answered 404"),
+        ("{}/packed", "answered in 'gzip', which was not asked for"),
+        ("http://127.0.0.1:1/", "cannot be read"),
+        ("http://no-such-host.invalid/", "cannot be read"),
+        ("http://user:secret@example.org/", "holds a user or a password"),
+        ("http:///nothing", "is no"),
+        ("http://exa mple.org/", "is no URL|cannot be read"),
+    ],
+)
+def test_what_cannot_be_fetched_says_why(site, url, said):
+    site.pages["/packed"] = (200, {"Content-Encoding": "gzip"}, b"x")
+    with pytest.raises(DocumentError, match=said) as raised:
+        allowed(url.format(site.url))
+    assert "secret" not in str(raised.value)
+
+
+def test_proxies_of_the_environment_are_not_used(site, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    site.pages["/"] = (200, {}, b"direct")
+    assert allowed(f"{site.url}/").data == b"direct"

@@ -1,0 +1,375 @@
+"""The knowledge base: what is ingested is found with its place, once, and is gone when it is deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from recollect import AsyncMemory, Memory, Settings
+from recollect.errors import (
+    DocumentEncrypted,
+    DocumentRefused,
+    DocumentTooLarge,
+    DocumentUnreadable,
+    EmbedderError,
+    InvalidInput,
+    NotFound,
+)
+from tests.knowledge.support import Put, encrypted, image_pdf, paragraph, pdf, word
+from tests.knowledge.test_fetching import serving
+from tests.memory.support import WordEmbedder
+
+GUIDE = """---
+category: handbook
+title: The Guide
+---
+# Install
+
+Run the installer, then restart the server.
+
+## Proxies
+
+Behind a proxy set the address of the gateway.
+
+# Use
+
+Ask it about penguins.
+"""
+
+
+class Counting(WordEmbedder):
+    """Counts the texts that it embeds; fails when told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedded = []
+        self.down = False
+
+    def embed(self, texts):
+        if self.down:
+            raise EmbedderError("down")
+        self.embedded += texts
+        return super().embed(texts)
+
+
+@pytest.fixture
+def embedder():
+    return Counting()
+
+
+@pytest.fixture
+def memory(embedder):
+    with Memory(":memory:", embedder=embedder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "docs"
+    made.mkdir()
+    (made / "guide.md").write_text(GUIDE)
+    return made
+
+
+def outcomes(ingested):
+    return [(os.path.basename(each.source), each.outcome) for each in ingested.documents]
+
+
+def reasons(ingested):
+    return {os.path.basename(each.source): each.reason for each in ingested.skipped}
+
+
+def texts(memory):
+    return sorted(record.text for record in memory.list(kinds=["chunk"], limit=1000))
+
+
+# ── ingest and search ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_passage_is_found_with_its_file_lines_title_and_headings(memory, folder):
+    (document,) = memory.knowledge.ingest(folder / "guide.md", metadata={"version": "2.0"}).documents
+    assert (document.outcome, document.title, document.pending) == ("created", "The Guide", 0)
+    hit = memory.knowledge.search("address of the proxy gateway")[0]
+    assert hit.text == "## Proxies\n\nBehind a proxy set the address of the gateway."
+    assert hit.context == "The Guide > Install > Proxies"
+    assert hit.source.path == (folder / "guide.md").as_posix()
+    assert hit.source.lines == (9, 11)
+    assert GUIDE.splitlines()[8] == "## Proxies"
+    begin, end = hit.metadata["chars"]
+    assert GUIDE[begin:end] == hit.text
+    wanted = {"category": "handbook", "version": "2.0", "title": "The Guide", "headings": ["Install", "Proxies"],
+              "document": document.id}  # fmt: skip
+    assert wanted.items() <= hit.metadata.items()
+
+
+def test_recall_finds_chunks_beside_memories(memory, folder):
+    memory.remember("Penguins live in the south")
+    memory.knowledge.ingest(folder)
+    assert {hit.kind for hit in memory.recall("penguins", limit=10)} == {"memory", "chunk"}
+    assert {hit.kind for hit in memory.knowledge.search("penguins", 10)} == {"chunk"}
+
+
+def test_where_filters_by_the_metadata_of_documents(memory, folder):
+    (folder / "other.md").write_text("# Install\n\nAnother installer for another server.\n")
+    memory.knowledge.ingest(folder / "guide.md", metadata={"team": "a"})
+    memory.knowledge.ingest(folder / "other.md", metadata={"team": "b"})
+    hits = memory.knowledge.search("installer server", 10, where={"metadata.team": {"eq": "b"}})
+    assert [hit.text for hit in hits] == ["# Install\n\nAnother installer for another server."]
+
+
+def test_pages_of_a_pdf_stand_on_its_chunks(memory):
+    pages = [paragraph(72, 700, [f"Page {n} speaks of {word_of} and of nothing else at all."])
+             for n, word_of in enumerate(("penguins", "gateways", "volcanoes"), 1)]  # fmt: skip
+    memory.knowledge.ingest(pdf(*pages, title="Report"), name="report.pdf")
+    (hit,) = memory.knowledge.search("volcanoes")
+    assert (hit.metadata["page"], hit.metadata["last_page"], hit.metadata["title"]) == (1, 3, "Report")
+    assert (hit.source.path, hit.source.lines) == ("report.pdf", None)
+
+
+def test_every_format_goes_in(memory, folder):
+    (folder / "letter.docx").write_bytes(word(("Heading 1", "Letter"), ("Normal", "Dear Ada")))
+    (folder / "page.html").write_text("<title>Page</title><p>Hello there")
+    (folder / "report.pdf").write_bytes(pdf([Put(72, 700, "the report")]))
+    (folder / "notes.txt").write_bytes("Größe".encode("utf-16"))
+    done = memory.knowledge.ingest(folder)
+    assert [(os.path.basename(each.source), each.title) for each in done.documents] == [
+        ("guide.md", "The Guide"), ("letter.docx", "letter"), ("notes.txt", "notes"), ("page.html", "Page"),
+        ("report.pdf", "report"),
+    ]  # fmt: skip
+    assert (done.skipped, done.counts) == ((), {"created": 5})
+
+
+def test_a_source_may_be_a_list_and_progress_is_told(memory, folder):
+    told = []
+    done = memory.knowledge.ingest(
+        [folder / "guide.md", b"bytes of a text", str(folder / "absent.md")],
+        on_progress=lambda done, total: told.append((done, total)),
+    )
+    assert [each.outcome for each in done.documents] == ["created", "created"]
+    assert reasons(done) == {"absent.md": "it is not there"}
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_document_by_url(memory):
+    with serving() as site:
+        site.pages["/a/guide.md"] = (200, {"Content-Type": "text/markdown"}, GUIDE.encode())
+        url = f"{site.url}/a/guide.md"
+        with pytest.raises(DocumentRefused, match="no public address"):
+            memory.knowledge.ingest(url)
+        (document,) = memory.knowledge.ingest(url, allow_private_addresses=True).documents
+        assert memory.knowledge.get(url).metadata == {
+            "category": "handbook", "title": "The Guide", "url": url, "content_type": "text/markdown",
+        }  # fmt: skip
+        site.pages["/a/guide.md"] = (200, {}, b"# Other\n\nwords")
+        (again,) = memory.knowledge.ingest(url, allow_private_addresses=True).documents
+        assert (again.id, again.outcome) == (document.id, "updated")
+
+
+# ── the same again ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_reeve_the_same_bytes_again_update_metadata_and_make_no_chunk(memory, folder, embedder):
+    (first,) = memory.knowledge.ingest(folder / "guide.md", metadata={"version": "1.0"}).documents
+    before = {record.text: record.id for record in memory.list(kinds=["chunk"])}
+    embedder.embedded.clear()
+    (same,) = memory.knowledge.ingest(folder / "guide.md").documents
+    assert (same.outcome, same.id) == ("unchanged", first.id)
+    (again,) = memory.knowledge.ingest(folder / "guide.md", metadata={"version": "2.0", "new": True}).documents
+    assert (again.outcome, again.id, again.chunks_created, again.chunks_deleted) == ("updated", first.id, 0, 0)
+    assert {record.text: record.id for record in memory.list(kinds=["chunk"])} == before
+    assert embedder.embedded == []
+    assert memory.knowledge.get(first.id).metadata["version"] == "2.0"
+    (hit,) = memory.knowledge.search("penguins", 1, where={"metadata.version": {"eq": "2.0"}})
+    assert (hit.metadata["new"], hit.metadata["category"], hit.source.lines) == (True, "handbook", (13, 15))
+
+
+def test_reeve_the_same_bytes_elsewhere_are_a_duplicate(memory, folder):
+    (folder / "copy.md").write_text(GUIDE)
+    done = memory.knowledge.ingest(folder)
+    assert outcomes(done) == [("copy.md", "created"), ("guide.md", "duplicate")]
+    copy, guide = done.documents
+    assert (guide.id, guide.duplicate_of) == (copy.id, copy.source)
+    assert len(memory.knowledge.list()) == 1
+    again = memory.knowledge.ingest(folder, metadata={"team": "a"})
+    assert outcomes(again) == [("copy.md", "updated"), ("guide.md", "duplicate")]
+    assert memory.verify().ok
+
+
+def test_a_changed_document_replaces_its_chunks_and_keeps_those_it_still_has(memory, folder, embedder):
+    (first,) = memory.knowledge.ingest(folder / "guide.md").documents
+    embedder.embedded.clear()
+    (folder / "guide.md").write_text(GUIDE.replace("penguins", "volcanoes"))
+    (again,) = memory.knowledge.ingest(folder / "guide.md").documents
+    assert (again.outcome, again.id, again.chunks_created, again.chunks_deleted) == ("updated", first.id, 1, 1)
+    assert len(embedder.embedded) == 1
+    assert not any("penguins" in text for text in texts(memory))
+    assert memory.verify().ok
+
+
+def test_a_moved_file_keeps_its_document(memory, folder, embedder):
+    (first,) = memory.knowledge.ingest(folder).documents
+    embedder.embedded.clear()
+    (folder / "guide.md").rename(folder / "handbook.md")
+    (moved,) = memory.knowledge.ingest(folder).documents
+    assert (moved.id, moved.outcome, embedder.embedded) == (first.id, "updated", [])
+    (document,) = memory.knowledge.list()
+    assert document.source == (folder / "handbook.md").as_posix()
+    assert memory.knowledge.search("penguins")[0].source.path == document.source
+
+
+def test_two_files_that_change_places_are_both_there(memory, folder):
+    (folder / "b.md").write_text("# B\n\nabout volcanoes")
+    memory.knowledge.ingest(folder)
+    (folder / "guide.md").write_text("# B\n\nabout volcanoes")
+    (folder / "b.md").write_text(GUIDE)
+    memory.knowledge.ingest(folder)
+    for query, name in (("penguins", "b.md"), ("volcanoes", "guide.md")):
+        assert os.path.basename(memory.knowledge.search(query)[0].source.path) == name
+    assert len(memory.knowledge.list()) == 2
+    assert memory.verify().ok
+
+
+def test_a_copy_outlives_the_change_of_the_first(memory, folder):
+    (folder / "copy.md").write_text(GUIDE)
+    memory.knowledge.ingest(folder)
+    (folder / "copy.md").write_text("# Else\n\nnothing of it")
+    done = memory.knowledge.ingest(folder)
+    assert outcomes(done) == [("copy.md", "updated"), ("guide.md", "created")]
+    assert os.path.basename(memory.knowledge.search("penguins")[0].source.path) == "guide.md"
+
+
+def test_another_title_is_another_context(memory, folder):
+    memory.knowledge.ingest(folder / "guide.md")
+    (again,) = memory.knowledge.ingest(folder / "guide.md", title="Manual").documents
+    assert (again.outcome, again.title) == ("updated", "Manual")
+    assert memory.knowledge.search("penguins")[0].context == "Manual > Use"
+
+
+# ── delete ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("by", ["id", "source", "relative"])
+def test_delete_leaves_nothing(memory, folder, by, monkeypatch):
+    monkeypatch.chdir(folder)
+    (document,) = memory.knowledge.ingest("guide.md").documents
+    deleted = memory.knowledge.delete({"id": document.id, "source": document.source, "relative": "guide.md"}[by])
+    assert (deleted.id, deleted.chunks) == (document.id, document.chunks)
+    assert memory.knowledge.list() == []
+    assert memory.count(kinds=["chunk"]) == 0
+    assert memory.knowledge.search("penguins") == []
+    stats = memory.stats()
+    assert (stats.vectors, stats.sources, stats.services["documents"]) == (0, 0, 0)
+    assert memory.verify().ok
+    with pytest.raises(NotFound, match="no document has the id or the source"):
+        memory.knowledge.delete(document.id)
+
+
+def test_a_scope_sees_its_own_documents_only(memory, folder):
+    ada, eve = memory.scoped("/users/ada"), memory.scoped("/users/eve")
+    (document,) = ada.knowledge.ingest(folder / "guide.md").documents
+    assert ada.knowledge.get(document.id).scope == "/"
+    assert memory.knowledge.get(document.id).scope == "/users/ada"
+    assert (eve.knowledge.list(), eve.knowledge.search("penguins")) == ([], [])
+    for id in (document.id, document.source):
+        with pytest.raises(NotFound):
+            eve.knowledge.delete(id)
+    # The same bytes in another scope are no duplicate: nothing of the other may be known.
+    (own,) = eve.knowledge.ingest(folder / "guide.md").documents
+    assert (own.outcome, own.id != document.id) == ("created", True)
+    assert eve.knowledge.search("penguins")[0].metadata["document"] == own.id
+    assert ada.knowledge.delete(document.id).chunks == document.chunks
+    assert len(memory.knowledge.list(scope="/users")) == 1
+
+
+# ── what goes wrong ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_document_raises_and_a_folder_reports(memory, folder):
+    (folder / "image.pdf").write_bytes(image_pdf())
+    (folder / "locked.pdf").write_bytes(encrypted(pdf([Put(72, 700, "secret words")]), "sesame"))
+    (folder / "empty.md").write_bytes(b"")
+    (folder / "binary.txt").write_bytes(b"\0\1\2\3")
+    (folder / "broken.docx").write_bytes(b"PK\x03\x04broken")
+    (folder / "program.exe").write_bytes(b"MZ")
+    for name, error, said in (
+        ("image.pdf", DocumentUnreadable, r"image\.pdf: it holds images and no text"),
+        ("locked.pdf", DocumentEncrypted, r"give password=\.\.\."),
+        ("empty.md", DocumentUnreadable, "it is empty"),
+        ("binary.txt", DocumentUnreadable, "it is no text"),
+        ("absent.md", DocumentUnreadable, "it is not there"),
+    ):
+        with pytest.raises(error, match=said):
+            memory.knowledge.ingest(folder / name)
+    done = memory.knowledge.ingest(folder)
+    assert outcomes(done) == [("guide.md", "created")]
+    assert set(reasons(done)) == {"image.pdf", "locked.pdf", "empty.md", "binary.txt", "broken.docx", "program.exe"}
+    opened = memory.knowledge.ingest(folder / "locked.pdf", password="sesame")
+    assert outcomes(opened) == [("locked.pdf", "created")]
+    with pytest.raises(DocumentEncrypted, match="this is not its password"):
+        memory.knowledge.ingest(encrypted(pdf([Put(72, 700, "other")]), "sesame"), password="wrong")
+
+
+def test_larger_documents_than_the_settings_allow(folder):
+    with Memory(":memory:", settings=Settings(embedder="none", max_document_bytes=100)) as memory:
+        with pytest.raises(DocumentTooLarge, match=r"Settings\.max_document_bytes is 100"):
+            memory.knowledge.ingest(folder / "guide.md")
+        with pytest.raises(DocumentTooLarge, match="limit is 100"):
+            memory.knowledge.ingest(b"x" * 101)
+    with Memory(":memory:", settings=Settings(embedder="none", max_document_chars=50)) as memory:
+        with pytest.raises(DocumentTooLarge, match="longer than 50 characters"):
+            memory.knowledge.ingest(folder / "guide.md")
+
+
+def test_a_line_of_many_megabytes_is_cut_and_found(memory):
+    long = b"word " * 400_000 + b"penguin"
+    (document,) = memory.knowledge.ingest(long, name="long.txt").documents
+    assert document.chunks > 100
+    assert memory.knowledge.search("penguin", 1)[0].text.endswith("penguin")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"source": 7}, "give a path, a URL, bytes"),
+        ({"source": [None]}, "give a path, a URL, bytes"),
+        ({"source": "a\0b"}, "a path has no NUL"),
+        ({"source": b"x", "metadata": [1]}, "metadata"),
+        ({"source": b"x", "name": " "}, "name"),
+        ({"source": b"x", "scope": "no"}, "scope"),
+        ({"source": [b"x", b"y"], "name": "n"}, "for one document"),
+    ],
+)
+def test_wrong_arguments_are_named(memory, arguments, said):
+    with pytest.raises(InvalidInput, match=said):
+        memory.knowledge.ingest(**arguments)
+    assert memory.knowledge.list() == []
+
+
+def test_without_an_embedder_keywords_find_and_vectors_come_later(memory, folder, embedder):
+    embedder.down = True
+    (document,) = memory.knowledge.ingest(folder).documents
+    assert document.pending == document.chunks
+    assert memory.knowledge.search("penguins")[0].metadata["headings"] == ["Use"]
+    embedder.down = False
+    memory.remember("a write embeds what waits")
+    assert memory.stats().pending == 0
+
+
+def test_the_bundled_model_finds_a_passage_by_meaning(embedded, folder):
+    embedded.knowledge.ingest(folder)
+    assert embedded.knowledge.search("Which seabirds does it know?")[0].metadata["headings"] == ["Use"]
+
+
+def test_the_same_awaited(tmp_path, folder):
+    async def use():
+        async with AsyncMemory(tmp_path / "m.db", embedder="none") as memory:
+            done = await memory.knowledge.ingest(folder)
+            hits = await memory.knowledge.search("penguins")
+            assert hits[0].metadata["document"] == done.documents[0].id
+            assert "penguins" in await memory.knowledge.context("penguins")
+            await memory.knowledge.delete(done.documents[0].id)
+            assert await memory.knowledge.list() == []
+
+    asyncio.run(use())

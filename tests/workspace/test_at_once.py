@@ -1,0 +1,146 @@
+"""Several threads and processes in one folder, and runs that are killed: nothing is lost, doubled or locked."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+
+import pytest
+
+from recollect import Workspace
+from recollect.workspace import workspace as facade
+from tests.memory.support import WordEmbedder, run_at_once, spawn
+from tests.workspace.support import config, dump, dump_afresh, write
+
+INDEX = """
+import sys
+from recollect import Workspace, MemoryConfig
+from tests.memory.support import WordEmbedder
+with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for _ in range(3):
+        workspace.index(force=True)
+"""
+KILLED = """
+import sys
+from recollect import Workspace
+from tests.memory.support import WordEmbedder
+with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
+    print("ready", flush=True)
+    workspace.index(on_progress=lambda done, total: print(done, flush=True))
+    print("end", flush=True)
+"""
+
+
+def fill(folder, files=60):
+    for each in range(files):
+        write(folder, f"memory/n{each}.md", f"# Note {each}\n\nText {each} says so.\n\n## More\n\nOf it, {each % 7}.\n")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "notes"
+
+
+def test_two_processes_index_one_folder_without_a_locked_database(folder, tmp_path):
+    """memweave says `database is locked` with two writers."""
+    fill(folder)
+    run_at_once(INDEX, str(folder), [()] * 3)
+    with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
+        assert workspace.index().files_indexed == 0
+        assert dump(workspace) == dump_afresh(folder, tmp_path, WordEmbedder())
+
+
+def test_threads_and_handles_index_one_folder(folder, tmp_path):
+    fill(folder)
+    failed = []
+
+    def work(workspace):
+        try:
+            for _ in range(3):
+                workspace.index(force=True)
+                workspace.files()
+                workspace.status()
+        except BaseException as fault:
+            failed.append(fault)
+
+    with (
+        Workspace(folder, config(), embedder=WordEmbedder()) as one,
+        Workspace(folder, config(), embedder=WordEmbedder()) as two,
+    ):
+        threads = [threading.Thread(target=work, args=(each,)) for each in (one, two, one, two)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert dump(one) == dump_afresh(folder, tmp_path, WordEmbedder())
+
+
+def test_without_the_lock_runs_still_do_no_harm(folder, tmp_path, monkeypatch):
+    """The lock spares double work; what keeps chunks from being doubled is the transaction of each file."""
+    fill(folder)
+
+    class Open:
+        def held(self, timeout_seconds=None):
+            import contextlib
+
+            return contextlib.nullcontext(True)
+
+    handles = [Workspace(folder, config(), embedder=WordEmbedder()) for _ in range(3)]
+    failed = []
+
+    def work(workspace):
+        try:
+            workspace._index.lock = Open()
+            workspace.index()
+        except BaseException as fault:
+            failed.append(fault)
+
+    threads = [threading.Thread(target=work, args=(each,)) for each in handles]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert dump(handles[0]) == dump_afresh(folder, tmp_path, WordEmbedder())
+    for each in handles:
+        each.close()
+
+
+def test_a_search_does_not_wait_for_long_for_another_run(folder, monkeypatch):
+    fill(folder, 3)
+    monkeypatch.setattr(facade, "_SEARCH_WAITS_SECONDS", 0.01)
+    with Workspace(folder, embedder="none") as workspace, Workspace(folder, embedder="none") as other:
+        workspace.index()
+        write(folder, "new.md", "New.")
+        with other._index.lock.held() as held:
+            assert held
+            assert not workspace._synchronise(0.01).complete
+            workspace._sync_if_due()
+        assert len(workspace.files()) == 3
+        workspace._sync_if_due()
+        assert len(workspace.files()) == 4
+
+
+def test_an_index_that_is_killed_is_completed_by_the_next(folder, tmp_path):
+    fill(folder, 150)
+    seeded = random.Random(5)
+    for attempt in range(6):
+        running = spawn(KILLED, str(folder))
+        assert running.stdout.readline() == "ready\n", running.stderr.read()
+        for _ in range(seeded.choice((0, 1, 5, 40))):
+            if running.stdout.readline() in ("", "end\n"):
+                break
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        if attempt == 3:  # files go on changing
+            write(folder, "memory/n3.md", "# Note\n\nAnother text.\n")
+            (folder / "memory/n4.md").unlink()
+            (folder / "memory/n5.md").rename(folder / "memory/five.md")
+    with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
+        workspace.index()
+        assert dump(workspace) == dump_afresh(folder, tmp_path, WordEmbedder())
+        assert workspace.status().pending == 0

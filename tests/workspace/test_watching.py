@@ -1,0 +1,147 @@
+"""The watcher and the interval: what other programs change is indexed by itself, and no failure ends that."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+
+from recollect import Workspace
+from recollect.errors import InvalidInput
+from recollect.workspace import watching
+from tests.workspace.support import config, until, write
+
+QUICK = {"sync": {"on_search": False, "watch_debounce_ms": 20}}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def watched(folder):
+    """A workspace that watches, and the results of its runs; it has looked once."""
+    write(folder, "memory/a.md", "One thing.")
+    results = []
+    with Workspace(folder, config(**QUICK), embedder="none") as workspace:
+        workspace.start_watching(results.append)
+        until(lambda: len(results) > 0)
+        workspace.results = results
+        yield workspace
+
+
+def paths(workspace):
+    return [each.path for each in workspace.files()]
+
+
+def test_what_was_there_before_is_indexed_at_once(watched):
+    assert paths(watched) == ["memory/a.md"]
+    assert watched.status().watcher_active
+
+
+def test_what_another_program_changes_is_indexed(watched, folder):
+    write(folder, "memory/new/b.md", "Another thing.")
+    until(lambda: paths(watched) == ["memory/a.md", "memory/new/b.md"])
+    (folder / "memory/a.md").rename(folder / "c.md")
+    until(lambda: paths(watched) == ["c.md", "memory/new/b.md"])
+    (folder / "memory").rename(folder / "elsewhere")
+    until(lambda: paths(watched) == ["c.md", "elsewhere/new/b.md"])
+    (folder / "c.md").unlink()
+    until(lambda: paths(watched) == ["elsewhere/new/b.md"])
+
+
+def test_other_files_and_hidden_ones_concern_nobody(folder):
+    watcher = watching.Watcher(config(workspace_dir=str(folder)), lambda: pytest.fail("no run"))
+    write(folder, "a.txt", "text")
+    write(folder, "a.md", "text")
+    write(folder, ".git/b.md", "text")
+    concerned = [
+        name
+        for name in ("a.txt", "a.md", "gone.md", "gone", ".git/b.md", ".recollect/index.db", ".x.md")
+        if watcher._concerns(None, str(folder / name))
+    ]
+    assert concerned == ["a.md", "gone.md", "gone"]
+
+
+def test_a_failure_shows_in_status_and_does_not_end_the_watcher(watched, folder, monkeypatch):
+    worked = watched._watcher._sync
+
+    def fail():
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr(watched._watcher, "_sync", fail)
+    write(folder, "b.md", "text")
+    until(lambda: watched.status().sync_problem is not None)
+    assert watched.status().sync_problem == "RuntimeError: the disk is on fire"
+    assert watched.status().watcher_active
+    monkeypatch.setattr(watched._watcher, "_sync", worked)
+    write(folder, "c.md", "text")
+    until(lambda: paths(watched) == ["b.md", "c.md", "memory/a.md"])
+    assert watched.status().sync_problem is None
+
+
+def test_stopped_is_stopped_and_can_be_started_again(watched, folder):
+    watched.start_watching()
+    watched.stop_watching()
+    watched.stop_watching()
+    assert not watched.status().watcher_active
+    write(folder, "b.md", "text")
+    again = []
+    watched.start_watching(again.append)
+    until(lambda: len(again) > 0)
+    assert paths(watched) == ["b.md", "memory/a.md"]
+
+
+def test_close_ends_the_threads(folder):
+    before = set(threading.enumerate())
+    workspace = Workspace(folder, config(sync={"watch": True, "interval_minutes": 5}), embedder="none")
+    assert {each.name for each in set(threading.enumerate()) - before} == {"recollect-watch", "recollect-interval"}
+    workspace.close()
+    assert not any(each.name.startswith("recollect-") for each in set(threading.enumerate()) - before)
+
+
+def test_a_configuration_that_watches_starts_by_itself(folder):
+    write(folder, "a.md", "text")
+    with Workspace(folder, config(sync={"watch": True, "watch_debounce_ms": 20}), embedder="none") as workspace:
+        until(lambda: paths(workspace) == ["a.md"])
+
+
+def test_the_interval_indexes_every_so_many_minutes_and_survives_a_failure(folder):
+    """The thread is a plain loop on an event: this one counts how long it is waited for, and ends after three times."""
+    waited, ran = [], []
+
+    class Stop:
+        def wait(self, seconds):
+            waited.append(seconds)
+            return len(waited) > 3
+
+    def sync():
+        ran.append(1)
+        if len(ran) == 1:
+            raise RuntimeError("not now")
+
+    watcher = watching.Watcher(config(workspace_dir=str(folder), sync={"interval_minutes": 7}), sync)
+    watcher._repeat(Stop())
+    assert (waited, len(ran)) == ([420] * 4, 3)
+    assert watcher.problem == "RuntimeError: not now"
+
+
+def test_watchfiles_that_is_missing_is_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with Workspace(folder, config(), embedder="none") as workspace, pytest.raises(InvalidInput) as said:
+        workspace.start_watching()
+    assert "pip install 'recollect[watch]'" in str(said.value)
+
+
+def test_an_edit_is_found_before_the_debounce_where_searches_sync(folder):
+    """External edits are missed by memweave's on-search sync."""
+    write(folder, "a.md", "text")
+    slow = config(sync={"on_search": True, "watch_debounce_ms": 3_600_000})
+    with Workspace(folder, slow, embedder="none") as workspace:
+        workspace.start_watching()
+        workspace._sync_if_due()
+        write(folder, "b.md", "text")
+        workspace._sync_if_due()
+        assert paths(workspace) == ["a.md", "b.md"]
