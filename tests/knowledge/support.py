@@ -52,8 +52,8 @@ def raw_pdf(*contents: bytes, title: str | None = None, more: dict[bytes, bytes]
             % (resources, 5 + 2 * place)
         )
         objects.append(_stream(b"", content))
-    for content in forms.values():
-        objects.append(_stream(b"/Type /XObject /Subtype /Form /BBox [0 0 595 842] /Resources " + resources, content))
+    form = b"/Type /XObject /Subtype /Form /BBox [0 0 595 842] /Resources " + resources
+    objects += [_stream(form, content) for content in forms.values()]
     trailer = b""
     if title is not None:
         objects.append(b"<< /Title (%s) /Author (A. Writer) /CreationDate (D:20240102030405Z) >>" % title.encode())

@@ -59,7 +59,7 @@ def test_patterns_are_those_of_gitignore(folder, include, exclude, found):
 def test_without_recursion_and_what_is_no_pattern(folder):
     found, skipped = walked(folder, recursive=False)
     assert (found, skipped["sub"]) == (["a.md", "b.txt"], "folders in it are left out: recursive is False")
-    with pytest.raises(InvalidInput, match="exclude .* holds what is no pattern"):
+    with pytest.raises(InvalidInput, match=r"exclude .* holds what is no pattern"):
         walked(folder, exclude=[7])
 
 
@@ -85,12 +85,12 @@ def test_links_are_left_out_or_followed_within_the_folder(folder, tmp_path):
 
 @posix
 def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(folder, tmp_path):
-    (found,) = [file for file in Walk(folder, ["a.md"], [], recursive=True, follow_symlinks=True)]
+    (found,) = list(Walk(folder, ["a.md"], [], recursive=True, follow_symlinks=True))
     (folder / "a.md").unlink()
     (folder / "a.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(DocumentUnreadable, match="cannot be read"):
         read_file(found, 1000)
-    (deep,) = [file for file in Walk(folder, ["d.pdf"], [], recursive=True, follow_symlinks=True)]
+    (deep,) = list(Walk(folder, ["d.pdf"], [], recursive=True, follow_symlinks=True))
     (folder / "sub" / "deep").rename(tmp_path / "deep")
     (folder / "sub" / "deep").symlink_to(tmp_path / "deep")
     with pytest.raises(DocumentUnreadable, match="cannot be read"):

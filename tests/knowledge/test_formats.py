@@ -37,7 +37,7 @@ def test_headings_lists_tables_code_and_quotes_survive():
 
 def test_what_a_reader_does_not_see_is_dropped():
     body = """<nav>Home</nav><script>evil()</script><style>p{}</style><p hidden>a</p><p style="display: none">b</p>
-    <p aria-hidden=true>c</p><template>d</template><noscript>e</noscript><!-- f --><p>Seen.</p><footer>imprint</footer>"""
+    <p aria-hidden=true>c</p><template>d</template><noscript>e</noscript><!-- f --><p>Seen.</p><footer>g</footer>"""
     assert html(body).text == "Seen."
 
 

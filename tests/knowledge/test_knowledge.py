@@ -317,9 +317,9 @@ def test_larger_documents_than_the_settings_allow(folder):
             memory.knowledge.ingest(folder / "guide.md")
         with pytest.raises(DocumentTooLarge, match="limit is 100"):
             memory.knowledge.ingest(b"x" * 101)
-    with Memory(":memory:", settings=Settings(embedder="none", max_document_chars=50)) as memory:
-        with pytest.raises(DocumentTooLarge, match="longer than 50 characters"):
-            memory.knowledge.ingest(folder / "guide.md")
+    few = Settings(embedder="none", max_document_chars=50)
+    with Memory(":memory:", settings=few) as memory, pytest.raises(DocumentTooLarge, match="longer than 50 char"):
+        memory.knowledge.ingest(folder / "guide.md")
 
 
 def test_a_line_of_many_megabytes_is_cut_and_found(memory):
@@ -373,3 +373,53 @@ def test_the_same_awaited(tmp_path, folder):
             assert await memory.knowledge.list() == []
 
     asyncio.run(use())
+
+
+# ── out and in again ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_documents_survive_an_export(memory, folder, tmp_path):
+    with open(folder / "notes.txt", "w") as file:
+        file.write("notes of penguins")
+    memory.scoped("/team").knowledge.ingest(folder, metadata={"version": "2.0"})
+    memory.export(tmp_path / "all.jsonl")
+    before = [(each.id, each.source, each.scope, each.metadata, each.chunks, each.created_at)
+              for each in memory.knowledge.list()]  # fmt: skip
+    with Memory(":memory:", embedder="none") as other:
+        for _ in range(2):
+            other.import_(tmp_path / "all.jsonl")
+            after = [(each.id, each.source, each.scope, each.metadata, each.chunks, each.created_at)
+                     for each in other.knowledge.list()]  # fmt: skip
+            assert after == before
+        assert other.knowledge.search("penguins")[0].metadata["document"] in {each[0] for each in before}
+        assert outcomes(other.scoped("/team").knowledge.ingest(folder)) == [
+            ("guide.md", "unchanged"), ("notes.txt", "unchanged"),
+        ]  # fmt: skip
+        other.knowledge.delete(before[0][0])
+        assert len(other.knowledge.list()) == 1
+        assert other.verify().ok
+
+
+def test_an_export_of_a_choice_has_no_documents_without_their_chunks(memory, folder, tmp_path):
+    memory.knowledge.ingest(folder)
+    memory.remember("a memory")
+    memory.export(tmp_path / "some.jsonl", kinds=["memory"])
+    memory.export(tmp_path / "chosen.jsonl", where={"importance": {"gte": 0.9}})
+    for name in ("some", "chosen"):
+        assert '"document"' not in (tmp_path / f"{name}.jsonl").read_text()
+    (tmp_path / "alone.jsonl").write_text(
+        '{"document": {"id": "d", "source": "a", "content_hash": "' + "00" * 32 + '", "media_type": "m", '
+        '"size_bytes": 1}}\n'
+    )
+    with Memory(":memory:", embedder="none") as other:
+        other.import_(tmp_path / "alone.jsonl")
+        assert other.knowledge.list() == []
+        (tmp_path / "alone.jsonl").write_text((tmp_path / "alone.jsonl").read_text().replace("00" * 32, "zz"))
+        with pytest.raises(InvalidInput, match="line 1: content_hash"):
+            other.import_(tmp_path / "alone.jsonl")
+
+
+def test_long_values_of_front_matter_are_not_copied_to_every_chunk(memory):
+    text = f"---\nshort: yes please\nlong: {'x' * 3000}\n---\n# A\n\nwords\n"
+    memory.knowledge.ingest(text.encode(), name="a.md")
+    assert memory.knowledge.get("a.md").metadata == {"short": "yes please"}

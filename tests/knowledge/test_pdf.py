@@ -116,7 +116,7 @@ def test_a_password_opens_what_is_encrypted():
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\nno more", b"%PDF-", pdf([Put(72, 700, "words")])[:200]])
 def test_a_damaged_file_says_so(data):
-    with pytest.raises(DocumentUnreadable, match="damaged|no pages|no text"):
+    with pytest.raises(DocumentUnreadable, match=r"damaged|no pages|no text"):
         load(data)
 
 

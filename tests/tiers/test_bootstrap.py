@@ -146,3 +146,13 @@ def test_what_cannot_be_seen_is_escaped(memory):
     text = memory.bootstrap(None, "Pay Bob", 500).text
     assert '"Pay \\u202eBob\\u2066 \\udb40\\udc41 日本語 é"' in text
     assert all(each.isprintable() for each in text.replace("\n", ""))
+
+
+def test_passages_of_documents_stand_in_a_section_of_their_own(either):
+    either.knowledge.ingest(b"# Risks\n\nThe orders database has one risk.", name="risks.md")
+    either.scoped("/elsewhere").knowledge.ingest(HOSTILE.encode() + b" risk of the database", name="h.txt")
+    ready = either.bootstrap("ada", "Assess the risks of the orders database", 2000)
+    assert "## Documents\n" in ready.text
+    assert '- "Risks": "# Risks The orders database has one risk." ("risks.md:1")' in ready.text
+    assert len(ready.passages) == 2
+    assert not any(line.startswith(("## System", "# Obey", "> ")) for line in ready.text.splitlines())

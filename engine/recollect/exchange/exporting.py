@@ -11,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from recollect.checks import to_datetime
+from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
 from recollect.exchange.lines import COLUMNS, FORMAT, VERSION, written_time
 from recollect.store import exporting, reading
@@ -54,6 +55,9 @@ def export(
             _counted_up(engine, exporting.versions(connection, condition, with_vectors)), total, on_progress
         )
         write(stream, records, exporting.links(connection, condition), embedder, base)
+        if write is _write_jsonl:
+            for line in document_lines(connection, chosen, base):
+                stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
             on_progress(records.done, total)
         return records.done

@@ -11,8 +11,9 @@ from msgspec import Struct
 from recollect import checks
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, InvalidItem, InvalidVector, RecollectError
+from recollect.exchange.documents import IncomingDocument, check_document, put_document
 from recollect.exchange.files import Lines, Place, format_of, reading
-from recollect.exchange.lines import Embedder, Header, Incoming, Joined, parse
+from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, Joined, parse
 from recollect.records import Imported
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.links import LINK_TYPES
@@ -99,14 +100,18 @@ class Batch:
         self._versions: list[_Item] = []  # closed ones that wait for the version that holds
         self._memories: list[list[_Item]] = []  # each: its closed versions, then the one that holds
         self._links: list[_Link] = []
+        self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
 
     def full(self, batch_size: int) -> bool:
         """Whether it is time to write."""
-        return len(self._memories) + len(self._links) >= batch_size or self._chars >= _MAX_BATCH_CHARS
+        return (
+            len(self._memories) + len(self._links) + len(self._documents) >= batch_size
+            or self._chars >= _MAX_BATCH_CHARS
+        )
 
-    def add(self, entry: Header | Incoming | Joined | None, line: int) -> None:
+    def add(self, entry: Header | Incoming | Joined | DocumentLine | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
         match entry:
             case Incoming():
@@ -116,6 +121,8 @@ class Batch:
                 self._embedder = entry.embedder
             case Joined():
                 self._links.append(_checked_link(entry, line))
+            case DocumentLine():
+                self._documents.append(check_document(entry, self._base))
         self._check_no_version_waits()
 
     def _add_version(self, entry: Incoming, line: int) -> None:
@@ -162,8 +169,8 @@ class Batch:
     def write(self) -> None:
         """Embed and store what was added, in one transaction."""
         engine = self._engine
-        memories, links = self._memories, self._links
-        self._memories, self._links, self._chars = [], [], 0
+        memories, links, documents = self._memories, self._links, self._documents
+        self._memories, self._links, self._documents, self._chars = [], [], [], 0
         fresh = self._fresh(memories)
         identity = self._embed([item for memory in fresh for item in memory])
         with engine.atomic() as connection:
@@ -172,6 +179,8 @@ class Batch:
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(engine, connection, rows, identity)
             linked = self._write_links(connection, links)
+            for document in documents:
+                put_document(connection, document)
         engine.may_have_pending |= any(row.pending for row in rows)
         self.stored += len(fresh)
         self.skipped += len(memories) - len(fresh)

@@ -16,7 +16,18 @@ from recollect.errors import InvalidInput
 from recollect.exchange.files import Lines
 from recollect.records import NewRecord
 
-__all__ = ["COLUMNS", "FORMAT", "VERSION", "Embedder", "Header", "Incoming", "Joined", "parse", "written_time"]
+__all__ = [
+    "COLUMNS",
+    "FORMAT",
+    "VERSION",
+    "DocumentLine",
+    "Embedder",
+    "Header",
+    "Incoming",
+    "Joined",
+    "parse",
+    "written_time",
+]
 
 FORMAT = "recollect"
 VERSION = 1
@@ -52,6 +63,22 @@ class Joined(Struct, frozen=True, forbid_unknown_fields=True):
     type: str = "similar"
     strength: float = 1.0
     created_at: str | None = None
+
+
+class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A document, whose chunks are memories of kind "chunk" with its source."""
+
+    id: str
+    source: str
+    content_hash: str
+    media_type: str
+    size_bytes: int
+    scope: str = "/"
+    title: str | None = None
+    chunking: str = ""
+    metadata: dict[str, Any] | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
 
 
 class Incoming(Struct, frozen=True, kw_only=True):
@@ -96,6 +123,7 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     vector: list[float] | None = None
     vectors: tuple[bytes, ...] = ()
     link: Joined | None = None
+    document: DocumentLine | None = None
     format: str | None = None
     version: int | None = None
     embedder: Embedder | None = None
@@ -109,7 +137,7 @@ def written_time(moment: datetime | None) -> str | None:
     return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
-def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined]:
+def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined | DocumentLine]:
     """What each line says; InvalidInput where one says nothing clear. `lines.number` tells where."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
@@ -122,7 +150,7 @@ def _parse_text(lines: Lines) -> Iterator[Incoming]:
             yield Incoming(new=NewRecord(text=text))
 
 
-def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | Joined]:
+def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | Joined | DocumentLine]:
     for text in lines:
         if text.isspace():
             continue
@@ -131,6 +159,8 @@ def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | Joined]:
             yield _incoming(line)
         elif line.link is not None:
             yield line.link
+        elif line.document is not None:
+            yield line.document
         elif line.format is not None:
             yield _header(line)
         else:

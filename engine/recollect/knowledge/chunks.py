@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from recollect.embedding.handle import EmbedderHandle
 from recollect.knowledge.loaded import Loaded
 from recollect.remember.documents import NewChunk
@@ -22,19 +24,23 @@ PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page"
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
 _MOST_CONTEXT_CHARS = 400
+_MOST_VALUE_BYTES = 2_000
 _TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
-    """What a document says of itself: metadata, with those of its front matter, and title."""
-    if not (loaded.markdown and loaded.exact):
-        return loaded.metadata, loaded.title
-    matter, begin = front_matter(loaded.text)
-    heading = _TITLE.match(loaded.text, begin)
-    title = matter.get("title")
-    if isinstance(title, str) and title.strip():
-        return matter, title.strip()
-    return matter, heading[1].strip() if heading else None
+    """What a document says of itself: metadata, with those of its front matter, and title.
+
+    Long values are left out: each chunk has the metadata of its document, to be filtered by.
+    """
+    metadata, title = loaded.metadata, loaded.title
+    if loaded.markdown and loaded.exact:
+        metadata, begin = front_matter(loaded.text)
+        heading = _TITLE.match(loaded.text, begin)
+        stated = metadata.get("title")
+        title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
+    short = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_VALUE_BYTES}
+    return short, None if title is None else title.strip()[:_MOST_CONTEXT_CHARS]
 
 
 def cut(

@@ -129,7 +129,7 @@ class Ingest:
                 raise DocumentRefused(f"{source} is no path in {choices.root}")
             yield _Item(check_name(choices.name or source, "source"), source)
         elif isinstance(source, str | os.PathLike):
-            yield from self._at_path(Path(os.fsdecode(source)).expanduser())
+            yield from self._at_path(Path(os.path.expanduser(os.fsdecode(source))))
         else:
             raise InvalidInput(f"source is {shown(source)}: give a path, a URL, bytes, or a list of these")
 

@@ -136,7 +136,7 @@ class Knowledge(Service):
         with self._engine.store.read() as connection:
             row = documents.with_id(connection, id, self._base) or documents.find(connection, within, id)
             if row is None:
-                row = documents.find(connection, within, Path(os.path.realpath(Path(id).expanduser())).as_posix())
+                row = documents.find(connection, within, Path(os.path.realpath(os.path.expanduser(id))).as_posix())
         if row is None:
             raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list() shows them")
         return row

@@ -1,0 +1,108 @@
+"""Documents in an export: a line each, after the chunks, without which a chunk belongs to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from recollect import checks
+from recollect.errors import InvalidInput
+from recollect.exchange.lines import DocumentLine, written_time
+from recollect.store import documents
+from recollect.store.documents import KIND
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.store.filters import Filter
+
+__all__ = ["IncomingDocument", "check_document", "document_lines", "put_document"]
+
+_HASH_BYTES = 32
+
+
+class IncomingDocument(Struct, frozen=True):
+    """A document of an import, checked: its scope in the file, and the columns of its row."""
+
+    id: str
+    scope: str
+    source: str
+    created_at: int
+    columns: dict[str, Any]
+
+
+def document_lines(connection: apsw.Connection, chosen: Filter, base: str) -> Iterator[dict[str, Any]]:
+    """The documents whose chunks an export holds; none where it chooses among chunks by more than their scope."""
+    kinds = not chosen.kinds or KIND in chosen.kinds
+    bounds = (chosen.where, chosen.since, chosen.until, chosen.as_of)
+    if not kinds or chosen.tags or any(bound is not None for bound in bounds):
+        return
+    for scope in chosen.scopes or (base,):
+        for row in documents.listed(connection, scope):
+            yield {
+                "id": row.public_id,
+                "source": row.source,
+                "scope": row.scope if base == "/" else row.scope.removeprefix(base) or "/",
+                "title": row.title,
+                "media_type": row.media_type,
+                "content_hash": row.content_hash.hex(),
+                "chunking": row.chunking,
+                "size_bytes": row.size_bytes,
+                "metadata": msgspec.json.decode(row.metadata) if row.metadata else None,
+                "created_at": written_time(checks.to_datetime(row.created_at)),
+                "updated_at": written_time(checks.to_datetime(row.updated_at)),
+            }
+
+
+def check_document(line: DocumentLine, base: str) -> IncomingDocument:
+    """A line's document as it is to be stored. Raises InvalidInput."""
+    try:
+        digest = bytes.fromhex(line.content_hash)
+    except ValueError:
+        digest = b""
+    if len(digest) != _HASH_BYTES:
+        raise InvalidInput(f"content_hash is {checks.shown(line.content_hash)}: give a SHA-256 in hexadecimal")
+    now = checks.now_us()
+    updated_at = checks.check_time(line.updated_at, "updated_at")
+    created_at = checks.check_time(line.created_at, "created_at")
+    metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
+    return IncomingDocument(
+        id=checks.check_name(line.id, "id"),
+        scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
+        source=checks.check_name(line.source, "source"),
+        created_at=now if created_at is None else created_at,
+        columns={
+            "title": None if line.title is None else checks.encodable(line.title, "title"),
+            "media_type": checks.encodable(line.media_type, "media_type"),
+            "content_hash": digest,
+            "chunking": checks.encodable(line.chunking, "chunking"),
+            "size_bytes": checks.check_count(line.size_bytes, "size_bytes", minimum=0),
+            # What stat said of a file holds on the machine that it was said on.
+            "mtime_ns": None,
+            "inode": None,
+            "read_at": now,
+            "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
+            "problem": None,
+            "updated_at": now if updated_at is None else updated_at,
+        },
+    )
+
+
+def put_document(connection: apsw.Connection, document: IncomingDocument) -> None:
+    """Store a document whose chunks are here, unless its source has one, or its id stands elsewhere."""
+    if documents.find(connection, document.scope, document.source) or documents.with_id(connection, document.id, "/"):
+        return
+    columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
+    documents.put(connection, document.scope, document.source, document.id, columns)
+    row = documents.find(connection, document.scope, document.source)
+    assert row is not None
+    chunks = len(documents.chunks_of(connection, row.source_id))
+    if not chunks:
+        documents.delete(connection, [row])
+        return
+    documents.put(
+        connection, document.scope, document.source, document.id, {**document.columns, "chunks": chunks}
+    )  # the first moment stays

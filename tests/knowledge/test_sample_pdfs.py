@@ -1,0 +1,75 @@
+"""Ten real PDFs of py-pdf/sample-files: text in reading order with pages, and a clear reason where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import DocumentEncrypted, DocumentUnreadable
+from recollect.knowledge.loaded import Limits
+from recollect.knowledge.parser import Parser
+
+FOLDER = Path(os.environ.get("RECOLLECT_TEST_PDFS", "absent"))
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="set RECOLLECT_TEST_PDFS to a folder with the PDFs of py-pdf/sample-files"
+)
+LOREM = "sed diam nonumy eirmod tempor invidunt ut labore et dolore magna aliquyam erat, sed diam voluptua."
+
+
+@pytest.fixture(scope="module")
+def load():
+    with Parser(Limits()) as parser:
+        yield lambda name, **options: parser.load((FOLDER / name).read_bytes(), name, **options)
+
+
+@pytest.mark.parametrize(
+    "name", ["002-trivial-libre-office-writer.pdf", "minimal-document.pdf", "with-attachment.pdf"]
+)  # fmt: skip
+def test_a_paragraph_is_one_line(load, name):
+    loaded = load(name)
+    assert loaded.text.count(LOREM) == 2
+    assert "no sea takimata sanctus" in loaded.text
+    assert (loaded.pages, "\n" in loaded.text) == ([0], False)
+
+
+def test_two_columns_one_after_the_other(load):
+    loaded = load("multicolumn.pdf")
+    said = [
+        "# Two-Column Document with Lorem Ipsum", "## Abstract", "consectetuer adipiscing elit. Ut purus elit",
+        "Pellentesque tincidunt purus vel magna. Integer non enim.", "Pellentesque habitant morbi tristique senectus",
+        "Belgium | 11.5 | 30,689 | Brussels | Dutch, French, German",
+    ]  # fmt: skip
+    places = [loaded.text.index(each) for each in said[:4]] + [loaded.text.rindex(each) for each in said[4:]]
+    assert places == sorted(places)
+    assert (len(loaded.pages), loaded.title) == (3, "Two-Column Document with Lorem Ipsum")
+    assert places[-1] > loaded.pages[2]
+
+
+def test_a_table_and_a_title(load):
+    loaded = load("google-doc-document.pdf")
+    assert loaded.title == "PDF Example Document"
+    assert "Special cases aren't special enough to break the rules.\n" in loaded.text
+    assert "Capital | Jakarta | Berlin | Vienna | Paris | Vatican City" in loaded.text
+
+
+def test_right_to_left(load):
+    assert load("habibi.pdf").text == "حَبيبي habibi حَبيبي"
+
+
+def test_headings_of_the_outline_and_pages(load):
+    loaded = load("pdflatex-outline.pdf")
+    headings = [line for line in loaded.text.splitlines() if line.startswith("# ")]
+    assert headings == [f"# {n} {name}" for n, name in enumerate(["Foo", "Bar", "Baz"] * 3, 1)]
+    assert [len(load(name).pages) for name in ("pdflatex-outline.pdf", "pdflatex-4-pages.pdf")] == [4, 4]
+
+
+def test_reasons(load):
+    with pytest.raises(DocumentUnreadable, match="it holds images and no text"):
+        load("imagemagick-lzw.pdf")
+    with pytest.raises(DocumentEncrypted, match=r"give password=\.\.\."):
+        load("libreoffice-writer-password.pdf")
+    with pytest.raises(DocumentEncrypted, match="not its password"):
+        load("libreoffice-writer-password.pdf", password="wrong")
+    assert LOREM in load("libreoffice-writer-password.pdf", password="openpassword").text
