@@ -13,6 +13,7 @@ from recollect import MemoryConfig, Workspace
 from recollect.checks import now_us
 from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
 from recollect.workspace import sync
+from recollect.workspace import workspace as facade
 from recollect.workspace.config import CacheConfig, EmbeddingConfig
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import (
@@ -301,6 +302,23 @@ def test_an_embedder_that_is_down_is_not_asked_for_every_batch(folder):
         assert "the embedder is down" in result.embedder_problem
         workspace.index()
         assert embedder.asked == 2
+
+
+def test_searches_do_not_each_wait_for_an_embedder_that_takes_long_to_fail(folder, monkeypatch):
+    write(folder, "a.md", "A text.")
+    embedder = Flaky(lambda texts: True)
+    with Workspace(folder, embedder=embedder) as workspace:
+        workspace.index()
+        for _ in range(3):
+            workspace._sync_if_due()
+        assert embedder.asked == 4  # it fails at once: there is no reason not to ask
+        monkeypatch.setattr(facade, "_LONG_SECONDS", 0.0)
+        monkeypatch.setattr(facade, "_PATIENCE", 1e9)
+        for _ in range(3):
+            workspace._sync_if_due()
+        assert embedder.asked == 5
+        embedder.refuse = lambda texts: False
+        assert workspace.index().pending == 0
 
 
 def test_a_text_that_the_embedder_refuses_keeps_others_from_nothing(folder):

@@ -77,7 +77,7 @@ CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
 -- Finds a text again; the first 8 bytes do not depend on case, spaces or quote marks.
 CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
-CREATE INDEX record_pending ON record(id) WHERE embedding_state = 'pending';
+CREATE INDEX record_unembedded ON record(id) WHERE embedding_state != 'embedded';
 
 CREATE TABLE access (
     record_id   INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,

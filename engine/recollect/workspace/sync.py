@@ -64,7 +64,8 @@ class _Run(Struct):
 
     total: int
     force: bool
-    on_progress: Progress | None
+    on_progress: Progress | None = None
+    embed_waiting: bool = True
     done: int = 0
     indexed: int = 0
     created: int = 0
@@ -123,15 +124,18 @@ def synchronise(
     *,
     force: bool = False,
     on_progress: Progress | None = None,
+    embed_waiting: bool = True,
 ) -> IndexResult:
-    """Make the index say what the files say; `force` reads files that seem unchanged too.
+    """Make the index say what the files say; `force` reads files that seem unchanged too, `embed_waiting` asks the
+    embedder for what it failed to embed before.
 
     Each file is one transaction: whatever stops a run, the next completes it. `on_progress(done, total)` counts files
     to read.
     """
     began = perf_counter()
     plan = make_plan(engine, config, selection, force=force)
-    return _carry_out(engine, config, plan, began, force, on_progress)
+    run = _Run(len(plan.read), force, on_progress, embed_waiting)
+    return _carry_out(engine, config, plan, run, began)
 
 
 def add_file(engine: Engine, config: MemoryConfig, file: FoundFile, *, force: bool = False) -> IndexResult:
@@ -143,7 +147,7 @@ def add_file(engine: Engine, config: MemoryConfig, file: FoundFile, *, force: bo
     unsure = row is None or not _same_stat(row, file) or row.chunking != chunking
     read = [file] if force or unsure or _may_have_changed_since(row, file) else []
     plan = Plan({} if row is None else {file.path: row}, 1, read, len(read), [], [])
-    result = _carry_out(engine, config, plan, began, force, None)
+    result = _carry_out(engine, config, plan, _Run(len(read), force), began)
     if result.problems and not result.problems[0].indexed:
         raise InvalidInput(f"{file.path}: {result.problems[0].reason}")
     return result
@@ -157,11 +161,9 @@ def waiting(engine: Engine) -> int:
         return reading.count(connection, without_vector())
 
 
-def _carry_out(
-    engine: Engine, config: MemoryConfig, plan: Plan, began: float, force: bool, on_progress: Progress | None
-) -> IndexResult:
-    gone = {row.source: row for row in plan.gone}
-    run = _Run(len(plan.read), force, on_progress, problems=list(plan.problems), gone=gone)
+def _carry_out(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
+    run.problems = list(plan.problems)
+    run.gone = {row.source: row for row in plan.gone}
     adopted = _adopt_embedder(engine) if plan.read or engine.embedder.loaded else None
     policy = CachePolicy(config.cache.max_entries) if config.cache.enabled else None
     changed = _documents(engine, config, plan, run)
@@ -172,7 +174,7 @@ def _carry_out(
     if deleted:
         delete_documents(engine, SCOPE, deleted)
     problem, computed = adopted or run.embedder_problem, 0
-    if problem is None:
+    if problem is None and run.embed_waiting:
         computed, problem = _embed_waiting(engine)
     return IndexResult(
         files_scanned=plan.scanned,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
@@ -33,6 +34,9 @@ __all__ = ["Workspace"]
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.
 _SEARCH_WAITS_SECONDS = 5.0
+# Where an embedder takes longer than this to fail, searches ask it again for what waits after so many times as long.
+_LONG_SECONDS = 0.1
+_PATIENCE = 10
 
 
 class Workspace:
@@ -58,6 +62,7 @@ class Workspace:
         self._selection = Selection(self._config)
         self._index = IndexFile(self._config, embedder, language_model)
         self._extensions = Extensions()
+        self._ask_again_at = 0.0
         self._problems: tuple[FileProblem, ...] = ()
         self._watcher = Watcher(self._config, self.index)
         if self._config.sync.interval_minutes:
@@ -260,14 +265,19 @@ class Workspace:
         """Before a search, where the configuration says so: what has changed is indexed first.
 
         Where another run holds the folder for long, or the files cannot be looked at, the search goes on with what is
-        indexed, and `status` says so.
+        indexed, and `status` says so. An embedder that takes long to fail is not asked by each search for what waits.
         """
         if not self._config.sync.on_search:
             return
+        began = monotonic()
         try:
-            self._synchronise(_SEARCH_WAITS_SECONDS)
+            result = self._synchronise(_SEARCH_WAITS_SECONDS, embed_waiting=began >= self._ask_again_at)
         except (InvalidInput, StoreReadOnly) as reason:
             self._watcher.problem = fault_text(reason)
+            return
+        took = monotonic() - began
+        if result.embedder_problem is not None and not result.files_indexed and took > _LONG_SECONDS:
+            self._ask_again_at = monotonic() + _PATIENCE * took
 
     def _synchronise(self, timeout_seconds: float | None, **options: Any) -> IndexResult:
         with self._index.alone(timeout_seconds) as held:
