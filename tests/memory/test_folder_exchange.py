@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from datetime import UTC, datetime
 
 import pytest
@@ -43,6 +44,10 @@ def comparable(memory, scope=None):
     }
 
 
+def links(memory, id):
+    return sorted(memory.neighbors(id), key=lambda link: (link.source, link.target))
+
+
 MARKDOWN_PIECES = st.sampled_from(
     ["# a", "## 2026-03-21 14:02", "\\## b", "\\\\# c", "---", "===", "```", "~~~~", "```json", " # d", "   ---",
      "    # e",
@@ -71,6 +76,56 @@ def test_any_text_comes_back(texts, crlf):
     assert [(section.fields.id, section.text) for section in file.sections] == [
         (str(place), text) for place, text in enumerate(texts)
     ]
+
+
+LABELS = st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="/"), min_size=1, max_size=20)
+SEGMENTS = LABELS.filter(lambda name: name not in (".", ".."))
+TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda moment: moment.replace(tzinfo=UTC))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LABELS, inner, max_size=3),
+    max_leaves=5,
+)
+MEMORIES = st.fixed_dictionaries(
+    {"text": TEXTS.filter(str.strip)},
+    optional={
+        "scope": st.lists(SEGMENTS, max_size=3).map(lambda segments: "/" + "/".join(segments)),
+        "kind": LABELS.filter(lambda name: name not in ("procedure", "chunk")),
+        "tags": st.lists(LABELS, max_size=3, unique=True),
+        "importance": st.floats(0, 1),
+        "metadata": st.dictionaries(LABELS, VALUES, max_size=3),
+        "context": TEXTS.filter(str.strip),
+        "topic": LABELS,
+        "source": LABELS,
+        "position": st.integers(0, 2**40),
+        "created_at": TIMES,
+        "event_at": TIMES,
+        "expires_at": st.datetimes(datetime(2500, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC)),
+        "pinned": st.booleans(),
+    },
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(MEMORIES, min_size=1, max_size=6), st.data())
+def test_any_memory_comes_back_from_files(given_memories, data):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(":memory:", settings=PLAIN) as memory,
+        Memory(":memory:", settings=PLAIN) as other,
+    ):
+        ids = [memory.remember(**each).id for each in given_memories]
+        for source, target in data.draw(st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), max_size=4)):
+            if source != target:
+                memory.link(source, target, type="supports", strength=data.draw(st.floats(0, 1)))
+        done = memory.export_folder(folder)
+        assert (done.records, done.conflicts) == (len(ids), ())
+        restored = other.import_folder(folder)
+        assert (restored.created, restored.problems) == (len(ids), ())
+        assert comparable(other) == comparable(memory)
+        assert [links(other, id) for id in ids] == [links(memory, id) for id in ids]
+        assert memory.import_folder(folder).unchanged == len(ids)
+        assert other.export_folder(folder).written == ()
 
 
 def test_every_field_time_and_link_comes_back(folder, path, tmp_path):

@@ -209,21 +209,8 @@ def test_plain_text_has_paragraphs_and_no_headings():
     ]
 
 
-def test_a_chunk_names_the_page_on_which_it_begins():
-    text = "one two three\n\nfour five six\fseven eight nine\n\nten eleven\f\ftwelve"
-    pages = page_starts(text)
-    chunks = chunk_plain(text, token_starts(text), ChunkSize(6, 0), pages=pages)
-    assert [(chunk.text, chunk.page) for chunk in chunks] == [
-        ("one two three", 1),
-        ("four five six\fseven eight nine", 1),
-        ("ten eleven\f\ftwelve", 2),
-    ]
-
-
-def test_sections_of_a_paged_document_name_their_page():
-    text = "# A\n\none\n\n# B\n\ntwo\n"
-    chunks = chunk_markdown(text, token_starts(text), LARGE, pages=[0, text.index("# B") - 1])
-    assert [(chunk.headings, chunk.page) for chunk in chunks] == [(("A",), 1), (("B",), 2)]
+def test_pages_end_with_form_feeds():
+    assert page_starts("one\ftwo\f\fthree") == [0, 4, 8, 9]
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (10, 10), (10, -1), (10, 0, 11), (10, 0, -1)])

@@ -94,7 +94,7 @@ def test_without_the_lock_runs_still_do_no_harm(folder, tmp_path, monkeypatch):
 
     def work(workspace):
         try:
-            workspace._index.lock = Open()
+            workspace._index._runs = Open()
             workspace.index()
         except BaseException as fault:
             failed.append(fault)
@@ -116,7 +116,7 @@ def test_a_search_does_not_wait_for_long_for_another_run(folder, monkeypatch):
     with Workspace(folder, embedder="none") as workspace, Workspace(folder, embedder="none") as other:
         workspace.index()
         write(folder, "new.md", "New.")
-        with other._index.lock.held() as held:
+        with other._index.alone() as held:
             assert held
             assert not workspace._synchronise(0.01).complete
             workspace._sync_if_due()

@@ -10,7 +10,7 @@ import pytest
 import recollect_models
 from recollect import MemoryConfig, Workspace
 from recollect.checks import now_us
-from recollect.errors import InvalidInput, StoreClosed
+from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
 from recollect.workspace import sync
 from recollect.workspace.config import CacheConfig, EmbeddingConfig
 from tests.memory.support import WordEmbedder
@@ -270,6 +270,21 @@ def test_a_swapped_embedder_never_uses_the_old_ones_vectors(folder, tmp_path):
         assert dump(workspace) == dump_afresh(folder, tmp_path, other)
 
 
+def test_a_swapped_embedder_is_noticed_though_no_file_changed(folder):
+    """Under the same name, and by the handle that is open."""
+    write(folder, "memory/trip.md", SECTIONS)
+    embedder = WordEmbedder()
+    with Workspace(folder, config(), embedder=embedder) as workspace:
+        workspace.index()
+    again = WordEmbedder()
+    again.fingerprint = "words, trained anew"
+    with Workspace(folder, config(), embedder=again) as workspace:
+        result = workspace.index()
+        assert (result.embeddings_computed, result.pending) == (3, 0)
+        again.fingerprint = "and once more"
+        assert workspace.index().embeddings_computed == 3
+
+
 def test_a_swapped_embedder_that_fails_leaves_everything_found_by_keyword(folder):
     write(folder, "memory/trip.md", SECTIONS)
     index_all(folder, WordEmbedder())
@@ -425,6 +440,49 @@ def test_a_damaged_index_is_made_afresh(folder, damage):
     assert (result.files_indexed, result.pending) == (40, 0)
     with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
         assert len(dump(workspace)["chunks"]) == 40
+
+
+def test_an_index_that_vanishes_with_its_folder_is_made_afresh_while_open(notes, folder):
+    notes.index()
+    said = dump(notes)
+    shutil.rmtree(folder / ".recollect")
+    assert len(notes.search("cheese", min_score=0.0)) == 0
+    assert notes.index().files_indexed == 3
+    assert dump(notes) == said
+
+
+def test_an_index_that_is_damaged_while_open_is_made_afresh(folder):
+    for each in range(40):
+        write(folder, f"n{each}.md", f"# Note {each}\n\n" + "Some text of a note. " * 40)
+    with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
+        workspace.index()
+        said = dump(workspace)
+        connection = workspace._index.engine().store._writer
+        connection.pragma("writable_schema", True)
+        with workspace._index.engine().store.atomic() as writer:
+            writer.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'document'")
+        connection.pragma("writable_schema", False)
+        connection.pragma("schema_version", 999)
+        write(folder, "new.md", "New.")
+        assert workspace.index().files_indexed in (1, 41)
+        (folder / "new.md").unlink()
+        workspace.index()
+        assert dump(workspace) == said
+
+
+def test_a_folder_that_cannot_be_written_names_the_way_out(folder, tmp_path, monkeypatch):
+    write(folder, "a.md", "A text.")
+
+    def refuse(self, *arguments, **options):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    with monkeypatch.context() as denied:
+        denied.setattr(type(folder), "write_text", refuse)
+        with pytest.raises(StoreReadOnly, match="db_path"):
+            Workspace(folder, config(), embedder="none")
+    with Workspace(folder, config(db_path=str(tmp_path / "elsewhere" / "i.db")), embedder="none") as workspace:
+        assert workspace.index().files_indexed == 1
+    assert not (tmp_path / "elsewhere" / ".gitignore").exists()
 
 
 def test_another_programs_file_is_not_deleted(folder, tmp_path):

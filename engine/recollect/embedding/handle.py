@@ -55,6 +55,11 @@ class EmbedderHandle:
         return self._spec != "none"
 
     @property
+    def loaded(self) -> bool:
+        """Whether it is at hand: asking for its identity loads nothing."""
+        return self._embedder is not None
+
+    @property
     def failure(self) -> str | None:
         """Why the embedder could not be loaded, or None."""
         return None if self._failure is None else str(self._failure)

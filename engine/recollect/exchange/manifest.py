@@ -101,7 +101,10 @@ def fields_of(record: Record, links: list[Link]) -> Fields:
         updated=written_time(record.updated_at) if record.updated_at != record.created_at else None,
         valid_from=written_time(record.valid_from) if record.valid_from != record.created_at else None,
         expires=written_time(record.expires_at), metadata=record.metadata,
-        links=tuple(LinkTo(link.target, link.type, link.strength, written_time(link.created_at)) for link in links),
+        links=tuple(
+            LinkTo(link.target, link.type, link.strength, written_time(link.created_at))
+            for link in sorted(links, key=lambda link: (link.target, link.type))
+        ),
     )  # fmt: skip
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.embedding.places import measure_of
+from recollect.embedding.remote import RemoteEmbedder
 from recollect.errors import EmbedderError
 from recollect.exchange.markdown import is_memory_file, said_in
 from recollect.remember.documents import NewChunk, NewDocument
+from recollect.remote.address import ModelAddress
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
 from recollect.workspace.files import decode
 from recollect.workspace.rules import source_label, written_at
@@ -91,9 +93,10 @@ def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
 
 
 def _spec_name(spec: object) -> str:
-    """An embedder's name as its configuration has it: nothing is loaded or asked for it."""
+    """What says which embedder is configured: nothing is loaded for it, and no endpoint asked."""
     if isinstance(spec, str):
         # What was cut while a model's folder was missing is cut again by its own tokenizer.
         return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
-    name = getattr(spec, "model", None) or getattr(spec, "name", None)
-    return f"{type(spec).__name__} {name}"
+    if isinstance(spec, ModelAddress | RemoteEmbedder):
+        return f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"
+    return str(getattr(spec, "fingerprint", type(spec).__name__))

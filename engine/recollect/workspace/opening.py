@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +48,15 @@ class IndexFile:
         self._engine: Engine | None = None
         self._identity: tuple[int, int] | None = None
         self._closed = False
+        self._runs = FolderLock(self.path.with_name(self.path.name + ".lock"))
         _make_folder(self.path.parent, private=self._own)
-        self.lock = FolderLock(self.path.with_name(self.path.name + ".lock"))
+
+    @contextmanager
+    def alone(self, timeout_seconds: float | None = None) -> Iterator[bool]:
+        """Hold the lock of index runs in the folder; False when others held it all that time. None waits for good."""
+        _make_folder(self.path.parent, private=self._own)
+        with self._runs.held(timeout_seconds) as held:
+            yield held
 
     def engine(self) -> Engine:
         """The engine on the file as it stands now: a file that was deleted or replaced is opened anew.

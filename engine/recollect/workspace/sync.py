@@ -161,7 +161,7 @@ def _carry_out(
 ) -> IndexResult:
     gone = {row.source: row for row in plan.gone}
     run = _Run(len(plan.read), force, on_progress, problems=list(plan.problems), gone=gone)
-    if plan.read:
+    if plan.read or engine.embedder.loaded:
         _adopt_embedder(engine)
     policy = CachePolicy(config.cache.max_entries) if config.cache.enabled else None
     for written in write_documents(engine, _documents(engine, config, plan, run), cache=policy):

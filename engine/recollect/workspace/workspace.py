@@ -96,7 +96,7 @@ class Workspace:
             file = self._selection.find(name)
         except Unreadable as reason:
             raise InvalidInput(f"{name}: {reason}") from None
-        with self._index.lock.held():
+        with self._index.alone():
             return self._with_engine(lambda engine: add_file(engine, self._config, file, force=force))
 
     def files(self) -> list[FileInfo]:
@@ -270,7 +270,7 @@ class Workspace:
             self._watcher.problem = fault_text(reason)
 
     def _synchronise(self, timeout_seconds: float | None, **options: Any) -> IndexResult:
-        with self._index.lock.held(timeout_seconds) as held:
+        with self._index.alone(timeout_seconds) as held:
             if not held:
                 return IndexResult(complete=False)
             result = self._with_engine(lambda engine: synchronise(engine, self._config, self._selection, **options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,8 @@ __all__ = ["NEVER", "Atom", "Cutter"]
 
 # How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at twice its depth.
 SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
-_TOKEN_PIECES = 8
+_WORD_PIECES, _TOKEN_PIECES = 32, 8
+_line_end = re.compile(r"[\r\n]").search
 
 
 class Atom(NamedTuple):
@@ -77,33 +79,52 @@ class Cutter:
             yield from self._rows(block, begin, end, 2 * depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
-        starts = list(sentence_starts(self._text, begin, end))
-        for start, after in pairwise([begin, *starts, end]):
+        starts = [begin, *sentence_starts(self._text, begin, end)]
+        if not large:
+            yield from (Atom(start, NEVER) for start in starts[1:])
+            return
+        for start, after, too_large in self._pieces(starts, end):
             if start > begin:
-                yield Atom(start, SENTENCE if large else NEVER)
-            if large:
-                yield from self._long(start, after)
+                yield Atom(start, SENTENCE)
+            if too_large:
+                yield from self._words(start, after)
 
     def _rows(self, block: Block, begin: int, end: int, badness: int) -> Iterator[Atom]:
         """Pieces of lines: a table's are alike, in code those after a blank line begin something."""
         last = self._lines.number(end - 1)
-        held = [line for line in range(block.first + 1, last) if not self._lines.blank(line)]
+        held = [block.first, *(line for line in range(block.first + 1, last) if not self._lines.blank(line))]
         starts = [self._lines.start(line) for line in held]
-        yield from self._long(begin, starts[0] if starts else end)
-        for line, (start, after) in zip(held, pairwise([*starts, end]), strict=True):
-            alike = block.kind == "rows" or self._lines.blank(line - 1)
-            yield Atom(start, badness if alike else badness + 1, block.first, whole=False)
-            yield from self._long(start, after)
-
-    def _long(self, begin: int, end: int) -> Iterator[Atom]:
-        """Pieces of what has no better inner boundary, where it is too large: lines, words, and of a word its tokens."""
-        if self.count(begin, end) <= self._max:
-            return
-        for start, after in pairwise([begin, *word_starts(self._text, begin, end), end]):
+        for line, (start, after, too_large) in zip(held, self._pieces(starts, end), strict=True):
             if start > begin:
-                opens = not self._text[self._lines.start(self._lines.number(start) - 1) : start].strip()
-                yield Atom(start, LINE if opens else WORD, whole=opens)
-            if self.count(start, after) > self._max:
+                alike = block.kind == "rows" or self._lines.blank(line - 1)
+                yield Atom(start, badness if alike else badness + 1, block.first, whole=False)
+            if too_large:
+                yield from self._words(start, after)
+
+    def _words(self, begin: int, end: int) -> Iterator[Atom]:
+        """Pieces of what has no better inner boundary: lines, words, and of a word its tokens.
+
+        So many of them as chunks can be made of evenly: a megabyte of words is cut at few.
+        """
+        words = list(word_starts(self._text, begin, end))
+        opens = [_line_end(self._text, before, start) is not None for before, start in pairwise([begin, *words])]
+        share = self._tokens.searchsorted(words) // max(1, self._max // _WORD_PIECES)
+        kept = {begin: False}
+        taken = (-1, True)
+        for start, opening, bucket in zip(words, opens, share.tolist(), strict=True):
+            # The first of a share, and the first that begins a line.
+            if bucket > taken[0] or opening > taken[1]:
+                kept[start], taken = opening, (bucket, opening)
+        for start, after, too_large in self._pieces(list(kept), end):
+            if start > begin:
+                yield Atom(start, LINE if kept[start] else WORD, whole=kept[start])
+            if too_large:
                 inner = self._tokens[self._tokens.searchsorted(start, "right") : self._tokens.searchsorted(after)]
                 step = max(1, self._max // _TOKEN_PIECES)
-                yield from (Atom(int(place), TOKEN, whole=False) for place in inner[step - 1 :: step])
+                yield from (Atom(place, TOKEN, whole=False) for place in inner[step - 1 :: step].tolist())
+
+    def _pieces(self, starts: list[int], end: int) -> Iterator[tuple[int, int, bool]]:
+        """Pieces with these starts: where each begins and ends, and whether it is too large for a chunk."""
+        ends = [*starts[1:], end]
+        counts = self._tokens.searchsorted(ends) - self._tokens.searchsorted(starts)
+        return zip(starts, ends, (counts > self._max).tolist(), strict=True)

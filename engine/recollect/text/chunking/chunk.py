@@ -13,7 +13,7 @@ class Chunk(Struct, frozen=True):
     """A passage of a document: `text == document[start:end]`, in characters.
 
     `lines` are the first and the last, 1-based and inclusive, as an editor counts them; `headings` is the path of
-    headings in force, outermost first, as plain text; `page` is the page on which the chunk begins, 1-based.
+    headings in force, outermost first, as plain text.
     """
 
     text: str
@@ -21,7 +21,6 @@ class Chunk(Struct, frozen=True):
     end: int
     lines: tuple[int, int]
     headings: tuple[str, ...] = ()
-    page: int | None = None
 
 
 class ChunkSize(Struct, frozen=True):

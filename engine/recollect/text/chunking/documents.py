@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -22,26 +21,23 @@ if TYPE_CHECKING:
 __all__ = ["chunk_markdown", "chunk_plain"]
 
 
-def chunk_markdown(
-    text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0, pages: Sequence[int] = ()
-) -> list[Chunk]:
+def chunk_markdown(text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that was taken as metadata.
 
     A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
     Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
     `text` begin, ascending. The chunks' spans cover every character that is no whitespace, but for a byte order
-    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens. `pages` are the characters
-    at which pages begin, ascending; a chunk may span several, and names the first.
+    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
-    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size, pages)
+    return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size)
 
 
-def chunk_plain(text: str, token_starts: Places, size: ChunkSize, *, pages: Sequence[int] = ()) -> list[Chunk]:
+def chunk_plain(text: str, token_starts: Places, size: ChunkSize) -> list[Chunk]:
     """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
     lines = Lines(text)
-    return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size, pages)
+    return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size)
 
 
 def _chunks(
@@ -50,7 +46,6 @@ def _chunks(
     sections: Iterable[Section],
     token_starts: Places,
     size: ChunkSize,
-    pages: Sequence[int],
 ) -> list[Chunk]:
     import numpy as np
 
@@ -71,9 +66,8 @@ def _chunks(
             start, stop = _trimmed(text, lines, start, stop)
             # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
             if start < stop and not (chunks and stop <= chunks[-1].end):
-                page = bisect_right(pages, start) if len(pages) else None
                 numbers = lines.number(start), lines.number(stop - 1)
-                chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings, page))
+                chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings))
     return chunks
 
 
