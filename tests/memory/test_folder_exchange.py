@@ -13,6 +13,7 @@ from msgspec import structs
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput
+from recollect.exchange import to_folder
 from recollect.exchange.folder import Changed, Folder
 from recollect.exchange.markdown import Fields, parse_file, render_file
 
@@ -442,6 +443,30 @@ def test_the_same_id_twice_is_a_problem(on_disk, folder):
     (problem,) = on_disk.import_folder(folder).problems
     assert f"{file.name}:8" in problem.reason
     assert on_disk.get(record.id).text == "One"
+
+
+def test_a_busy_month_is_in_parts_of_which_the_last_grows(on_disk, folder, monkeypatch):
+    monkeypatch.setattr(to_folder, "FILE_CHARS", 2_000)
+    for minute in range(10):
+        on_disk.remember(f"Fact {minute} " + "x" * 300, created_at=f"2026-03-01T00:{minute:02d}:00Z")
+    first = on_disk.export_folder(folder)
+    assert first.written == ("2026-03.md", *(f"2026-03-part{part}.md" for part in range(2, 6)))
+    on_disk.remember("The newest", created_at="2026-03-02T00:00:00Z")
+    assert on_disk.export_folder(folder).written == ("2026-03-part5.md",)
+    assert on_disk.import_folder(folder).unchanged == 11
+    on_disk.forget(where={"text": {"contains": "xxx"}})
+    assert sorted(on_disk.export_folder(folder).removed) == sorted(set(first.written) - {"2026-03.md"})
+
+
+def test_a_file_left_without_memories_that_was_changed_stays_and_is_told_each_time(on_disk, folder):
+    record = on_disk.remember("Gone", created_at=MARCH)
+    on_disk.export_folder(folder)
+    edit(only_file(folder), "Gone", "Gone, edited")
+    on_disk.forget(record.id)
+    for _ in range(2):
+        done = on_disk.export_folder(folder)
+        assert ([each.path for each in done.conflicts], done.removed) == (["2026-03.md"], ())
+    assert on_disk.export_folder(folder, overwrite=True).removed == ("2026-03.md",)
 
 
 def test_a_killed_export_leaves_nothing_that_the_next_one_mistrusts(on_disk, folder, monkeypatch):

@@ -12,6 +12,7 @@ import stamina
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.exchange.folder import Folder
 from recollect.llm import OpenAICompatible
+from recollect.text.quoting import quoted
 from recollect.workspace import MemoryConfig, Workspace
 from recollect.workspace.flushing import new_facts
 from tests.endpoint import Answer, said, serving
@@ -124,6 +125,14 @@ def test_text_that_recalled_memory_produced_is_not_stored_again(workspace, serve
     assert workspace.flush(TALK) == "- The queue is Kafka."
     assert workspace.flush(TALK) is None
     assert day(workspace).read_text() == "- The queue is Kafka.\n"
+
+
+def test_what_recall_quoted_is_not_even_asked_about(workspace, server):
+    server.script = [said("@@SILENT_REPLY@@")]
+    tool = "Found:\n" + quoted('[{"text": "The database is MySQL."}]') + "\nEnd"
+    workspace.flush([{"role": "tool", "content": tool}, {"role": "user", "content": "Thanks."}])
+    (told, _) = json.loads(server.asked[0].body["messages"][1]["content"])
+    assert told == {"role": "tool", "content": "Found:\n(recalled memories)\nEnd"}
 
 
 @pytest.mark.parametrize(

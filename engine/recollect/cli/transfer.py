@@ -11,6 +11,7 @@ import typer
 from recollect.cli.options import AsJson, Format, Kinds, Scope, Tags, Where, open_memory, parse_json
 from recollect.cli.output import fail_quietly, hint, print_json, print_rows, progress
 from recollect.cli.streams import stdin_stream, stdout_stream
+from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.records import Exported, FileTrouble, Restored
@@ -77,6 +78,8 @@ def export(
     Markdown to a folder, a file a scope and month, which import reads back with what people changed in it.
     """
     if format == "markdown":
+        if file == "-":
+            raise InvalidInput("Markdown is a folder of files: name the folder")
         chosen = {"scope": scope, "where": parse_json(where, "--where"), "kinds": kind or None, "tags": tag or None}
         with open_memory(context) as memory, progress("exporting", "memories") as report:
             done = memory.export_folder(file, **chosen, overwrite=overwrite, on_progress=report)

@@ -17,7 +17,7 @@ from recollect.folders import open_file
 
 __all__ = ["MAX_FILE_BYTES", "Changed", "Folder", "digest"]
 
-MAX_FILE_BYTES = 64 * 2**20
+MAX_FILE_BYTES = 256 * 2**20
 """A larger file is not read."""
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _CLOSED_ON_EXEC

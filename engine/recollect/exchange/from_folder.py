@@ -170,8 +170,9 @@ class _Run:
         if forget_missing and missing:
             forgotten = change.forget(self._engine, missing, None, base=self._base).records
         entries = {}
+        gone = set(missing) if forgotten else set()
         for path, entry in self._entries.items():
-            left = {id: said for id, said in entry.memories.items() if not (forgotten and id in missing)}
+            left = {id: said for id, said in entry.memories.items() if id not in gone}
             if left or path in paths:
                 entries[path] = FileEntry(entry.hashes, entry.scope, left)
         self._known.write(entries)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from recollect.checks import join_scopes
 from recollect.engine import Engine
@@ -16,7 +16,7 @@ from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
 from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
-from recollect.records import Exported, FileTrouble, Link
+from recollect.records import Exported, FileTrouble, Link, Record
 from recollect.store import exporting, reading
 from recollect.store.filters import scope_condition
 
@@ -31,6 +31,10 @@ __all__ = ["derived_id", "export_folder", "file_of"]
 Progress = Callable[[int, int | None], None]
 _PLAIN = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60
+FILE_CHARS = 2_000_000
+"""A file has at most so many characters of texts, if it has more than one."""
+_OTHER_CHARS = 400
+_FETCHED_TOGETHER = 1_000
 
 
 class _File(Struct):
@@ -40,6 +44,17 @@ class _File(Struct):
     old: bytes | None
     data: bytes
     entry: FileEntry
+
+
+class _Plan(Struct):
+    """What an export will do: files to write, and of the others how many are right already or in conflict."""
+
+    known: dict[str, FileEntry]
+    files: list[_File] = field(default_factory=list)
+    right: dict[str, FileEntry] = field(default_factory=dict)
+    conflicts: list[FileTrouble] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
+    records: int = 0
 
 
 def export_folder(
@@ -58,11 +73,7 @@ def export_folder(
     documents are not exported. `on_progress(done, total)` counts memories.
     """
     known = Known(folder, store_identity(engine), base)
-    conflicts: list[FileTrouble] = []
-    planned: list[_File] = []
-    entries = dict(known.files)
-    done = unchanged = 0
-    paths = set()
+    plan = _Plan(known.files)
     with engine.store.read() as connection:
         condition = exporting.memories(chosen)
         months = exporting.months(connection, condition)
@@ -71,51 +82,80 @@ def export_folder(
         for link in exporting.links(connection, condition):
             links.setdefault(link.source, []).append(link)
         for month in months:
-            path = file_of(scope_within(month.scope, base), month.month)
-            paths.add(path)
-            data, entry = _rendered(connection, month, links, base)
-            done += len(month.row_ids)
-            try:
-                old = folder.read(path)
-                if old == data:
-                    unchanged += 1
-                    entries[path] = entry
-                elif conflict := _conflict(connection, path, old, entry, known.files.get(path), base, overwrite):
-                    conflicts.append(conflict)
-                else:
-                    planned.append(_File(path, old, data, entry))
-            except InvalidInput as reason:
-                conflicts.append(FileTrouble(path=path, reason=str(reason)))
-            if on_progress is not None:
-                on_progress(done, total)
-    left = [path for path, entry in known.files.items() if path not in paths and _covers(chosen, entry, base)]
+            for path, records in _files_of(connection, month, base):
+                _add(plan, connection, folder, path, _rendered(month, records, links, base), base, overwrite)
+                plan.records += len(records)
+                if on_progress is not None:
+                    on_progress(plan.records, total)
+    left = [path for path, entry in known.files.items() if path not in plan.paths and _covers(chosen, entry, base)]
+    return _carry_out(folder, known, plan, left, overwrite=overwrite)
+
+
+def _add(
+    plan: _Plan,
+    connection: apsw.Connection,
+    folder: Folder,
+    path: str,
+    rendered: tuple[bytes, FileEntry],
+    base: str,
+    overwrite: bool,
+) -> None:
+    """Plan one file."""
+    data, entry = rendered
+    plan.paths.add(path)
+    try:
+        old = folder.read(path)
+        if old == data:
+            plan.right[path] = entry
+        elif conflict := _conflict(connection, path, old, entry, plan.known.get(path), base, overwrite):
+            plan.conflicts.append(conflict)
+        else:
+            plan.files.append(_File(path, old, data, entry))
+    except InvalidInput as reason:
+        plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
+
+
+def _carry_out(folder: Folder, known: Known, plan: _Plan, left: list[str], *, overwrite: bool) -> Exported:
+    """Write what is planned, and remove the files that are `left` without memories."""
+    entries = {**known.files, **plan.right}
     # Noted before the files are written: an export that is killed among them leaves none that the next one mistrusts.
-    for file in planned:
-        hashes = (*file.entry.hashes, *([] if file.old is None else [digest(file.old)]))
-        entries[file.path] = FileEntry(hashes, file.entry.scope, file.entry.memories)
-    known.write(dict(entries))
-    written = []
-    for file in planned:
+    either = {
+        file.path: FileEntry(
+            (*file.entry.hashes, *([] if file.old is None else [digest(file.old)])),
+            file.entry.scope, file.entry.memories,
+        )
+        for file in plan.files
+    }  # fmt: skip
+    known.write({**entries, **either})
+    written, removed = [], []
+    for file in plan.files:
         if conflict := _written(folder, file):
-            conflicts.append(conflict)
-            entries.pop(file.path)
+            plan.conflicts.append(conflict)
         else:
             written.append(file.path)
             entries[file.path] = file.entry
-    removed = [path for path in left if _removed(folder, path, entries.pop(path), conflicts, overwrite=overwrite)]
+    for path in left:
+        try:
+            if _removed(folder, path, entries[path], overwrite=overwrite):
+                removed.append(path)
+            del entries[path]
+        except InvalidInput as reason:
+            plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
     known.write(entries)
     return Exported(
-        records=done, written=tuple(written), unchanged=unchanged, removed=tuple(removed), conflicts=tuple(conflicts)
-    )
+        records=plan.records, written=tuple(written), unchanged=len(plan.right), removed=tuple(removed),
+        conflicts=tuple(plan.conflicts),
+    )  # fmt: skip
 
 
-def file_of(scope: str, month: str) -> str:
-    """The path of the file of a scope's memories of a month such as "2026-03".
+def file_of(scope: str, month: str, part: int = 1) -> str:
+    """The path of a file of a scope's memories of a month such as "2026-03"; those of a busy one are in parts.
 
     A segment that is not lower case, or has other characters than letters, digits, `_` and `-`, is simplified and gets
     a mark made of its own characters: no two scopes have one folder, on any file system.
     """
-    return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), f"{month}.md"])
+    name = f"{month}.md" if part == 1 else f"{month}-part{part}.md"
+    return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
 def derived_id(scope: str, context: str | None, text: str) -> str:
@@ -131,13 +171,27 @@ def _folder_name(segment: str) -> str:
     return f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}"
 
 
-def _rendered(
-    connection: apsw.Connection, month: Month, links: dict[str, list[Link]], base: str
-) -> tuple[bytes, FileEntry]:
-    """The file of a month's memories, and its entry."""
+def _files_of(connection: apsw.Connection, month: Month, base: str) -> Iterator[tuple[str, list[Record]]]:
+    """The files of a month and what stands in each: what is stored later goes to the last, so the others stay."""
     scope = scope_within(month.scope, base)
-    found = exporting.records_with(connection, month.row_ids)
-    records = [found[row_id] for row_id in month.row_ids]
+    part, size = 1, 0
+    records: list[Record] = []
+    for begin in range(0, len(month.row_ids), _FETCHED_TOGETHER):
+        row_ids = month.row_ids[begin : begin + _FETCHED_TOGETHER]
+        found = exporting.records_with(connection, row_ids)
+        for row_id in row_ids:
+            chars = len(found[row_id].text) + _OTHER_CHARS
+            if records and size + chars > FILE_CHARS:
+                yield file_of(scope, month.month, part), records
+                part, size, records = part + 1, 0, []
+            records.append(found[row_id])
+            size += chars
+    yield file_of(scope, month.month, part), records
+
+
+def _rendered(month: Month, records: list[Record], links: dict[str, list[Link]], base: str) -> tuple[bytes, FileEntry]:
+    """The file of these memories of a month, and its entry."""
+    scope = scope_within(month.scope, base)
     sections = [(record.created_at, fields_of(record, links.get(record.id, [])), record.text) for record in records]
     data = render_file(scope, month.month, sections).encode()
     digests = {fields.id or "": said_digest(said(scope, fields, text)) for _, fields, text in sections}
@@ -219,22 +273,21 @@ def _written(folder: Folder, file: _File) -> FileTrouble | None:
     return None
 
 
-def _removed(folder: Folder, path: str, entry: FileEntry, conflicts: list[FileTrouble], *, overwrite: bool) -> bool:
-    """Remove a file whose memories are all gone from the store, or have moved; not one that was changed since."""
+def _removed(folder: Folder, path: str, entry: FileEntry, *, overwrite: bool) -> bool:
+    """Remove a file whose memories are all gone from the store, or have moved; False where there is none.
+
+    Raises InvalidInput where it was changed since.
+    """
+    old = folder.read(path)
+    if old is None:
+        return False
+    if digest(old) not in entry.hashes and not (overwrite and is_memory_file(decoded(old))):
+        raise InvalidInput("its memories are no longer here in the store, and it was changed: import it, or remove it")
     try:
-        old = folder.read(path)
-        if old is None:
-            return False
-        if digest(old) in entry.hashes or (overwrite and is_memory_file(decoded(old))):
-            folder.remove(path, over=old)
-            return True
-        reason = "its memories are no longer here in the store, and it was changed: import it, or remove it"
+        folder.remove(path, over=old)
     except Changed:
-        reason = "it was changed while the export ran: run it again"
-    except InvalidInput as fault:
-        reason = str(fault)
-    conflicts.append(FileTrouble(path=path, reason=reason))
-    return False
+        raise InvalidInput("it was changed while the export ran: run it again") from None
+    return True
 
 
 def _covers(chosen: Filter, entry: FileEntry, base: str) -> bool:

@@ -19,7 +19,7 @@ from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_request
 from recollect.store.documents import KIND
 from recollect.text.normalise import text_key
-from recollect.text.quoting import visible
+from recollect.text.quoting import visible, without_quotes
 from recollect.text.wrappers import announced, stripped_head, stripped_tail
 from recollect.tiers.messages import plain_text
 from recollect.workspace.rules import is_evergreen
@@ -170,7 +170,7 @@ def _checked(conversation: object) -> list[dict[str, str]]:
         content = message.get("content")
         if content is not None and not isinstance(content, str | list | tuple | Mapping):
             raise InvalidInput(f"the content of conversation[{place}] is {shown(content)}: give a text, or its parts")
-        messages.append({"role": message["role"], "content": plain_text(content)})
+        messages.append({"role": message["role"], "content": without_quotes(plain_text(content))})
     return [message for message in messages if message["content"].strip()]
 
 
