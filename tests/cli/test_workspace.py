@@ -74,6 +74,14 @@ def test_status_says_what_is_not_indexed_yet(run, folder):
     assert (status["files"], status["chunks"], status["dirty"], status["search_mode"]) == (2, 2, True, "fts-only")
 
 
+@pytest.mark.parametrize("command", [["index"], ["files"], ["status"], ["add", "a.md"], ["search", "words"], ["watch"]])
+def test_a_folder_that_is_mistyped_is_not_made(run, tmp_path, command):
+    missing = tmp_path / "ntoes"
+    refused = run("workspace", *command, "-w", missing)
+    assert (refused.code, missing.exists()) == (2, False)
+    assert "is no folder" in refused.err
+
+
 def test_a_configuration_file_is_taken(run, folder, tmp_path):
     settings = write(tmp_path, "w.toml", f'workspace_dir = "{folder.as_posix()}"\nexclude = ["b.md"]\n')
     assert run("workspace", "index", "--config", settings, "--json").json["files_indexed"] == 1

@@ -10,6 +10,7 @@ import typer
 
 from recollect.cli.options import AsJson
 from recollect.cli.output import fail_quietly, hint, print_json, print_pairs, print_rows, progress
+from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.workspace.results import IndexResult
@@ -29,14 +30,19 @@ EmbedderName = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Read and cut files that seem unchanged too.")]
 
 
-def open_workspace(folder: str | None, config: str | None, embedder: str | None) -> Workspace:
-    """The workspace that the options name; it starts nothing by itself."""
+def open_workspace(folder: str | None, config: str | None, embedder: str | None, *, make: bool = False) -> Workspace:
+    """The workspace that the options name; it starts nothing by itself. A folder that is missing is made only by what
+    writes files: elsewhere its name is mistyped.
+    """
     from msgspec import structs
 
     from recollect.workspace.config import MemoryConfig
     from recollect.workspace.workspace import Workspace
 
     given = MemoryConfig() if config is None else MemoryConfig.load(config)
+    place = given.folder if folder is None else Path(folder).expanduser()
+    if not make and not place.is_dir():
+        raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")
     quiet = structs.replace(given.sync, watch=False, interval_minutes=0)
     return Workspace(folder, structs.replace(given, sync=quiet), embedder=embedder)
 

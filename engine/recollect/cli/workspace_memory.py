@@ -98,7 +98,7 @@ def export_memories(
     """Write the memories of --db below memory/ as Markdown that people can read and edit, and index them."""
     with (
         open_memory(context) as memory,
-        open_workspace(folder, config, embedder) as opened,
+        open_workspace(folder, config, embedder, make=True) as opened,
         progress("exporting", "memories") as report,
     ):
         done = opened.export(

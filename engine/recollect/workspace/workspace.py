@@ -65,10 +65,10 @@ class Workspace:
         self._ask_again_at = 0.0
         self._problems: tuple[FileProblem, ...] = ()
         self._watcher = Watcher(self._config, self.index)
-        if self._config.sync.interval_minutes:
-            self._watcher.start_interval()
         if self._config.sync.watch:
             self._watcher.start()
+        if self._config.sync.interval_minutes:
+            self._watcher.start_interval()
 
     @property
     def config(self) -> MemoryConfig:
