@@ -81,6 +81,12 @@ def test_the_encoding_of_a_page(data, charset):
     assert load_html(data, 1000, charset).text == "Größe"
 
 
+def test_a_charset_that_is_none_is_passed_over():
+    text = "Die Größe der Übertragung wächst, während die Prüfung läuft. Schöne Grüße aus Köln."
+    for charset in ("rot13", "nonsense", "hex"):
+        assert load_html(f"<p>{text}</p>".encode("latin-1"), 1000, charset).text == text
+
+
 def test_html_without_text_or_with_too_much():
     with pytest.raises(DocumentUnreadable, match="holds no text"):
         html("<script>render()</script>")

@@ -120,6 +120,13 @@ def test_a_damaged_file_says_so(data):
         load(data)
 
 
+def test_a_damaged_page_is_left_out_and_said():
+    whole = pdf([Put(72, 700, "the first page")], [Put(72, 700, "the second page")])
+    loaded = load(whole.replace(b"/Kids [4 0 R 6 0 R]", b"/Kids [4 0 R 9 0 R]"))
+    assert (loaded.text, loaded.pages) == ("the first page", [0, 14])
+    assert loaded.warnings == ["1 of 2 pages are damaged and were not read"]
+
+
 def test_more_text_than_the_limit_is_refused():
     with pytest.raises(DocumentTooLarge, match="longer than 20 characters"):
         load(pdf(paragraph(72, 700, PROSE)), max_chars=20)

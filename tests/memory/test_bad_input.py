@@ -224,6 +224,11 @@ SETTINGS = [
     {"busy_timeout_ms": 1.5},
     {"busy_timeout_ms": 2**40},
     {"max_text_chars": 0},
+    {"max_document_bytes": 0},
+    {"max_document_chars": "many"},
+    {"document_memory_mb": -1},
+    {"document_seconds": 0},
+    {"document_seconds": float("inf")},
     {"query_cache_size": -1},
     {"embedder": 3},
 ]

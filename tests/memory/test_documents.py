@@ -15,7 +15,6 @@ from recollect.remember.documents import (
     NewChunk,
     NewDocument,
     delete_documents,
-    refresh_document,
     write_documents,
 )
 from recollect.store import documents, embedding_cache
@@ -226,14 +225,15 @@ def test_two_writers_of_one_document_leave_one_of_the_two(tmp_path, embedder):
         assert one.verify().ok
 
 
-def test_what_stat_says_is_refreshed_alone(memory):
+def test_that_a_file_was_read_and_found_the_same_is_noted_alone(memory):
     write(memory, document("a.md", "one", mtime_ns=1, inode=5))
     with memory._engine.store.read() as connection:
         row = documents.find(connection, "/", "a.md")
-    refresh_document(memory._engine, row, mtime_ns=2)
+    with memory._engine.atomic() as connection:
+        documents.note_read(connection, [(6, 77, row.id, row.content_hash)])
+        documents.note_read(connection, [(7, 88, row.id, b"of another content")])
     with memory._engine.store.read() as connection:
-        now = documents.find(connection, "/", "a.md")
-    assert (now.mtime_ns, now.inode, now.public_id, now.created_at) == (2, 5, row.public_id, row.created_at)
+        assert documents.find(connection, "/", "a.md") == row._replace(inode=6, read_at=77)
 
 
 def test_a_chunk_is_changed_through_its_document_alone(memory):

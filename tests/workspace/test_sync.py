@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
+import apsw
 import pytest
 
 import recollect_models
@@ -199,6 +200,36 @@ def test_force_reads_everything_and_keeps_what_says_the_same(notes):
     assert (chunk_ids(notes), len(notes._index.spec.texts)) == (before, asked)
 
 
+def test_a_file_is_as_much_work_in_a_large_folder_as_in_a_small_one(folder, monkeypatch):
+    """Indexing slows quadratically in memweave: 4,000 files take 93 s."""
+    monkeypatch.setattr(sync, "_RACY_NS", 0)
+
+    def steps_for_more(workspace, name):
+        for each in range(40):
+            write(folder, f"{name}{each}.md", f"# Note {each}\n\nText {each} of {name}.\n")
+        steps = []
+
+        def count(told):
+            if "'main'." not in told["sql"]:  # FTS5's own statements count on from the time the file was opened
+                steps.append(told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+        writer = workspace._index.engine().store._writer
+        writer.trace_v2(apsw.SQLITE_TRACE_PROFILE, count)
+        workspace.index()
+        writer.trace_v2(0, None)
+        return sum(steps)
+
+    with Workspace(folder, config(), embedder="none") as workspace:
+        steps_for_more(workspace, "first")
+        few = steps_for_more(workspace, "few")
+        for each in range(600):
+            write(folder, f"memory/more{each}.md", f"# Note {each}\n\nText {each} of many.\n")
+        workspace.index()
+        many = steps_for_more(workspace, "many")
+    assert few > 10_000
+    assert many < 1.3 * few
+
+
 def test_progress_counts_the_files_to_read(notes, folder):
     told = []
     notes.index(on_progress=lambda done, total: told.append((done, total)))
@@ -242,6 +273,44 @@ def test_text_indexed_while_the_embedder_is_down_is_embedded_later(folder, tmp_p
         workspace._sync_if_due()
         assert workspace.status().pending == 0
         assert dump(workspace) == dump_afresh(folder, tmp_path, WordEmbedder())
+
+
+class Flaky(WordEmbedder):
+    """Counts how often it is asked; `refuse` says which requests fail."""
+
+    def __init__(self, refuse):
+        super().__init__("flaky")
+        self.asked = 0
+        self.refuse = refuse
+
+    def embed(self, texts):
+        self.asked += 1
+        if self.refuse(texts):
+            raise RuntimeError("the embedder is down")
+        return super().embed(texts)
+
+
+def test_an_embedder_that_is_down_is_not_asked_for_every_batch(folder):
+    """An endpoint that does not answer lets each request wait for its time-out."""
+    for each in range(300):
+        write(folder, f"n{each}.md", f"Text number {each}.")
+    embedder = Flaky(lambda texts: True)
+    with Workspace(folder, config(), embedder=embedder) as workspace:
+        result = workspace.index()
+        assert (result.files_indexed, result.pending, embedder.asked) == (300, 300, 1)
+        assert "the embedder is down" in result.embedder_problem
+        workspace.index()
+        assert embedder.asked == 2
+
+
+def test_a_text_that_the_embedder_refuses_keeps_others_from_nothing(folder):
+    for each in range(300):
+        write(folder, f"n{each:03}.md", f"Text number {each}.")
+    embedder = Flaky(lambda texts: any("number 150." in text for text in texts))
+    with Workspace(folder, config(), embedder=embedder) as workspace:
+        result = workspace.index()
+        assert result.pending == 64
+        assert result.embeddings_computed == 236
 
 
 def test_a_model_folder_that_is_missing_leaves_keywords(folder, tmp_path):

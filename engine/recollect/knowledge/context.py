@@ -33,16 +33,23 @@ def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], 
     stands where its best hit is. Of a best hit that has more tokens than the budget stands the part that has most of
     the query's words.
     """
-    chosen: list[Hit] = []
-    text = ""
-    for hit in hits:
-        wider = _text([*chosen, hit])
-        if count_tokens([wider])[0] <= budget_tokens:
+    if not hits:
+        return ""
+    head, *costs = count_tokens([_HEAD, *(_block(_Passage(hit, hit, hit.text)) for hit in hits)])
+    if head + costs[0] > budget_tokens:
+        return _shortened(hits[0], hits.query, budget_tokens, count_tokens)
+    chosen, left = [], budget_tokens - head
+    for hit, cost in zip(hits, costs, strict=True):
+        if cost <= left:
             chosen.append(hit)
-            text = wider
-        elif not chosen:
-            return _shortened(hit, hits.query, budget_tokens, count_tokens)
-    return text
+            left -= cost
+    # Tokens of the whole may be more than those of its parts: the last ones go until it fits.
+    while chosen:
+        text = _text(chosen)
+        if count_tokens([text])[0] <= budget_tokens:
+            return text
+        chosen.pop()
+    return _shortened(hits[0], hits.query, budget_tokens, count_tokens)
 
 
 def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[[list[str]], list[int]]) -> str:

@@ -69,11 +69,10 @@ class _Content(NamedTuple):
 
 
 class _OnTheWay(NamedTuple):
-    """What is told of a document once it is written; `refreshed` where only what is said of its text has changed."""
+    """What is told of a document once it is written."""
 
     document: NewDocument
     warnings: tuple[str, ...]
-    refreshed: bool = False
 
 
 class Ingest:
@@ -234,7 +233,7 @@ class Ingest:
         )  # fmt: skip
         if item is not None:
             self._hashes[row.content_hash] = source
-            self._on_the_way[source] = _OnTheWay(document, content.warnings, refreshed=True)
+            self._on_the_way[source] = _OnTheWay(document, content.warnings)
         return document
 
     def _is_current(self, row: DocumentRow) -> bool:

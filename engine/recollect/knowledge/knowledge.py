@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from recollect import checks
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.knowledge.context import compose
 from recollect.knowledge.documents import DeletedDocument, Document, Ingested
 from recollect.knowledge.ingesting import Choices, Ingest, Progress
@@ -109,6 +110,9 @@ class Knowledge(Service):
         that meet stand as one passage, without what they repeat. "" where nothing is found, or nothing fits.
         """
         budget = checks.check_count(budget_tokens, "budget_tokens")
+        if self._engine.embedder.enabled:
+            with suppress(RecollectError):  # tokens are then counted as four characters each
+                self._engine.embedder.get()
         return compose(self.search(query, limit, **options), budget, self._engine.embedder.count_tokens)
 
     def list(self, *, scope: str | None = None, limit: int | None = None) -> builtins.list[Document]:

@@ -36,6 +36,8 @@ class _Worker:
     """A process, and the thread that receives what it answers."""
 
     def __init__(self, longest_reply: int) -> None:
+        if not sys.executable:
+            raise DocumentUnreadable("the process that reads documents cannot be started: where Python is, is unknown")
         paths = json.dumps([entry or os.getcwd() for entry in sys.path])
         environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
         try:

@@ -42,19 +42,32 @@ _CELL_GAP = 1.5
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
     """The text of a PDF; raises DocumentEncrypted, DocumentUnreadable and DocumentTooLarge."""
     document = _open(data, password)
+    try:
+        return _loaded(document, max_chars)
+    finally:
+        document.close()
+
+
+def _loaded(document: pypdfium2.PdfDocument, max_chars: int) -> Loaded:
     pages: list[list[Line]] = []
-    drawn = 0
-    chars = 0
+    drawn = damaged = chars = 0
     for number in range(len(document)):
-        page = document[number]
+        pages.append([])
+        try:
+            page = document[number]
+        except pypdfium2.PdfiumError:
+            damaged += 1
+            continue
         lines = _lines(page)
         chars += sum(len(line.text) for line in lines)
         if chars > max_chars:
             raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
         drawn += not lines and any(item.type == pdfium.FPDF_PAGEOBJ_IMAGE for item in page.get_objects(max_depth=3))
-        pages.append(without_page_number(lines, number, document.get_page_label(number)))
+        pages[number] = without_page_number(lines, number, document.get_page_label(number))
         page.close()
     if not any(pages):
+        if damaged:
+            raise DocumentUnreadable("it is damaged: its pages cannot be read")
         if drawn:
             raise DocumentUnreadable("it holds images and no text: it needs text recognition (OCR) before")
         raise DocumentUnreadable("it holds no text")
@@ -64,6 +77,8 @@ def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
     title = clean(information.get("Title", "")) or largest(pages, headings)
     attachments = [document.get_attachment(place).get_name() for place in range(document.count_attachments())]
     warnings = [f"{name!r} is attached to it and was not read" for name in attachments]
+    if damaged:
+        warnings.append(f"{damaged:,} of {len(pages):,} pages are damaged and were not read")
     if drawn:
         warnings.append(f"{drawn:,} of {len(pages):,} pages hold images and no text")
     return Loaded(

@@ -59,7 +59,7 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
     if charset is not None and _known(charset) not in ("utf-8", None):
         try:
             return data.decode(charset), []
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, LookupError):  # the latter for what Python calls a codec and is no encoding
             pass
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")

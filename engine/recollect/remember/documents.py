@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from recollect.checks import check_name, join_scopes, now_us, to_datetime
 from recollect.embedding.handle import Identity
@@ -29,7 +29,6 @@ __all__ = [
     "NewDocument",
     "Written",
     "delete_documents",
-    "refresh_document",
     "write_documents",
 ]
 
@@ -82,7 +81,7 @@ class Written(Struct, frozen=True, kw_only=True):
     """What became of one document.
 
     "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks whose vectors came from the
-    cache, `pending` those that wait for an embedder.
+    cache, `pending` those that wait for an embedder; `embedder_problem` is why it could not be asked.
     """
 
     source: str
@@ -95,6 +94,28 @@ class Written(Struct, frozen=True, kw_only=True):
     embeddings_cached: int = 0
     pending: int = 0
     problem: str | None = None
+    embedder_problem: str | None = None
+
+
+class _Attempts(Struct):
+    """How the embedder has done in this stream. One that is down is not asked for every batch: each attempt may take
+    as long as its endpoint lets it wait. One text that it refuses is no reason to stop.
+    """
+
+    worked: bool = False
+    failed: int = 0
+    problem: str | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it is not asked any more: it has failed at first, or twice running."""
+        return self.failed > self.worked
+
+    def note(self, problem: str | None) -> None:
+        """Count an attempt; `problem` is why it failed."""
+        self.worked = self.worked or problem is None
+        self.failed = 0 if problem is None else self.failed + 1
+        self.problem = problem or self.problem
 
 
 class _Item:
@@ -117,16 +138,22 @@ class _Difference(Struct):
 
 
 def write_documents(
-    engine: Engine, stream: Iterable[NewDocument], *, base: str = "/", cache: CachePolicy | None = None
+    engine: Engine,
+    stream: Iterable[NewDocument],
+    *,
+    base: str = "/",
+    cache: CachePolicy | None = None,
+    embed: bool = True,
 ) -> Iterator[Written]:
     """Store a stream of documents; yields what became of each, in order, once it is committed.
 
     New chunks of several documents are embedded together. A chunk whose text and context stand in the document already
-    keeps its record, id and vectors. Where the embedder fails, chunks wait for their vectors and are found by keyword.
+    keeps its record, id and vectors. Where the embedder fails, or is not to be asked (`embed`), chunks wait for their
+    vectors and are found by keyword.
     A chunk that cannot be stored (a NUL) fails its document alone.
     """
     batch: list[_Item] = []
-    waiting = 0
+    waiting, attempts = 0, _Attempts(failed=0 if embed else 1)
     for document in stream:
         item = _Item(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as connection:
@@ -135,16 +162,9 @@ def write_documents(
         batch.append(item)
         waiting += len(item.rows)
         if waiting >= EMBEDDED_TOGETHER or len(batch) >= EMBEDDED_TOGETHER:
-            yield from _write(engine, batch, cache)
+            yield from _write(engine, batch, cache, attempts)
             batch, waiting = [], 0
-    yield from _write(engine, batch, cache)
-
-
-def refresh_document(engine: Engine, document: DocumentRow, **columns: Any) -> None:
-    """Change columns of a document whose text is the same, such as what `stat` says of its file."""
-    fields = document._replace(updated_at=now_us(), **columns)
-    with engine.atomic() as connection:
-        documents.put(connection, document.scope, document.source, document.public_id, fields._asdict())
+    yield from _write(engine, batch, cache, attempts)
 
 
 def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
@@ -157,8 +177,8 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
         return documents.delete(connection, [row for row in found if row is not None])
 
 
-def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None) -> Iterator[Written]:
-    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache)
+def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
+    identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache, attempts)
     for item in batch:
         if item.problem is not None:
             yield Written(source=item.document.source, outcome="failed", problem=item.problem)
@@ -169,9 +189,10 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None) -> Ite
                 lacking = [place for place in _compare(_stored(connection, item), item.document.chunks).new
                            if place not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
-            identity = _embed(engine, [(item, place) for place in lacking], cache)
-        settle(engine, list(item.rows.values()))
-        yield written
+            identity = _embed(engine, [(item, place) for place in lacking], cache, attempts)
+        if not attempts.failed:
+            settle(engine, list(item.rows.values()))
+        yield structs.replace(written, embedder_problem=attempts.problem)
 
 
 def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
@@ -191,9 +212,14 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         item.rows, item.problem = {}, str(reason)
 
 
-def _embed(engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None) -> Identity | None:
+def _embed(
+    engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None, attempts: _Attempts
+) -> Identity | None:
     """Vectors for rows, from the cache where it has them; returns whose they are."""
-    if not wanted:
+    if attempts.over:
+        for item, place in wanted:
+            item.rows[place].pending = engine.embedder.enabled
+    if not wanted or attempts.over:
         return None
     identity = identity_for(engine, None)
     left = list(wanted)
@@ -215,7 +241,11 @@ def _embed(engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePoli
                 left.append((item, place))
     for begin in range(0, len(left), EMBEDDED_TOGETHER):
         rows = [item.rows[place] for item, place in left[begin : begin + EMBEDDED_TOGETHER]]
-        embed_rows(engine.embedder, rows, [None] * len(rows), identity)
+        if attempts.over:
+            for row in rows:
+                row.pending = True
+            continue
+        attempts.note(embed_rows(engine.embedder, rows, [None] * len(rows), identity))
         made = {row.content_hash: vectors.Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
             # Before the document is complete: a stopped index has lost none of these.

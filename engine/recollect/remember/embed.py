@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.checks import check_vector
+from recollect.checks import check_vector, fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector
@@ -50,8 +50,10 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
 
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
-) -> None:
-    """Fill `row.vectors` from the vectors given, else from the embedder; where that fails the row stays pending."""
+) -> str | None:
+    """Fill `row.vectors` from the vectors given, else from the embedder; where that fails the row stays pending, and
+    why is returned.
+    """
     wanted = []
     for row, vector in zip(rows, given, strict=True):
         if vector is None:
@@ -61,15 +63,16 @@ def embed_rows(
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
         _accept_given(rows, given, identity.dimension)
     if not wanted or not embedder.enabled:
-        return
+        return None
     try:
         parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
-    except EmbedderError:
+    except EmbedderError as reason:
         for row in wanted:
             row.pending = True
-        return
+        return fault_text(reason)
     for row, each in zip(wanted, parts, strict=True):
         row.vectors, row.codes = each
+    return None
 
 
 def parts_of(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> Iterator[vectors.Parts]:

@@ -23,6 +23,7 @@ __all__ = [
     "find_many",
     "listed",
     "move_chunks",
+    "note_read",
     "purge_scope",
     "put",
     "rename_source",
@@ -135,6 +136,11 @@ def put(connection: apsw.Connection, scope: str, source: str, public_id: str, co
         + ", ".join(f"{name} = excluded.{name}" for name in _OWN),
         (public_id, source_id, columns["updated_at"], *values),
     )
+
+
+def note_read(connection: apsw.Connection, seen: Sequence[tuple[int | None, int, int, bytes]]) -> None:
+    """(inode, time, row id, content hash) of documents whose files were read at that time and had this content."""
+    connection.executemany("UPDATE document SET inode = ?, read_at = ? WHERE id = ? AND content_hash = ?", seen)
 
 
 def move_chunks(

@@ -180,6 +180,8 @@ class Selection:
                 return
             try:
                 inner = folder.enter(entry.name)
+            except FileNotFoundError:  # gone since its parent was listed
+                return
             except OSError as fault:
                 found.problems.append(problem_of(path, _why(fault)))
                 found.unread.append(path)
@@ -196,10 +198,11 @@ class Selection:
         try:
             held = entry.stat(follow_symlinks=False)
             found.files[path] = self._checked(FoundFile(path, base, below, *_stat(held)), held.st_mode)
+        except FileNotFoundError:
+            return
         except OSError as fault:
-            if fault.errno != errno.ENOENT:  # gone since the folder was listed: it is not there
-                found.problems.append(problem_of(path, _why(fault)))
-                found.unread.append(path)
+            found.problems.append(problem_of(path, _why(fault)))
+            found.unread.append(path)
         except Unreadable as reason:
             found.problems.append(problem_of(path, reason))
 

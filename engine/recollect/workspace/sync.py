@@ -19,7 +19,6 @@ from recollect.remember.documents import (
     NewDocument,
     Written,
     delete_documents,
-    refresh_document,
     write_documents,
 )
 from recollect.remember.pending import embed_pending
@@ -72,8 +71,9 @@ class _Run(Struct):
     kept: int = 0
     cached: int = 0
     computed: int = 0
+    embedder_problem: str | None = None
     problems: list[FileProblem] = field(default_factory=list)
-    same: list[tuple[DocumentRow, dict[str, int]]] = field(default_factory=list)
+    same: list[tuple[int | None, int, int, bytes]] = field(default_factory=list)
     gone: dict[str, DocumentRow] = field(default_factory=dict)
     moved: dict[str, DocumentRow] = field(default_factory=dict)
 
@@ -94,6 +94,7 @@ class _Run(Struct):
         self.kept += written.chunks_kept
         self.cached += written.embeddings_cached
         self.computed += written.embeddings_computed
+        self.embedder_problem = written.embedder_problem
         self.finish_one()
 
 
@@ -161,16 +162,18 @@ def _carry_out(
 ) -> IndexResult:
     gone = {row.source: row for row in plan.gone}
     run = _Run(len(plan.read), force, on_progress, problems=list(plan.problems), gone=gone)
-    if plan.read or engine.embedder.loaded:
-        _adopt_embedder(engine)
+    adopted = _adopt_embedder(engine) if plan.read or engine.embedder.loaded else None
     policy = CachePolicy(config.cache.max_entries) if config.cache.enabled else None
-    for written in write_documents(engine, _documents(engine, config, plan, run), cache=policy):
+    changed = _documents(engine, config, plan, run)
+    for written in write_documents(engine, changed, cache=policy, embed=adopted is None):
         run.count(written)
     _refresh(engine, run)
     deleted = list(run.gone)
     if deleted:
         delete_documents(engine, SCOPE, deleted)
-    computed, problem = _embed_waiting(engine)
+    problem, computed = adopted or run.embedder_problem, 0
+    if problem is None:
+        computed, problem = _embed_waiting(engine)
     return IndexResult(
         files_scanned=plan.scanned,
         files_indexed=run.indexed,
@@ -208,7 +211,7 @@ def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> I
         digest = hashlib.sha256(held.data).digest()
         same = row is not None and (digest, chunking, held.mtime_ns) == (row.content_hash, row.chunking, row.mtime_ns)
         if row is not None and same and not run.force:
-            run.same.append((row, {"inode": held.inode, "read_at": read_at}))
+            run.same.append((held.inode, read_at, row.id, digest))
             run.finish_one()
             continue
         former = by_hash[digest].pop() if row is None and by_hash.get(digest) else None
@@ -223,13 +226,16 @@ def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> I
         yield document
 
 
-def _adopt_embedder(engine: Engine) -> None:
-    """Where another embedder is configured than made the vectors, they go: chunks wait for those of the new one."""
+def _adopt_embedder(engine: Engine) -> str | None:
+    """Where another embedder is configured than made the vectors, they go: chunks wait for those of the new one.
+    Returns why it cannot be had.
+    """
     if engine.embedder.enabled:
         try:
             start_over(engine)
-        except EmbedderError:
-            return
+        except EmbedderError as reason:
+            return fault_text(reason)
+    return None
 
 
 def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
@@ -246,9 +252,8 @@ def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
 def _refresh(engine: Engine, run: _Run) -> None:
     """Note of files that were read and found the same when that was: next time their stat is enough."""
     for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
-        with engine.atomic():
-            for row, columns in run.same[begin : begin + _REFRESHED_TOGETHER]:
-                refresh_document(engine, row, **columns)
+        with engine.atomic() as connection:
+            documents.note_read(connection, run.same[begin : begin + _REFRESHED_TOGETHER])
 
 
 def _same_stat(row: DocumentRow, file: FoundFile) -> bool:
