@@ -470,6 +470,30 @@ def test_a_file_left_without_memories_that_was_changed_stays_and_is_told_each_ti
     assert on_disk.export_folder(folder, overwrite=True).removed == ("2026-03.md",)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("recollect: memories", "title: Mine\nrecollect: memories", None),
+        ("# Memories of /, 2026-03", "# My own title", 6),
+        ("## 2026-03-21 14:02", "## Ask Bob about this", 8),
+        ('{"id":', '{"id:', 8),
+    ],
+)
+def test_what_an_export_would_undo_or_an_import_not_see_is_told(on_disk, folder, old, new, line):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    edit(only_file(folder), old, new)
+    on_disk.remember("More", created_at=MARCH)
+    before = only_file(folder).read_bytes()
+    for _ in range(2):
+        (conflict,) = on_disk.export_folder(folder).conflicts
+        done = on_disk.import_folder(folder, forget_missing=True)
+        assert (done.forgotten, [problem.line for problem in done.problems]) == (0, [line])
+    assert conflict.line == line
+    assert only_file(folder).read_bytes() == before
+    assert on_disk.count() == 2
+
+
 def test_exports_at_once_leave_files_and_store_agreed(on_disk, folder):
     def work(name):
         for turn in range(4):

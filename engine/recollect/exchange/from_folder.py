@@ -77,7 +77,13 @@ class _Run:
         """Take in one file."""
         try:
             data = folder.read(path)
-            if data is None or not is_memory_file(text := decoded(data)):
+            if data is None:
+                return
+            if not is_memory_file(text := decoded(data)):
+                if path in self._known.files:
+                    self._trouble(
+                        path, None, "it held memories and does not begin as such files do: mend its head"
+                    )
                 return
             self._files += 1
             file = parse_file(text)
