@@ -81,9 +81,7 @@ class _Run:
                 return
             if not is_memory_file(text := decoded(data)):
                 if path in self._known.files:
-                    self._trouble(
-                        path, None, "it held memories and does not begin as such files do: mend its head"
-                    )
+                    self._trouble(path, None, "it held memories and does not begin as such files do: mend its head")
                 return
             self._files += 1
             file = parse_file(text)

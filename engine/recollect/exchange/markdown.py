@@ -251,9 +251,7 @@ class _Reader:
             return
         if comment is not None and heading and not _MOMENT.fullmatch(heading):
             # An export would write its time there again.
-            self.problems.append(
-                (begun, "a stored memory's heading is its time: write into its text instead")
-            )
+            self.problems.append((begun, "a stored memory's heading is its time: write into its text instead"))
         try:
             fields = _new_fields(heading) if comment is None else _fields(comment)
             if comment is not None or body:

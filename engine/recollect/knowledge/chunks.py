@@ -48,15 +48,14 @@ def cut(
 ) -> list[NewChunk]:
     """The chunks of a document; raises EmbedderError where its tokens cannot be counted."""
     text = loaded.text
-    starts = embedder.token_starts([text])[0]
     pages = loaded.pages or []
     if loaded.markdown:
         begin = front_matter(text)[1] if loaded.exact else 0
-        found = chunk_markdown(text, starts, _SIZE, begin=begin)
+        found = chunk_markdown(text, lambda: embedder.token_starts([text])[0], _SIZE, begin=begin)
     else:
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
-        found = chunk_plain(text, starts, _SIZE)
+        found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
     chunks = []
     for chunk in found:
         headings = list(chunk.headings)

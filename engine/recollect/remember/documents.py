@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct, field, structs
 
-from recollect.checks import check_name, join_scopes, now_us, to_datetime
+from recollect.checks import check_metadata, check_name, join_scopes, now_us, to_datetime
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
@@ -200,14 +200,17 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
     document = item.document
     try:
         check_name(document.source, "source")
+        check_metadata(document.metadata)
         created_at = to_datetime(document.created_at)
         for place in places:
             chunk = document.chunks[place]
             new = NewRecord(
                 text=chunk.text, context=chunk.context, kind=KIND, source=document.source, position=place,
-                metadata=chunk.metadata, importance=document.importance, tags=document.tags, created_at=created_at,
+                importance=document.importance, tags=document.tags, created_at=created_at,
             )  # fmt: skip
             item.rows[place] = prepare(new, base=item.scope, max_text_chars=engine.settings.max_text_chars)
+            # What a chunk adds to its document's, which were checked, are places and headings of its text.
+            item.rows[place].metadata = _json(chunk.metadata)
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
 

@@ -42,7 +42,7 @@ def to_document(
     metadata, begin = front_matter(text)
     memories = is_memory_file(text)
     size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
-    chunks = chunk_markdown(text, _token_starts(engine, text), size, begin=begin)
+    chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
     said = metadata.get("title")
     own = said if isinstance(said, str) and said.strip() else None
     first = next((chunk.headings[0] for chunk in chunks if chunk.headings), None)

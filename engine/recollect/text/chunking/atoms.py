@@ -48,6 +48,11 @@ class Cutter:
         """Tokens that begin in a span."""
         return int(self._tokens.searchsorted(end) - self._tokens.searchsorted(begin))
 
+    def counts(self, places: Sequence[int]) -> list[int]:
+        """Tokens that begin before each place."""
+        before: list[int] = self._tokens.searchsorted(places).tolist()
+        return before
+
     def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
         """The pieces of a section that ends at `end`, in order, no two at one place."""
         found: list[Atom] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Places = Sequence[int] | NDArray[np.int64]
+    TokenStarts = Places | Callable[[], Places]
 
 __all__ = ["chunk_markdown", "chunk_plain"]
 
 
-def chunk_markdown(text: str, token_starts: Places, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
+def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
     """Chunks of a Markdown document from `begin` on, the end of its front matter if that was taken as metadata.
 
     A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
     Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
-    `text` begin, ascending. The chunks' spans cover every character that is no whitespace, but for a byte order
-    mark; both ends of the spans ascend, and no span has more than `size.max_tokens` tokens.
+    `text` begin, ascending, or a function that gives them, asked where a section may be too large. The chunks' spans
+    cover every character that is no whitespace, but for a byte order mark; both ends of the spans ascend, and no span
+    has more than `size.max_tokens` tokens.
     """
     lines = Lines(text)
     first = lines.number(begin) - 1 if begin < len(text) else len(lines)
     return _chunks(text, lines, markdown_sections(text, lines, first), token_starts, size)
 
 
-def chunk_plain(text: str, token_starts: Places, size: ChunkSize) -> list[Chunk]:
+def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[Chunk]:
     """Chunks of a plain text: whole paragraphs where they fit, which blank lines separate. Else as `chunk_markdown`."""
     lines = Lines(text)
     return _chunks(text, lines, [Section((), paragraphs(lines, 0, len(lines)))], token_starts, size)
@@ -44,13 +46,12 @@ def _chunks(
     text: str,
     lines: Lines,
     sections: Iterable[Section],
-    token_starts: Places,
+    token_starts: TokenStarts,
     size: ChunkSize,
 ) -> list[Chunk]:
-    import numpy as np
-
-    tokens = np.asarray(token_starts, np.int64)
-    cutter = Cutter(text, lines, tokens, size.max_tokens)
+    # ASCII has no more tokens than characters: short notes are cut without a tokenizer, a tenth of their index's time.
+    surely_fits = size.max_tokens if text.isascii() else 0
+    cutter: Cutter | None = None
     chunks: list[Chunk] = []
     for section, after in pairwise(chain(sections, [None])):
         if section is None or not section.blocks:
@@ -58,10 +59,12 @@ def _chunks(
         begin = lines.start(section.blocks[0].first)
         end = lines.start(after.blocks[0].first) if after is not None else len(text)
         spans = [(begin, end)]
-        if cutter.count(begin, end) > size.max_tokens:
-            atoms = cutter.atoms(section.blocks, end)
-            places = [*(atom.offset for atom in atoms), end]
-            spans = [(places[i], places[j]) for i, j in pack(atoms, tokens.searchsorted(places).tolist(), size)]
+        if end - begin > surely_fits:
+            cutter = cutter or Cutter(text, lines, _as_array(token_starts), size.max_tokens)
+            if cutter.count(begin, end) > size.max_tokens:
+                atoms = cutter.atoms(section.blocks, end)
+                places = [*(atom.offset for atom in atoms), end]
+                spans = [(places[i], places[j]) for i, j in pack(atoms, cutter.counts(places), size)]
         for start, stop in spans:
             start, stop = _trimmed(text, lines, start, stop)
             # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
@@ -69,6 +72,12 @@ def _chunks(
                 numbers = lines.number(start), lines.number(stop - 1)
                 chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings))
     return chunks
+
+
+def _as_array(token_starts: TokenStarts) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.asarray(token_starts() if callable(token_starts) else token_starts, np.int64)
 
 
 def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
