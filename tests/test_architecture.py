@@ -30,6 +30,7 @@ FLOORS = {
     "records": 1,
     "numerics": 1,
     "cpus": 1,
+    "locks": 1,
     "policies": 2,
     "remote": 2,
     "profiles": 2,

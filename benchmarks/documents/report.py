@@ -40,14 +40,17 @@ def _all(later: dict[str, Any]) -> int:
 
 
 def _small(run: dict[str, Any]) -> str:
-    header = ("files", *(f"{name}: s (files/s), again s" for name in run["indexed"]))
+    header = ("files", *(f"{name}: s (files/s), processor s, again s" for name in run["indexed"]))
     sizes = next(iter(run["indexed"].values()))
     lines = [(f"{int(size):,}", *(_cell(figures[size]) for figures in run["indexed"].values())) for size in sizes]
     return table(header, lines)
 
 
 def _cell(figures: dict[str, float]) -> str:
-    return f"{figures['index_s']:.2f} ({figures['files_per_second']:,}), {figures['second_s']:.3f}"
+    return (
+        f"{figures['index_s']:.2f} ({figures['files_per_second']:,}), {figures['processor_s']:.2f}, "
+        f"{figures['second_s']:.3f}"
+    )
 
 
 def _search(run: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -467,6 +468,59 @@ def test_a_file_left_without_memories_that_was_changed_stays_and_is_told_each_ti
         done = on_disk.export_folder(folder)
         assert ([each.path for each in done.conflicts], done.removed) == (["2026-03.md"], ())
     assert on_disk.export_folder(folder, overwrite=True).removed == ("2026-03.md",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("recollect: memories", "title: Mine\nrecollect: memories", None),
+        ("# Memories of /, 2026-03", "# My own title", 6),
+        ("## 2026-03-21 14:02", "## Ask Bob about this", 8),
+        ('{"id":', '{"id:', 8),
+    ],
+)
+def test_what_an_export_would_undo_or_an_import_not_see_is_told(on_disk, folder, old, new, line):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    edit(only_file(folder), old, new)
+    on_disk.remember("More", created_at=MARCH)
+    before = only_file(folder).read_bytes()
+    for _ in range(2):
+        (conflict,) = on_disk.export_folder(folder).conflicts
+        done = on_disk.import_folder(folder, forget_missing=True)
+        assert (done.forgotten, [problem.line for problem in done.problems]) == (0, [line])
+    assert conflict.line == line
+    assert only_file(folder).read_bytes() == before
+    assert on_disk.count() == 2
+
+
+def test_exports_at_once_leave_files_and_store_agreed(on_disk, folder):
+    def work(name):
+        for turn in range(4):
+            on_disk.remember(f"Fact {name} {turn}", scope=f"/s{turn}", created_at=MARCH)
+            assert on_disk.export_folder(folder).conflicts == ()
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(work, name) for name in range(4)]:
+            each.result()
+    done = on_disk.export_folder(folder)
+    assert (done.written, done.conflicts) == ((), ())
+    assert on_disk.import_folder(folder, forget_missing=True).unchanged == on_disk.count() == 16
+
+
+def test_a_folder_that_cannot_be_written_can_be_imported(on_disk, folder, tmp_path, monkeypatch):
+    on_disk.remember("Fact")
+    on_disk.export_folder(folder)
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Folder, "_parent", refuse)
+    with Memory(tmp_path / "other.db", settings=PLAIN) as other:
+        done = other.import_folder(folder)
+        assert (done.created, [problem.path for problem in done.problems]) == (1, [".recollect"])
+        with pytest.raises(InvalidInput, match="Permission"):
+            other.export_folder(folder)
 
 
 def test_a_killed_export_leaves_nothing_that_the_next_one_mistrusts(on_disk, folder, monkeypatch):

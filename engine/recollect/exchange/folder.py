@@ -8,15 +8,19 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput, StoreFull
 from recollect.folders import open_file
+from recollect.locks import FolderLock
 
-__all__ = ["MAX_FILE_BYTES", "Changed", "Folder", "digest"]
+__all__ = ["MAX_FILE_BYTES", "OWN", "Changed", "Folder", "digest"]
 
+OWN = ".recollect"
+"""Below it is what exports keep for themselves."""
+_WAIT_SECONDS = 60.0
 MAX_FILE_BYTES = 256 * 2**20
 """A larger file is not read."""
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -53,6 +57,25 @@ class Folder:
                 raise InvalidInput(f"{self.root} is no folder: give the path of one")
         except OSError as fault:
             raise InvalidInput(f"the folder {self.root} cannot be opened: {fault.strerror}") from fault
+
+    @contextmanager
+    def locked(self, *, optional: bool = False) -> Iterator[None]:
+        """Keep other exports and imports of this folder waiting. Raises InvalidInput where one of them takes long.
+
+        With `optional` a folder that cannot be written is used without.
+        """
+        with ExitStack() as stack:
+            try:
+                with self._parent((OWN,)):
+                    pass
+                held = stack.enter_context(FolderLock(self.root / OWN / "lock").held(_WAIT_SECONDS))
+            except OSError as fault:
+                if not optional:
+                    raise self._refused(OWN, fault) from fault
+                held = True
+            if not held:
+                raise InvalidInput(f"another export or import of {self.root} is running: wait for its end")
+            yield
 
     def walk(self, suffix: str) -> Iterator[str]:
         """The regular files whose names end so, in order; hidden ones and links are left out."""

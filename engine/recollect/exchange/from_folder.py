@@ -8,7 +8,7 @@ from typing import Any
 from recollect.checks import check_scope, check_time, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
-from recollect.exchange.folder import Folder, digest
+from recollect.exchange.folder import OWN, Folder, digest
 from recollect.exchange.importing import Batch
 from recollect.exchange.lines import Incoming, Joined
 from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
@@ -41,15 +41,16 @@ def import_folder(
     held and does not hold any more is missing, and with `forget_missing` forgotten. Files are not changed, and other
     Markdown in the folder is passed over. `on_progress(done, total)` counts files.
     """
-    run = _Run(engine, Known(folder, store_identity(engine), base), base, overwrite)
-    paths = list(folder.walk(".md"))
-    for done, path in enumerate(paths, 1):
-        run.read(folder, path)
-        if on_progress is not None:
-            on_progress(done, len(paths))
-    if not run.found:
-        raise InvalidInput(f"{folder.root} holds no file of memories: give a folder that an export has written")
-    return run.finish(set(paths), forget_missing=forget_missing)
+    with folder.locked(optional=True):
+        run = _Run(engine, Known(folder, store_identity(engine), base), base, overwrite)
+        paths = list(folder.walk(".md"))
+        for done, path in enumerate(paths, 1):
+            run.read(folder, path)
+            if on_progress is not None:
+                on_progress(done, len(paths))
+        if not run.found:
+            raise InvalidInput(f"{folder.root} holds no file of memories: give a folder that an export has written")
+        return run.finish(set(paths), forget_missing=forget_missing)
 
 
 class _Run:
@@ -76,7 +77,13 @@ class _Run:
         """Take in one file."""
         try:
             data = folder.read(path)
-            if data is None or not is_memory_file(text := decoded(data)):
+            if data is None:
+                return
+            if not is_memory_file(text := decoded(data)):
+                if path in self._known.files:
+                    self._trouble(
+                        path, None, "it held memories and does not begin as such files do: mend its head"
+                    )
                 return
             self._files += 1
             file = parse_file(text)
@@ -175,7 +182,10 @@ class _Run:
             left = {id: said for id, said in entry.memories.items() if id not in gone}
             if left or path in paths:
                 entries[path] = FileEntry(entry.hashes, entry.scope, left)
-        self._known.write(entries)
+        try:
+            self._known.write(entries)
+        except InvalidInput as reason:
+            self._problems.append(FileTrouble(path=OWN, reason=f"what was read could not be noted: {reason}"))
         return Restored(
             created=self._batch.stored, updated=self._updated, unchanged=self._unchanged + self._batch.skipped,
             links=linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),

@@ -17,7 +17,7 @@ from msgspec import Struct
 from recollect.checks import check_time, optional_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
-from recollect.exchange.folder import Changed, Folder
+from recollect.exchange.folder import OWN, Changed, Folder
 from recollect.exchange.lines import written_time
 from recollect.exchange.markdown import Fields, LinkTo
 from recollect.records import Link, Record
@@ -26,7 +26,7 @@ from recollect.store import exporting
 
 __all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "scope_within", "store_identity"]
 # Version control has the memories themselves.
-_IGNORED = ".recollect/.gitignore"
+_IGNORED = f"{OWN}/.gitignore"
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class Known:
 
     def __init__(self, folder: Folder, store: str, base: str) -> None:
         self._folder, self._store, self._base = folder, store, base
-        self._path = f".recollect/exported-{hashlib.sha256(f'{store} {base}'.encode()).hexdigest()[:12]}.json"
+        self._path = f"{OWN}/exported-{hashlib.sha256(f'{store} {base}'.encode()).hexdigest()[:12]}.json"
         self._read = folder.read(self._path)
         self.files: dict[str, FileEntry] = {}
         if self._read is not None:

@@ -51,6 +51,7 @@ __all__ = [
 _HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
 _HEADING = re.compile(r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_TITLE_BEGINS = "# Memories of "
 _TITLE = re.compile(r"#[ \t]+.*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _STRUCTURE = r"(?:#{1,2}(?=[ \t]|$)|=+[ \t]*$|-+[ \t]*$|<!-- recollect )"
@@ -117,7 +118,7 @@ _decode_fields = msgspec.json.Decoder(Fields).decode
 
 def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Fields, str]]) -> str:
     """The file of these memories: when each was stored, its fields and its text."""
-    head = f"---\nrecollect: memories\nscope: {_json(scope)}\n---\n\n# Memories of {visible(scope)}, {month}\n"
+    head = f"---\nrecollect: memories\nscope: {_json(scope)}\n---\n\n{_TITLE_BEGINS}{visible(scope)}, {month}\n"
     return "".join([head, *(_render(stored, fields, text) for stored, fields, text in memories)])
 
 
@@ -220,6 +221,8 @@ class _Reader:
                 self._heading = heading[1]
             elif not titled and not self.sections and self._blank() and _TITLE.fullmatch(line):
                 titled = True
+                if not line.startswith(_TITLE_BEGINS):
+                    self.problems.append((self._line, "the file's title is made by the export: undo the change"))
             else:
                 self._follow_fence(line)
                 self._body.append(line)
@@ -246,6 +249,11 @@ class _Reader:
         self._body, self._begun = [], self._line
         if blank:
             return
+        if comment is not None and heading and not _MOMENT.fullmatch(heading):
+            # An export would write its time there again.
+            self.problems.append(
+                (begun, "a stored memory's heading is its time: write into its text instead")
+            )
         try:
             fields = _new_fields(heading) if comment is None else _fields(comment)
             if comment is not None or body:

@@ -72,6 +72,13 @@ def export_folder(
     a conflict and stays, as does any file that is not one of memories; with `overwrite` only the latter. Chunks of
     documents are not exported. `on_progress(done, total)` counts memories.
     """
+    with folder.locked():
+        return _export(engine, folder, chosen, base, overwrite, on_progress)
+
+
+def _export(
+    engine: Engine, folder: Folder, chosen: Filter, base: str, overwrite: bool, on_progress: Progress | None
+) -> Exported:
     known = Known(folder, store_identity(engine), base)
     plan = _Plan(known.files)
     with engine.store.read() as connection:

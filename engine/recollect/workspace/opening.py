@@ -19,8 +19,8 @@ from recollect.errors import (
     StoreFull,
     StoreReadOnly,
 )
+from recollect.locks import FolderLock
 from recollect.settings import Settings, named_embedder
-from recollect.workspace.locks import FolderLock
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder

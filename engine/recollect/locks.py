@@ -1,4 +1,4 @@
-"""One index run at a time in a folder, among threads and processes. A killed process holds nothing."""
+"""One run at a time in a folder, among threads and processes. A killed process holds nothing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ else:
 __all__ = ["FolderLock"]
 
 _POLL_SECONDS = 0.005
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class FolderLock:
@@ -35,7 +36,7 @@ class FolderLock:
             yield False
             return
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            descriptor = os.open(self._path, _OPEN, 0o600)
             try:
                 while not (locked := _try_lock(descriptor)):
                     if deadline is not None and time.monotonic() >= deadline:
