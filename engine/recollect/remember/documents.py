@@ -34,6 +34,8 @@ __all__ = [
 
 # So many new chunks are embedded together: the embedder sorts by length, and a stop loses at most these.
 EMBEDDED_TOGETHER = 64
+# So many batches running for which the embedder failed say that it is down.
+_FAILED_WHEN_DOWN = 2
 
 
 class NewChunk(Struct, kw_only=True):
@@ -102,18 +104,16 @@ class _Attempts(Struct):
     as long as its endpoint lets it wait. One text that it refuses is no reason to stop.
     """
 
-    worked: bool = False
     failed: int = 0
     problem: str | None = None
 
     @property
     def over(self) -> bool:
-        """Whether it is not asked any more: it has failed at first, or twice running."""
-        return self.failed > self.worked
+        """Whether it is not asked any more."""
+        return self.failed >= _FAILED_WHEN_DOWN
 
     def note(self, problem: str | None) -> None:
         """Count an attempt; `problem` is why it failed."""
-        self.worked = self.worked or problem is None
         self.failed = 0 if problem is None else self.failed + 1
         self.problem = problem or self.problem
 
@@ -153,7 +153,7 @@ def write_documents(
     A chunk that cannot be stored (a NUL) fails its document alone.
     """
     batch: list[_Item] = []
-    waiting, attempts = 0, _Attempts(failed=0 if embed else 1)
+    waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
     for document in stream:
         item = _Item(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as connection:

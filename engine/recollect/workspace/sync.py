@@ -242,13 +242,14 @@ def _adopt_embedder(engine: Engine) -> str | None:
 
 def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
     """Embed chunks that wait; returns how many were, and why not all."""
-    if not waiting(engine):
+    before = waiting(engine)
+    if not before:
         return 0, None
     try:
         start_over(engine)
         return embed_pending(engine), None
     except EmbedderError as reason:
-        return 0, fault_text(reason)
+        return max(0, before - waiting(engine)), fault_text(reason)
 
 
 def _refresh(engine: Engine, run: _Run) -> None:
