@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.engine import Engine
 from recollect.errors import (
+    InvalidInput,
     NotADatabase,
     SchemaTooNew,
     StoreClosed,
@@ -21,6 +22,7 @@ from recollect.errors import (
 )
 from recollect.locks import FolderLock
 from recollect.settings import Settings, named_embedder
+from recollect.store import purpose
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["IndexFile"]
 
 _BESIDE = ("", "-wal", "-shm", "-index")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_LINK = "{} is a symbolic link, and no index is kept behind one: remove it, or use MemoryConfig(db_path=...)"
 
 
 class IndexFile:
@@ -74,16 +78,19 @@ class IndexFile:
                 self._identity = _identity(self.path)
             return self._engine
 
-    def discard(self, damaged: Engine) -> None:
-        """Delete the file of an engine that found it damaged, unless that has been done."""
+    def discard(self, damaged: Engine) -> bool:
+        """Delete the file of an engine that found it damaged, unless that has been done; False where it stays, because
+        it is not in the workspace's own folder.
+        """
         with self._lock:
             if self._engine is not damaged:
-                return
+                return True
             self._engine = None
             same = _identity(self.path) == self._identity
             damaged.close()
-            if same:
+            if same and self._own:
                 _delete(self.path)
+            return self._own or not same
 
     def close(self) -> None:
         """Close the engine; a second time it does nothing."""
@@ -111,15 +118,34 @@ class IndexFile:
             return self._open_as_it_is()
 
     def _open_as_it_is(self) -> Engine:
-        return Engine(self.path, self.spec, self._settings, self._language_model)
+        if self._own:
+            _refuse_links(self.path)
+        engine = Engine(self.path, self.spec, self._settings, self._language_model)
+        try:
+            with engine.store.read() as connection:
+                ours = purpose.is_index(connection)
+            if not ours:
+                with engine.store.atomic() as connection:
+                    ours = purpose.claim_as_index(connection)
+            if not ours:
+                raise InvalidInput(
+                    f"{self.path} holds memories or documents and is no index of a workspace: give another path "
+                    "in MemoryConfig(db_path=...), or move the file away; it was left as it is"
+                )
+        except BaseException:
+            engine.close()
+            raise
+        return engine
 
     def _may_delete(self, fault: StoreError) -> bool:
-        """Whether a file that cannot be opened is ours and of no use. What another path holds may be another's."""
-        if isinstance(fault, StoreCorrupt | SchemaTooNew):
+        """Whether a file that cannot be opened is in our own folder and an index, or damaged beyond reading."""
+        if not (self._own and self.path.is_file()):
+            return False
+        if isinstance(fault, StoreCorrupt):
             return True
-        if isinstance(fault, NotADatabase):
-            return self._own and self.path.is_file()
-        return type(fault) is StoreError and self.path.is_file()  # of a development version
+        if isinstance(fault, NotADatabase | SchemaTooNew) or type(fault) is StoreError:
+            return purpose.look(str(self.path)) != "other"
+        return False
 
 
 def _embedder_of(config: MemoryConfig) -> ModelAddress | str:
@@ -135,14 +161,32 @@ def _embedder_of(config: MemoryConfig) -> ModelAddress | str:
 def _make_folder(folder: Path, *, private: bool) -> None:
     """Make the folder of the index; the workspace's own says to version control that it is none of its business."""
     try:
+        if private and folder.is_symlink():
+            raise InvalidInput(_LINK.format(folder))
         folder.mkdir(parents=True, exist_ok=True)
-        if private and not (folder / ".gitignore").exists():
-            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        if private and not os.path.lexists(folder / ".gitignore"):
+            with suppress(FileExistsError):
+                _write_new(folder / ".gitignore", b"*\n")
     except OSError as fault:
         kind = StoreFull if fault.errno == 28 else StoreReadOnly
         raise kind(
             f"{folder} cannot be made: {fault.strerror}. The index goes elsewhere with MemoryConfig(db_path=...)"
         ) from fault
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, _NEW, 0o644)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_links(path: Path) -> None:
+    """A link may stand in a folder that somebody else has given: what it points at is no index of it."""
+    for each in (path.parent, *(Path(str(path) + ending) for ending in _BESIDE)):
+        if each.is_symlink():
+            raise InvalidInput(_LINK.format(each))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

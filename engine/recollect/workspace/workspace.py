@@ -292,8 +292,9 @@ class Workspace:
         engine = self._index.engine()
         try:
             return work(engine)
-        except StoreCorrupt:
-            self._index.discard(engine)
+        except StoreCorrupt as fault:
+            if not self._index.discard(engine):
+                raise StoreCorrupt(f"{fault}. It is derived: delete it, and the next index makes it afresh") from fault
         except StoreClosed:
             if self._index.engine() is engine:
                 raise
