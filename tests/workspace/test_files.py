@@ -375,3 +375,33 @@ def test_a_fifo_that_appears_between_scan_and_read_holds_nothing_up(folder):
 
     threading.Thread(target=read, daemon=True).start()
     assert done.wait(20)
+
+
+@pytest.mark.parametrize("year", [-2000, 1500, 1969, 2263, 2300, 9999])
+def test_a_file_of_any_time_is_indexed_and_found(folder, year):
+    """A time after 2262 is more nanoseconds than the store has numbers for."""
+    write(folder, "a.md", "A text.")
+    seconds = round((year - 1970) * 365.2425 * 86_400)
+    os.utime(write(folder, "odd.md", "A zebra."), ns=(0, seconds * 10**9))
+    with Workspace(folder, config(), embedder="none") as workspace:
+        assert workspace.index().files_indexed == 2
+        assert workspace.index().files_indexed == 0
+        assert workspace.search("zebra", min_score=0.0, decay_half_life_days=30)[0].path == "odd.md"
+        assert not workspace.status().dirty
+        assert len(workspace.files()) == 2
+
+
+def test_add_refuses_what_no_file_can_be_called(folder):
+    with Workspace(folder, config(), embedder="none") as workspace, pytest.raises(InvalidInput, match="called"):
+        workspace.add("\ud800.md")
+
+
+def test_add_refuses_what_index_would_leave_out_as_nested_too_deep(folder):
+    deep = "/".join(["d"] * 65)
+    write(folder, f"{deep}/a.md", "Too deep.")
+    write(folder, f"{deep[2:]}/b.md", "Just so deep.")
+    with Workspace(folder, config(), embedder="none") as workspace:
+        with pytest.raises(InvalidInput, match="64 folders"):
+            workspace.add(f"{deep}/a.md")
+        workspace.add(f"{deep[2:]}/b.md")
+        assert (workspace.index().files_deleted, len(workspace.files())) == (0, 1)

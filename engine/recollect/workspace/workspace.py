@@ -307,6 +307,10 @@ class Workspace:
         text = os.fspath(path)
         if not isinstance(text, str) or not text or "\x00" in text:
             raise InvalidInput(f"path is {shown(path)}: give the path of a file in {self.folder}")
+        try:
+            os.fsencode(text)
+        except UnicodeEncodeError as fault:
+            raise InvalidInput(f"path is {shown(text)}, which no file can be called: {fault.reason}") from None
         given = Path(text).expanduser()
         root = Path(os.path.realpath(self.folder))
         places = [given] if given.is_absolute() else [self.folder / given, Path.cwd() / given]
