@@ -7,12 +7,11 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from recollect.embedding.handle import EmbedderHandle
 from recollect.knowledge.loaded import Loaded
 from recollect.remember.documents import NewChunk
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
+from recollect.text.chunking.bounds import context_of, short_name, short_values
 
 __all__ = ["CHUNKING", "PLACE_KEYS", "cut", "stated_by", "with_metadata"]
 
@@ -23,8 +22,6 @@ CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overla
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
-_MOST_CONTEXT_CHARS = 400
-_MOST_VALUE_BYTES = 2_000
 _TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
 
 
@@ -39,8 +36,7 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         heading = _TITLE.match(loaded.text, begin)
         stated = metadata.get("title")
         title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
-    short = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_VALUE_BYTES}
-    return short, None if title is None else title.strip()[:_MOST_CONTEXT_CHARS]
+    return short_values(metadata), None if title is None else short_name(title)
 
 
 def cut(
@@ -58,7 +54,7 @@ def cut(
         found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
     chunks = []
     for chunk in found:
-        headings = list(chunk.headings)
+        headings = [short_name(heading) for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:
             place["title"] = title
@@ -69,9 +65,7 @@ def cut(
             place["page"] = max(bisect_right(pages, chunk.start), 1)
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
-        # A title that is the first heading too is said once.
-        said = headings if title is None or headings[:1] == [title] else [title, *headings]
-        context = " > ".join(said)[:_MOST_CONTEXT_CHARS] or None
+        context = context_of(title, headings)
         chunks.append(NewChunk(text=chunk.text, context=context, metadata={**metadata, **place}))
     return chunks
 
