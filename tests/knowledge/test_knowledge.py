@@ -17,6 +17,7 @@ from recollect.errors import (
     InvalidInput,
     NotFound,
 )
+from recollect.knowledge import ingesting
 from tests.knowledge.support import Put, encrypted, image_pdf, paragraph, pdf, word
 from tests.knowledge.test_fetching import serving
 from tests.memory.support import WordEmbedder
@@ -167,6 +168,63 @@ def test_a_document_by_url(memory):
         assert (again.id, again.outcome) == (document.id, "updated")
 
 
+# ── what fails ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("step", ["stated_by", "cut", "read_file"])
+def test_a_fault_nobody_foresaw_is_that_of_its_document_alone(memory, folder, monkeypatch, step):
+    (folder / "other.md").write_text("about volcanoes")
+    real = getattr(ingesting, step)
+
+    def fail(first, *arguments, **options):
+        if "gateway" in str(getattr(first, "text", "")) or getattr(first, "inner", "") == "guide.md":
+            raise KeyError("zz")
+        return real(first, *arguments, **options)
+
+    monkeypatch.setattr(ingesting, step, fail)
+    done = memory.knowledge.ingest(folder)
+    assert (outcomes(done), reasons(done)) == (
+        [("other.md", "created")], {"guide.md": "reading it failed: KeyError: 'zz'"},
+    )  # fmt: skip
+    assert [each.error for each in done.skipped] == ["DocumentUnreadable"]
+    with pytest.raises(DocumentUnreadable, match=r"guide\.md: reading it failed: KeyError: 'zz'"):
+        memory.knowledge.ingest(folder / "guide.md")
+
+
+def test_an_error_of_the_embedder_is_none_of_a_document(memory, folder, monkeypatch):
+    def fail(*arguments, **options):
+        raise EmbedderError("no tokens")
+
+    monkeypatch.setattr(ingesting, "cut", fail)
+    with pytest.raises(EmbedderError, match="no tokens"):
+        memory.knowledge.ingest(folder)
+
+
+def test_front_matter_that_the_yaml_library_fails_on_is_text(memory, folder):
+    (folder / "bad.md").write_text("---\na: !!timestamp zz\n---\nabout volcanoes")
+    assert outcomes(memory.knowledge.ingest(folder)) == [("bad.md", "created"), ("guide.md", "created")]
+    assert "!!timestamp zz" in memory.knowledge.search("volcanoes")[0].text
+
+
+def test_a_server_that_states_what_is_no_charset_keeps_no_url_from_being_read(memory):
+    with serving() as site:
+        for place, charset in enumerate(("undefined", "a\0b", "utf-8")):
+            data = f"Die Größe der Übertragung Nummer {place} wächst".encode("latin-1")
+            site.pages[f"/{place}"] = (200, {"Content-Type": f"text/plain; charset={charset}"}, data)
+        long = "http://" + "a" * 70 + ".com/"
+        done = memory.knowledge.ingest(
+            [long, *(f"{site.url}/{place}" for place in range(3))], allow_private_addresses=True
+        )
+    # The header with a NUL is refused by the client.
+    assert outcomes(done) == [("0", "created"), ("2", "created")]
+    assert [each.error for each in done.skipped] == ["DocumentUnreadable", "DocumentUnreadable"]
+
+
+def test_a_password_is_text(memory):
+    with pytest.raises(InvalidInput, match="password is no str"):
+        memory.knowledge.ingest(b"text", password=b"sesame")
+
+
 # ── the same again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -217,6 +275,27 @@ def test_a_moved_file_keeps_its_document(memory, folder, embedder):
     (document,) = memory.knowledge.list()
     assert document.source == (folder / "handbook.md").as_posix()
     assert memory.knowledge.search("penguins")[0].source.path == document.source
+
+
+@pytest.mark.parametrize("kind", ["bytes", "file"])
+def test_a_name_that_looks_like_a_path_is_no_file_that_is_gone(memory, folder, kind):
+    source = folder / "guide.md" if kind == "file" else GUIDE.encode()
+    (first,) = memory.knowledge.ingest(source, name="/docs/a.md").documents
+    (again,) = memory.knowledge.ingest(source, name="/docs/b.md").documents
+    assert (again.outcome, again.duplicate_of, again.id) == ("duplicate", "/docs/a.md", first.id)
+    (copy,) = memory.knowledge.ingest(folder / "guide.md", metadata={"team": "a"}).documents
+    assert (copy.outcome, copy.duplicate_of) == ("duplicate", "/docs/a.md")
+    assert [(each.source, each.metadata["team"]) for each in memory.knowledge.list()] == [("/docs/a.md", "a")]
+    (again,) = memory.knowledge.ingest(source, name="/docs/b.md").documents
+    assert (again.outcome, again.duplicate_of) == ("duplicate", "/docs/a.md")
+
+
+def test_a_file_whose_bytes_were_given_too_is_known_when_it_moves(memory, folder):
+    (first,) = memory.knowledge.ingest(folder).documents
+    memory.knowledge.ingest(GUIDE.encode(), name="copy.md", metadata={"team": "a"})
+    (folder / "guide.md").rename(folder / "handbook.md")
+    (moved,) = memory.knowledge.ingest(folder).documents
+    assert (moved.id, moved.outcome) == (first.id, "updated")
 
 
 def test_two_files_that_change_places_are_both_there(memory, folder):

@@ -71,8 +71,9 @@ def test_what_cannot_be_used_stays_in_the_body(text):
 
 @pytest.mark.parametrize(
     "value",
-    ["!!timestamp zz", "!!bool zz", "!!int ''", "!!float 1:1:.", "!!float " + "1:" * 400, "!!float .inf", "!!binary aGk=",
-     "!!set {b}", "!own b", "! b", "!!str b", "!!map [b]", "[!!int '']", "{!!bool zz: b}", "!!python/name:os.system"],
+    ["!!timestamp zz", "!!bool zz", "!!int ''", "!!float 1:1:.", "!!float " + "1:" * 400, "!!float .inf",
+     "!!binary aGk=", "!!set {b}", "!own b", "! b", "!!str b", "!!map [b]", "[!!int '']",
+     "{!!bool zz: b}", "!!python/name:os.system"],
 )  # fmt: skip
 def test_values_with_tags_stay_in_the_body(value):
     """The YAML library raises AttributeError, KeyError, IndexError and OverflowError for some of them."""

@@ -76,6 +76,8 @@ class Knowledge(Service):
         sources: builtins.list[object] = builtins.list(source) if several else [source]  # type: ignore[arg-type]
         if several and len(sources) != 1 and (name is not None or title is not None):
             raise InvalidInput("name and title are for one document: ingest them one by one")
+        if password is not None and not isinstance(password, str):
+            raise InvalidInput("password is no str")
         choices = Choices(
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),

@@ -23,8 +23,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     """The values of a text's front matter, and where the body begins; ({}, 0) where there is none that can be used.
 
     Values are what JSON holds, by YAML 1.2's rules: dates, times and `yes` stay the strings that they are. A block
-    that is no mapping, has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters stays in
-    the body.
+    that is no mapping, has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters
+    stays in the body.
     """
     span = front_matter_span(text)
     if span is None:
