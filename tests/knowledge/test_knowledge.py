@@ -168,6 +168,23 @@ def test_a_document_by_url(memory):
         assert (again.id, again.outcome) == (document.id, "updated")
 
 
+def test_long_metadata_stand_in_the_document_and_not_on_each_of_its_chunks(memory, folder):
+    """1,500 headings under 60 KB of front matter made 90 MB of rows, and 150 MB with 100 KB of the caller's."""
+    matter = "\n".join([f"key{n}: {'z' * 1_000}" for n in range(60)] + ["team: a"])
+    headings = "".join(f"# {'long heading ' * 100}{n}\n\nx\n\n" for n in range(50))
+    (folder / "guide.md").write_text(f"---\n{matter}\n---\n{headings}")
+    (first,) = memory.knowledge.ingest(folder).documents
+    memory.knowledge.ingest(folder, metadata={"big": "y" * 100_000, "version": 2})
+    metadata = memory.knowledge.get(first.id).metadata
+    assert (len(metadata), len(metadata["key7"]), len(metadata["big"])) == (63, 1_000, 100_000)
+    hits = memory.knowledge.search("long heading", 100, where={"metadata.team": {"eq": "a"}})
+    assert {hit.metadata["version"] for hit in hits} == {2}
+    chunks = memory.list(kinds=["chunk"], limit=1000)
+    assert len(chunks) == first.chunks >= 50
+    assert max(len(str(chunk.metadata)) for chunk in chunks) < 4_000
+    assert max(len(chunk.context) for chunk in chunks) <= 400
+
+
 # ── what fails ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -501,4 +518,15 @@ def test_an_export_of_a_choice_has_no_documents_without_their_chunks(memory, fol
 def test_long_values_of_front_matter_are_not_copied_to_every_chunk(memory):
     text = f"---\nshort: yes please\nlong: {'x' * 3000}\n---\n# A\n\nwords\n"
     memory.knowledge.ingest(text.encode(), name="a.md")
-    assert memory.knowledge.get("a.md").metadata == {"short": "yes please"}
+    assert memory.knowledge.get("a.md").metadata == {"short": "yes please", "long": "x" * 3000}
+    (chunk,) = memory.list(kinds=["chunk"])
+    assert (chunk.metadata["short"], "long" in chunk.metadata) == ("yes please", False)
+
+
+def test_metadata_say_nothing_of_the_place_of_a_chunk(memory):
+    given = {"page": 5, "last_page": "q", "lines": "z", "path": "/etc", "headings": 1, "chars": None, "title": "no"}
+    memory.knowledge.ingest(b"<title>Page</title><p>Hello there", name="a.html", metadata=given)
+    memory.knowledge.ingest(b"<title>Page</title><p>Hello there", name="a.html", metadata={**given, "more": 1})
+    (hit,) = memory.knowledge.search("hello")
+    assert (hit.source.path, hit.source.lines, "page" in hit.metadata) == ("a.html", None, False)
+    assert (hit.metadata["title"], hit.metadata["more"]) == ("Page", 1)

@@ -14,7 +14,7 @@ from recollect.knowledge.loaded import Loaded
 from recollect.remember.documents import NewChunk
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
 
-__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "stated_by", "with_metadata"]
+__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "repeated", "stated_by", "with_metadata"]
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
@@ -24,14 +24,17 @@ PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page"
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
 _MOST_CONTEXT_CHARS = 400
-_MOST_VALUE_BYTES = 2_000
+_MOST_HEADING_CHARS = 200
+# A document may have a chunk for each of its lines: what all of them repeat must be short.
+_MOST_REPEATED_BYTES = 2_000
+_MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
     """What a document says of itself: metadata, with those of its front matter, and title.
 
-    Long values are left out: each chunk has the metadata of its document, to be filtered by.
+    Values longer than 65,536 bytes as JSON are left out.
     """
     metadata, title = loaded.metadata, loaded.title
     if loaded.markdown and loaded.exact:
@@ -39,8 +42,8 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         heading = _TITLE.match(loaded.text, begin)
         stated = metadata.get("title")
         title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
-    short = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_VALUE_BYTES}
-    return short, None if title is None else title.strip()[:_MOST_CONTEXT_CHARS]
+    kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
+    return kept, None if title is None else title.strip()[:_MOST_CONTEXT_CHARS]
 
 
 def cut(
@@ -56,9 +59,10 @@ def cut(
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
         found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+    shared = repeated(metadata)
     chunks = []
     for chunk in found:
-        headings = list(chunk.headings)
+        headings = [heading[:_MOST_HEADING_CHARS] for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:
             place["title"] = title
@@ -70,13 +74,27 @@ def cut(
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
         # A title that is the first heading too is said once.
-        said = headings if title is None or headings[:1] == [title] else [title, *headings]
+        said = headings if title is None or list(chunk.headings[:1]) == [title] else [title, *headings]
         context = " > ".join(said)[:_MOST_CONTEXT_CHARS] or None
-        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**metadata, **place}))
+        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**shared, **place}))
     return chunks
 
 
-def with_metadata(stored: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """A stored chunk's metadata with others of its document, and the path at which that is now."""
+def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What each chunk has of its document's metadata, to be filtered by: the shortest, up to 2,000 bytes as JSON."""
+    sizes = {
+        name: len(msgspec.json.encode({name: value})) for name, value in metadata.items() if name not in PLACE_KEYS
+    }
+    left, kept = _MOST_REPEATED_BYTES, set()
+    for name in sorted(sizes, key=lambda name: sizes[name]):
+        left -= sizes[name]
+        if left < 0:
+            break
+        kept.add(name)
+    return {name: value for name, value in metadata.items() if name in kept}
+
+
+def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A stored chunk's metadata with others that it has of its document, and the path at which that is now."""
     place = {name: stored[name] for name in PLACE_KEYS if name in stored}
-    return {**metadata, **place, "path": path}
+    return {**shared, **place, "path": path}

@@ -23,7 +23,7 @@ from recollect.errors import (
     ParserMissing,
     RecollectError,
 )
-from recollect.knowledge.chunks import CHUNKING, cut, stated_by, with_metadata
+from recollect.knowledge.chunks import CHUNKING, cut, repeated, stated_by, with_metadata
 from recollect.knowledge.documents import IngestedDocument, Skipped
 from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
 from recollect.knowledge.loaded import PIP_COMMAND, Limits
@@ -229,9 +229,10 @@ class Ingest:
             return None
         with self._engine.store.read() as connection:
             stored = documents.chunks_of(connection, row.source_id)
+        shared = repeated(metadata)
         chunks = [
             NewChunk(text=chunk.text, context=chunk.context,
-                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), metadata, source))
+                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), shared, source))
             for chunk in stored
         ]  # fmt: skip
         document = NewDocument(
