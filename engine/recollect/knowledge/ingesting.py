@@ -135,6 +135,8 @@ class Ingest:
             if choices.root is not None:
                 raise DocumentRefused(f"{source} is no path in {choices.root}")
             yield _Item(check_name(choices.name or source, "source"), source)
+        elif isinstance(source, str) and not source.strip():
+            raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
         elif isinstance(source, str | os.PathLike):
             yield from self._at_path(Path(os.path.expanduser(os.fsdecode(source))))
         else:

@@ -145,7 +145,7 @@ class Knowledge(Service):
             if row is None:
                 row = documents.find(connection, within, Path(os.path.realpath(os.path.expanduser(id))).as_posix())
         if row is None:
-            raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list() shows them")
+            raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list shows them")
         return row
 
     def _shown(self, row: DocumentRow) -> Document:
