@@ -49,10 +49,36 @@ def test_standard_input_and_a_password(run):
     locked = encrypted(pdf([Put(72, 700, "secret words")]), "sesame")
     failed = run("knowledge", "ingest", "-", "--name", "locked.pdf", stdin=locked)
     assert (failed.code, failed.err) == (
-        2, "recollect: DocumentEncrypted: locked.pdf: it is encrypted: give password=...\n",
+        2, "recollect: DocumentEncrypted: locked.pdf: it is encrypted: give its password\n",
     )  # fmt: skip
     assert run("knowledge", "ingest", "-", "--name", "locked.pdf", "--password", "sesame", stdin=locked).code == 0
     assert run("knowledge", "search", "secret").code == 0
+
+
+def test_nothing_to_read_is_said(run, tmp_path, monkeypatch):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = run("knowledge", "ingest", empty)
+    assert (done.code, done.out, done.err) == (
+        1, "", "nothing was ingested: no document that can be read was found\n",
+    )  # fmt: skip
+    (empty / "x.md").write_text("")
+    (empty / "x.xyz").write_text("words")
+    done = run("knowledge", "ingest", empty)
+    assert (done.code, done.err.splitlines()) == (1, [
+        f"skipped {empty}/x.xyz: it is no document by its name: name it in include to have it read",
+        f"skipped {empty}/x.md: it is empty",
+        "nothing was ingested: no document that can be read was found",
+    ])  # fmt: skip
+    assert run("knowledge", "ingest", empty, "--include", "*.xyz").code == 0
+    for source, said in ((empty / "x.md", f"{empty}/x.md: it is empty"), ("absent.md", "absent.md: it is not there")):
+        done = run("knowledge", "ingest", source)
+        assert (done.code, done.err) == (2, f"recollect: DocumentUnreadable: {said}\n")
+    monkeypatch.chdir(empty)
+    done = run("knowledge", "ingest", "")
+    assert (done.code, done.err) == (
+        2, "recollect: InvalidInput: source is blank: give a path ('.' is this folder) or a URL\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

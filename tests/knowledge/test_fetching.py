@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -108,7 +108,7 @@ def test_addresses_that_are_public(address):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"])
 def test_a_private_address_is_refused_in_every_spelling(site, host):
-    with pytest.raises(DocumentRefused, match=r"no public address: give allow_private_addresses=True"):
+    with pytest.raises(DocumentRefused, match="no public address: allow private addresses if that is meant"):
         fetch(f"http://{host}:{site.server_address[1]}/", LIMITS)
     assert site.asked == []
 
@@ -176,6 +176,95 @@ def test_a_server_that_takes_its_time_is_left(site, body):
     site.pages["/slow"] = (200, {"X-Endless": "yes"}, body)
     with pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
         allowed(f"{site.url}/slow", Limits(max_bytes=10**12, seconds=0.3))
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@contextmanager
+def answering(begin, repeated, end, times):
+    """A server of one connection: `begin`, then `repeated` so many times, slowly where there are few, then `end`."""
+    leaving = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            with listening.accept()[0] as connection, suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(begin)
+                for _ in range(times):
+                    if leaving.wait(0.02 if times < 10_000 else 0):
+                        return
+                    connection.sendall(repeated)
+                connection.sendall(end)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            leaving.set()
+            thread.join()
+
+
+DRIPPED = {
+    "header": (HEAD + b"X-A: ", b"a", b"\r\nContent-Length: 2\r\n\r\nhi"),
+    "interim answers": (b"", b"HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", HEAD + b"Content-Length: 2\r\n\r\nhi"),
+    "chunk extension": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;x=", b"a", b"\r\nhi\r\n0\r\n\r\n"),
+    "body": (HEAD + b"Content-Length: 200\r\n\r\n", b"a", b""),
+}
+
+
+@pytest.mark.parametrize("part", DRIPPED)
+def test_a_server_that_sends_a_byte_now_and_then_is_left_when_time_is_up(part):
+    """Dripped without the limit, the document is complete after 200 pieces and is read."""
+    with answering(*DRIPPED[part], times=200) as url, pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+        allowed(url, Limits(max_bytes=10_000, seconds=0.3))
+
+
+def test_the_time_of_a_fetch_is_one_for_all_its_redirects(site, monkeypatch):
+    """Each answer takes two of the five seconds, by a clock of the test's own."""
+    clock = [0.0]
+    monkeypatch.setattr(fetching.time, "monotonic", lambda: clock[0])
+    for step in range(4):
+        site.pages[f"/{step}"] = (301, {"Location": f"/{step + 1}"}, b"")
+    site.pages["/4"] = (200, {}, b"there")
+    get = fetching._get
+
+    def slow(*arguments):
+        clock[0] += 2.0
+        return get(*arguments)
+
+    monkeypatch.setattr(fetching, "_get", slow)
+    with pytest.raises(DocumentTooLarge, match=r"/2 was not read within 5 s"):
+        allowed(f"{site.url}/0", Limits(seconds=5.0))
+
+
+def test_headers_without_end_are_not_read():
+    hints = b"HTTP/1.1 103 Early Hints\r\nX: " + b"y" * 1000 + b"\r\n\r\n"
+    with (
+        answering(b"", hints, HEAD + b"Content-Length: 2\r\n\r\nhi", times=10_000) as url,
+        pytest.raises(DocumentTooLarge, match=r"more than 1,020,000 bytes, headers included"),
+    ):
+        allowed(url, Limits(max_bytes=10_000, seconds=60.0))
+
+
+def test_a_resolver_that_does_not_answer_is_left_when_time_is_up(monkeypatch):
+    leaving = threading.Event()
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *arguments, **options: leaving.wait())
+    with pytest.raises(DocumentTooLarge, match=r"not read within 0\.3 s"):
+        fetch("http://slow.example/", Limits(seconds=0.3))
+    leaving.set()
+
+
+@pytest.mark.parametrize("host", ["a" * 70 + ".com", "a..b"])
+@pytest.mark.parametrize("allow", [True, False])
+def test_a_host_that_no_name_may_be_says_so(site, host, allow):
+    """Python raises UnicodeError for a label of more than 63 characters."""
+    with pytest.raises(DocumentError, match=r"cannot be resolved|is no URL"):
+        fetch(f"http://{host}/", LIMITS, allow_private_addresses=allow)
+    site.pages["/out"] = (302, {"Location": f"http://{host}/"}, b"")
+    with pytest.raises(DocumentError, match=r"cannot be resolved|is no URL"):
+        allowed(f"{site.url}/out")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_documents_by_name_without_hidden_and_generated_ones(folder):
     found, skipped = walked(folder)
     assert found == ["a.md", "b.txt", "sub/c.html", "sub/deep/d.pdf"]
     assert set(skipped) == {"e.bin", "LICENSE", ".hidden.md", ".git", "node_modules"}
-    assert skipped["e.bin"] == "it is no document by its name: include=['*.xyz'] takes others"
+    assert skipped["e.bin"] == "it is no document by its name: name it in include to have it read"
     assert skipped[".git"] == "hidden and generated files and folders are left out"
 
 
@@ -58,7 +58,10 @@ def test_patterns_are_those_of_gitignore(folder, include, exclude, found):
 
 def test_without_recursion_and_what_is_no_pattern(folder):
     found, skipped = walked(folder, recursive=False)
-    assert (found, skipped["sub"]) == (["a.md", "b.txt"], "folders in it are left out: recursive is False")
+    assert (found, skipped["sub"]) == (
+        ["a.md", "b.txt"],
+        "folders in the folder are not looked into, as was asked (not recursive)",
+    )
     with pytest.raises(InvalidInput, match=r"exclude .* holds what is no pattern"):
         walked(folder, exclude=[7])
 
@@ -137,7 +140,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_or_not_at_all(folder
 
 
 def test_a_file_that_grows_past_the_limit(folder):
-    with pytest.raises(DocumentTooLarge, match=r"it has 4 bytes and Settings\.max_document_bytes is 3"):
+    with pytest.raises(DocumentTooLarge, match=r"it has 4 bytes; the setting max_document_bytes is 3"):
         read_file(FoundFile("x", folder, "a.md"), 3)
 
 

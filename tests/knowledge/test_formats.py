@@ -83,7 +83,7 @@ def test_the_encoding_of_a_page(data, charset):
 
 def test_a_charset_that_is_none_is_passed_over():
     text = "Die Größe der Übertragung wächst, während die Prüfung läuft. Schöne Grüße aus Köln."
-    for charset in ("rot13", "nonsense", "hex"):
+    for charset in ("rot13", "nonsense", "hex", "undefined", "a\0b", "idna", "x" * 100_000):
         assert load_html(f"<p>{text}</p>".encode("latin-1"), 1000, charset).text == text
 
 

@@ -76,6 +76,8 @@ def ingest(
                 hint(f"{document.source}: {warning}")
         for skipped in done.skipped:
             hint(f"skipped {skipped.source}: {skipped.reason}")
+        if not done.documents:
+            hint("nothing was ingested: no document that can be read was found")
     fail_quietly(not done.documents)
 
 

@@ -7,13 +7,15 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from recollect.embedding.handle import EmbedderHandle
 from recollect.knowledge.loaded import Loaded
 from recollect.remember.documents import NewChunk
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
 from recollect.text.chunking.bounds import context_of, short_name, short_values
 
-__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "stated_by", "with_metadata"]
+__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "repeated", "stated_by", "with_metadata"]
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
@@ -22,13 +24,14 @@ CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overla
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
+_MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
     """What a document says of itself: metadata, with those of its front matter, and title.
 
-    Long values are left out: each chunk has the metadata of its document, to be filtered by.
+    Values longer than 65,536 bytes as JSON are left out.
     """
     metadata, title = loaded.metadata, loaded.title
     if loaded.markdown and loaded.exact:
@@ -36,7 +39,8 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         heading = _TITLE.match(loaded.text, begin)
         stated = metadata.get("title")
         title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
-    return short_values(metadata), None if title is None else short_name(title)
+    kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
+    return kept, None if title is None else short_name(title)
 
 
 def cut(
@@ -52,6 +56,7 @@ def cut(
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
         found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+    shared = repeated(metadata)
     chunks = []
     for chunk in found:
         headings = [short_name(heading) for heading in chunk.headings]
@@ -66,11 +71,16 @@ def cut(
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
         context = context_of(title, headings)
-        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**metadata, **place}))
+        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**shared, **place}))
     return chunks
 
 
-def with_metadata(stored: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """A stored chunk's metadata with others of its document, and the path at which that is now."""
+def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What each chunk repeats of its document's metadata; its place has its own words."""
+    return short_values({name: value for name, value in metadata.items() if name not in PLACE_KEYS})
+
+
+def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """A stored chunk's metadata with others that it has of its document, and the path at which that is now."""
     place = {name: stored[name] for name in PLACE_KEYS if name in stored}
-    return {**metadata, **place, "path": path}
+    return {**shared, **place, "path": path}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -22,6 +24,9 @@ __all__ = ["Fetched", "fetch"]
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
+# Framing of a body in small chunks is about as long as the body; headers are some kilobytes.
+_WIRE_FACTOR, _WIRE_BYTES = 2, 1_000_000
+_WRITTEN_BYTES = 1024
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain;q=0.9,*/*;q=0.5"
 
 
@@ -34,13 +39,73 @@ class Fetched(Struct, frozen=True):
     charset: str | None
 
 
-class _PublicOnly(httpcore2.NetworkBackend):
-    """Connects to public addresses only: the name is resolved once, and what was checked is what is connected to, so
-    that no second answer of the resolver can lead elsewhere.
+class _Budget:
+    """What a whole fetch may still take, redirects included: time, and bytes of headers, framing and body."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._deadline = time.monotonic() + limits.seconds
+        self._max_bytes = _WIRE_FACTOR * limits.max_bytes + _WIRE_BYTES
+        self._bytes = 0
+
+    def seconds(self) -> float:
+        """The time that is left; TimeoutError where there is none."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def received(self, count: int) -> None:
+        """Count bytes that a server has sent; raises DocumentTooLarge."""
+        self._bytes += count
+        if self._bytes > self._max_bytes:
+            raise DocumentTooLarge(f"its server sends more than {self._max_bytes:,} bytes, headers included")
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A connection, each step of which may take what is left of the fetch: a limit for each step would let a server
+    hold the fetch as long as it sends a byte now and then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: httpcore2.NetworkStream, budget: _Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """At most so many bytes, as soon as there are any."""
+        data = self._stream.read(max_bytes, self._budget.seconds())
+        self._budget.received(len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send it all."""
+        # What is beneath lets each part that the socket takes have its full time.
+        for begin in range(0, len(buffer), _WRITTEN_BYTES):
+            self._stream.write(buffer[begin : begin + _WRITTEN_BYTES], self._budget.seconds())
+
+    def close(self) -> None:
+        """End the connection."""
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.NetworkStream:
+        """The connection, encrypted."""
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds()), self._budget)
+
+    def get_extra_info(self, info: str) -> Any:
+        """What is known of the connection."""
+        return self._stream.get_extra_info(info)
+
+
+class _Network(httpcore2.NetworkBackend):
+    """Connects to public addresses only, unless all are allowed: the name is resolved once, and what was checked is
+    what is connected to, so that no second answer of the resolver can lead elsewhere.
+    """
+
+    def __init__(self, budget: _Budget, *, allow_private_addresses: bool) -> None:
         self._backend = httpcore2.SyncBackend()
+        self._budget = budget
+        self._allow_private_addresses = allow_private_addresses
 
     def connect_tcp(
         self,
@@ -50,38 +115,63 @@ class _PublicOnly(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """A connection to the first address of the host that is public and answers."""
-        try:
-            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as reason:
-            raise httpcore2.ConnectError(f"the name {host} cannot be resolved: {reason}") from reason
-        addresses = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
-        public = [address for address in addresses if is_public(address)]
-        if not public:
+        """A connection to the first address of the host that is allowed and answers."""
+        addresses = _resolved(host, port, self._budget)
+        allowed = [address for address in addresses if self._allow_private_addresses or is_public(address)]
+        if not allowed:
             raise DocumentRefused(
                 f"{host} is at {', '.join(addresses)}, which is no public address: "
-                "give allow_private_addresses=True if it is meant"
+                "allow private addresses if that is meant"
             )
-        for address in public[:-1]:
+        for address in allowed[:-1]:
             try:
-                return self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+                return self._connected(address, port, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
-        return self._backend.connect_tcp(public[-1], port, timeout, local_address, socket_options)
+        return self._connected(allowed[-1], port, local_address, socket_options)
+
+    def _connected(
+        self, address: str, port: int, local_address: str | None, socket_options: Iterable[Any] | None
+    ) -> httpcore2.NetworkStream:
+        seconds = self._budget.seconds()
+        return _Stream(self._backend.connect_tcp(address, port, seconds, local_address, socket_options), self._budget)
+
+
+def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
+    """The addresses of a host. In a thread: a resolver has no limit of time."""
+    answered: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+
+    def resolve() -> None:
+        try:
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answered.put(list(dict.fromkeys(str(answer[4][0]) for answer in answers)))
+        except Exception as reason:
+            answered.put(reason)
+
+    threading.Thread(target=resolve, daemon=True).start()
+    try:
+        found = answered.get(timeout=budget.seconds())
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(found, (OSError, UnicodeError, OverflowError)):  # a label or a port that there cannot be
+        raise httpcore2.ConnectError(f"the name {shown(host)} cannot be resolved: {found}") from found
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) -> Fetched:
     """The document at an http(s) URL, after at most five redirects, each checked like the URL itself.
 
-    Proxies of the environment are not used. Raises DocumentRefused, DocumentTooLarge and DocumentUnreadable.
+    The limit of seconds is one for all of it: names, connections, headers and body. Proxies of the environment are not
+    used. Raises DocumentRefused, DocumentTooLarge and DocumentUnreadable.
     """
-    backend = None if allow_private_addresses else _PublicOnly()
-    deadline = time.monotonic() + limits.seconds
+    backend = _Network(_Budget(limits), allow_private_addresses=allow_private_addresses)
     at = _checked(url, None)
     with httpcore2.ConnectionPool(network_backend=backend, max_keepalive_connections=0) as pool:
         for _ in range(_MOST_REDIRECTS + 1):
             try:
-                answer = _get(pool, at, limits, deadline)
+                answer = _get(pool, at, limits.max_bytes)
             except (httpcore2.TimeoutException, TimeoutError):
                 raise DocumentTooLarge(f"{at} was not read within {limits.seconds:g} s") from None
             except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as reason:
@@ -107,9 +197,8 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
     return parsed.copy_with(fragment=None)
 
 
-def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, limits: Limits, deadline: float) -> Fetched | str:
+def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fetched | str:
     """The document, or where a redirect leads."""
-    left = max(deadline - time.monotonic(), 0.001)
     headers: dict[bytes | str, bytes | str] = {
         "Host": url.netloc.decode("ascii"),
         "User-Agent": f"recollect/{__version__}",
@@ -118,8 +207,7 @@ def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, limits: Limits, deadli
         "Accept-Encoding": "identity",
     }
     address = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), left)
-    with pool.stream("GET", address, headers=headers, extensions={"timeout": timeouts}) as response:
+    with pool.stream("GET", address, headers=headers) as response:
         stated = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         if response.status in _REDIRECTS and "location" in stated:
             return stated["location"]
@@ -127,15 +215,13 @@ def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, limits: Limits, deadli
             raise DocumentUnreadable(f"{url} answered {response.status}")
         if stated.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
             raise DocumentUnreadable(f"{url} answered in {shown(stated['content-encoding'])}, which was not asked for")
-        if stated.get("content-length", "").isdecimal() and int(stated["content-length"]) > limits.max_bytes:
-            raise DocumentTooLarge(f"{url} has {int(stated['content-length']):,} bytes: limit {limits.max_bytes:,}")
+        if stated.get("content-length", "").isdecimal() and int(stated["content-length"]) > max_bytes:
+            raise DocumentTooLarge(f"{url} has {int(stated['content-length']):,} bytes: limit {max_bytes:,}")
         body = bytearray()
         for piece in response.iter_stream():
             body += piece
-            if len(body) > limits.max_bytes:
-                raise DocumentTooLarge(f"{url} has more than {limits.max_bytes:,} bytes")
-            if time.monotonic() > deadline:
-                raise TimeoutError
+            if len(body) > max_bytes:
+                raise DocumentTooLarge(f"{url} has more than {max_bytes:,} bytes")
     media_type, _, parameters = stated.get("content-type", "").partition(";")
     charset = next((value.strip("\"' ") for value in parameters.lower().split("charset=")[1:]), None)
     return Fetched(bytes(body), str(url), media_type.strip().lower() or None, charset)

@@ -80,7 +80,7 @@ def read_file(file: FoundFile, max_bytes: int) -> FileRead:
                     raise DocumentUnreadable(f"it is {_kind(before.st_mode)}, no file")
                 if before.st_size > max_bytes:
                     raise DocumentTooLarge(
-                        f"it has {before.st_size:,} bytes and Settings.max_document_bytes is {max_bytes:,}"
+                        f"it has {before.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}"
                     )
                 blocks, left = [], before.st_size + 1
                 while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
@@ -152,7 +152,7 @@ class Walk:
         self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
     ) -> Iterator[FoundFile]:
         if not self._recursive:
-            self._skip(path, "folders in it are left out: recursive is False")
+            self._skip(path, "folders in the folder are not looked into, as was asked (not recursive)")
         elif self._exclude is not None and self._exclude.match_file(f"{path}/"):
             self._skip(path, "exclude leaves it out")
         elif len(above) == _DEEPEST:
@@ -181,7 +181,9 @@ class Walk:
     def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
         """What a symbolic link leads to, where links are followed and it stays in the folder."""
         if not self._follow:
-            self._skip(path, "it is a symbolic link: follow_symlinks=True follows those that stay in the folder")
+            self._skip(
+                path, "it is a symbolic link: those that stay in the folder are followed on request (follow symlinks)"
+            )
             return
         try:
             real = Path(os.path.realpath(self._root / path, strict=True))
@@ -206,7 +208,7 @@ class Walk:
         elif not stat.S_ISREG(mode):
             self._skip(path, f"it is {_kind(mode)}, no file")
         elif self._include is None and not _is_document(path):
-            self._skip(path, "it is no document by its name: include=['*.xyz'] takes others")
+            self._skip(path, "it is no document by its name: name it in include to have it read")
         elif _printable(path) != path:
             self._skip(path, "its name is not UTF-8: rename it")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -14,8 +15,15 @@ from msgspec import structs
 
 from recollect.checks import check_name, join_scopes, now_us, shown
 from recollect.engine import Engine
-from recollect.errors import DocumentError, DocumentRefused, DocumentUnreadable, InvalidInput, ParserMissing
-from recollect.knowledge.chunks import CHUNKING, cut, stated_by, with_metadata
+from recollect.errors import (
+    DocumentError,
+    DocumentRefused,
+    DocumentUnreadable,
+    InvalidInput,
+    ParserMissing,
+    RecollectError,
+)
+from recollect.knowledge.chunks import CHUNKING, cut, repeated, stated_by, with_metadata
 from recollect.knowledge.documents import IngestedDocument, Skipped
 from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
 from recollect.knowledge.loaded import PIP_COMMAND, Limits
@@ -127,6 +135,8 @@ class Ingest:
             if choices.root is not None:
                 raise DocumentRefused(f"{source} is no path in {choices.root}")
             yield _Item(check_name(choices.name or source, "source"), source)
+        elif isinstance(source, str) and not source.strip():
+            raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
         elif isinstance(source, str | os.PathLike):
             yield from self._at_path(Path(os.path.expanduser(os.fsdecode(source))))
         else:
@@ -168,7 +178,8 @@ class Ingest:
 
     def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
         """The document to be written; None where its bytes are stored already."""
-        content = self._read(item)
+        with _faults_of_a_document():
+            content = self._read(item)
         digest = hashlib.sha256(content.data).digest()
         with self._engine.store.read() as connection:
             standing = documents.find(connection, self._scope, item.source)
@@ -181,7 +192,7 @@ class Ingest:
         for other in same:
             if other.source == item.source or not self._is_current(other):
                 continue
-            if standing is None and self._is_gone(other.source):
+            if standing is None and self._is_gone(other):
                 return self._refreshed(other, item, content)
             if self._still_says(other, digest):
                 self._report_duplicate(item.source, other, content.warnings)
@@ -189,14 +200,15 @@ class Ingest:
         return self._parsed(item, content, digest, parser)
 
     def _parsed(self, item: _Item, content: _Content, digest: bytes, parser: Parser) -> NewDocument:
-        loaded = parser.load(
-            content.data, content.name, media_type=content.media_type, charset=content.charset,
-            password=self._choices.password,
-        )  # fmt: skip
-        stated, own_title = stated_by(loaded)
-        metadata = {**stated, **content.metadata, **(self._choices.metadata or {})}
-        title = self._choices.title or own_title or _title_of(item)
-        chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
+        with _faults_of_a_document():
+            loaded = parser.load(
+                content.data, content.name, media_type=content.media_type, charset=content.charset,
+                password=self._choices.password,
+            )  # fmt: skip
+            stated, own_title = stated_by(loaded)
+            metadata = {**stated, **content.metadata, **(self._choices.metadata or {})}
+            title = self._choices.title or own_title or _title_of(item)
+            chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
             raise DocumentUnreadable("it holds no text")
         document = NewDocument(
@@ -219,15 +231,17 @@ class Ingest:
             return None
         with self._engine.store.read() as connection:
             stored = documents.chunks_of(connection, row.source_id)
+        shared = repeated(metadata)
         chunks = [
             NewChunk(text=chunk.text, context=chunk.context,
-                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), metadata, source))
+                     metadata=with_metadata(msgspec.json.decode(chunk.metadata or "{}"), shared, source))
             for chunk in stored
         ]  # fmt: skip
         document = NewDocument(
             scope=self._choices.scope, source=source, title=row.title, media_type=row.media_type,
             content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
-            mtime_ns=content.mtime_ns, inode=content.inode, metadata=metadata, chunks=chunks,
+            mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
+            inode=row.inode if item is None else content.inode, metadata=metadata, chunks=chunks,
             created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip
@@ -240,15 +254,15 @@ class Ingest:
         """Whether a stored document of the same bytes is cut and named as it would be now."""
         return row.chunking == CHUNKING and self._choices.title in (None, row.title)
 
-    def _is_gone(self, source: str) -> bool:
+    def _is_gone(self, row: DocumentRow) -> bool:
         """Whether a source is a file that is no longer there: a document of its bytes is that file, moved."""
-        return self._choices.root is None and os.path.isabs(source) and not os.path.lexists(source)
+        return self._choices.root is None and _is_file(row) and not os.path.lexists(row.source)
 
     def _still_says(self, row: DocumentRow, digest: bytes) -> bool:
         """Whether a document still has the bytes that are stored of it; one that is to be replaced has not."""
         if row.source in self._on_the_way:
             return False
-        if not os.path.isabs(row.source) or self._choices.root is not None:
+        if not _is_file(row) or self._choices.root is not None:
             return True
         try:
             found = find_file(Path(row.source), None)
@@ -263,6 +277,8 @@ class Ingest:
             return _Content(item.data, item.name)
         if item.file is not None:
             held = read_file(item.file, self._limits.max_bytes)
+            if item.source != item.file.source:  # the caller's name for it, which is no path
+                return _Content(held.data, item.name, warnings=item.file.warnings)
             return _Content(held.data, item.name, mtime_ns=held.mtime_ns, inode=held.inode, warnings=item.file.warnings)
         try:
             from recollect.knowledge.fetching import fetch
@@ -311,9 +327,27 @@ class Ingest:
         self.skipped.append(Skipped(source=source, reason=str(reason), error=type(reason).__name__))
 
 
+@contextmanager
+def _faults_of_a_document() -> Iterator[None]:
+    """What reading or cutting a document raises unforeseen is said of that document: it must not stop the others."""
+    try:
+        yield
+    except InvalidInput as fault:  # a text that cannot be encoded, which no argument of the caller is
+        raise DocumentUnreadable(str(fault)) from fault
+    except RecollectError:
+        raise
+    except Exception as fault:
+        raise DocumentUnreadable(f"reading it failed: {type(fault).__name__}: {str(fault)[:300]}") from fault
+
+
 def is_url(source: str) -> bool:
     """Whether a source is a URL of http or https."""
     return source.lower().startswith(("http://", "https://"))
+
+
+def _is_file(row: DocumentRow) -> bool:
+    """Whether a document's source is the path of a file; the name of bytes, or of a URL, may look like one."""
+    return row.mtime_ns is not None
 
 
 def _told(row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]) -> IngestedDocument:

@@ -56,7 +56,8 @@ class Knowledge(Service):
 
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
         are for a single document; the name of bytes also says of what kind they are. `metadata` is added to what is
-        stored of a document, and `search(where=...)` filters by it.
+        stored of a document. Its chunks have the shortest values of all that, up to 2,000 bytes: by these
+        `search(where=...)` filters; `get` gives all of them.
 
         The same bytes under the same source change its metadata only. The same bytes under another source of the
         scope make no chunk: the outcome is "duplicate", with the id of the document that has them; where that one's
@@ -76,6 +77,8 @@ class Knowledge(Service):
         sources: builtins.list[object] = builtins.list(source) if several else [source]  # type: ignore[arg-type]
         if several and len(sources) != 1 and (name is not None or title is not None):
             raise InvalidInput("name and title are for one document: ingest them one by one")
+        if password is not None and not isinstance(password, str):
+            raise InvalidInput("password is no str")
         choices = Choices(
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),
@@ -142,7 +145,7 @@ class Knowledge(Service):
             if row is None:
                 row = documents.find(connection, within, Path(os.path.realpath(os.path.expanduser(id))).as_posix())
         if row is None:
-            raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list() shows them")
+            raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list shows them")
         return row
 
     def _shown(self, row: DocumentRow) -> Document:

@@ -95,7 +95,7 @@ def _open(data: bytes, password: str | None) -> pypdfium2.PdfDocument:
         if getattr(reason, "err_code", None) not in _PASSWORD_ERRORS:
             raise DocumentUnreadable("it is damaged: its pages cannot be found") from reason
         if password is None:
-            raise DocumentEncrypted("it is encrypted: give password=...") from reason
+            raise DocumentEncrypted("it is encrypted: give its password") from reason
         raise DocumentEncrypted("it is encrypted, and this is not its password") from reason
     if not count:
         raise DocumentUnreadable("it has no pages")

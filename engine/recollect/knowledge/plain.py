@@ -58,8 +58,10 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
         pass
     if charset is not None and _known(charset) not in ("utf-8", None):
         try:
-            return data.decode(charset), []
-        except (UnicodeDecodeError, LookupError):  # the latter for what Python calls a codec and is no encoding
+            text = data.decode(charset)
+            text.encode()  # escapes, which Python calls an encoding, may make what no text holds
+            return _without_nul(text), []
+        except (UnicodeError, LookupError):  # the latter for what Python calls a codec and is no encoding
             pass
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")
@@ -107,5 +109,5 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
 def _known(charset: str) -> str | None:
     try:
         return codecs.lookup(charset).name
-    except LookupError:
+    except (LookupError, ValueError):  # the latter for a NUL
         return None

@@ -88,10 +88,10 @@ def _ingest(action: asked.IngestDocument, memory: Memory, access: DocumentAccess
     try:
         if is_url(action.source):
             if not access.urls:
-                raise DocumentRefused("URLs are not read here: the host allows them with document_urls=True")
+                raise DocumentRefused("URLs are not read here: the host may allow them (document_urls)")
             return memory.knowledge.ingest(action.source, metadata=action.metadata)
         if not access.folders:
-            raise DocumentRefused("no files are read here: the host names folders with document_folders=[...]")
+            raise DocumentRefused("no files are read here: the host may name folders (document_folders)")
         refused: DocumentError | None = None
         for folder in access.folders:
             try:

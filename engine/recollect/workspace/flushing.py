@@ -56,7 +56,7 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
     language model the workspace has. Raises InvalidInput where flush is off or no model is to be had.
     """
     if not config.enabled:
-        raise InvalidInput("flush is off: FlushConfig(enabled=True) turns it on")
+        raise InvalidInput("flush is off: enabled of the configuration's flush turns it on")
     name = config.model if model is None else model
     own = engine.language_model
     if name is None and own is None:

@@ -223,7 +223,7 @@ def _make_folder(folder: Path, *, private: bool) -> None:
     except OSError as fault:
         kind = StoreFull if fault.errno == 28 else StoreReadOnly
         raise kind(
-            f"{folder} cannot be made: {fault.strerror}. The index goes elsewhere with MemoryConfig(db_path=...)"
+            f"{folder} cannot be made: {fault.strerror}. The index goes elsewhere with db_path of the configuration"
         ) from fault
 
 

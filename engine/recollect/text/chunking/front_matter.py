@@ -23,7 +23,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     """The values of a text's front matter, and where the body begins; ({}, 0) where there is none that can be used.
 
     Values are what JSON holds, by YAML 1.2's rules: dates, times and `yes` stay the strings that they are. A block
-    that is no mapping, has aliases, is nested deeper than 16 or longer than 65,536 characters stays in the body.
+    that is no mapping, has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters
+    stays in the body.
     """
     span = front_matter_span(text)
     if span is None:
@@ -31,11 +32,11 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     begin, close, end = span
     try:
         source = text[begin:close]
-        if "*" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
-            _refuse_bombs(source)
+        if "*" in source or "!" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
+            _refuse_what_harms(source)
         loaded = yaml.load(source, _Loader)
         return (_plain(loaded, 0), end) if isinstance(loaded, dict) else ({}, 0)
-    except (yaml.YAMLError, ValueError):
+    except Exception:  # of a foreign library on any text; a file must not be able to stop an index
         return {}, 0
 
 
@@ -51,12 +52,16 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
     return opening.end(), close.start(), close.end()
 
 
-def _refuse_bombs(source: str) -> None:
-    """An alias may stand for a thousand others, and nesting is followed by recursion."""
+def _refuse_what_harms(source: str) -> None:
+    """An alias may stand for a thousand others, nesting is followed by recursion, and a tag calls what makes a value of
+    its kind of any text.
+    """
     depth = 0
     for event in yaml.parse(source, _Loader):
         if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not followed")
+        if getattr(event, "tag", None) is not None:
+            raise yaml.YAMLError("tags are not followed")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _SAFE_MARKS:
             raise yaml.YAMLError(f"nested deeper than {_SAFE_MARKS}")
@@ -80,16 +85,14 @@ for _tag, _pattern, _first in (
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The value as JSON has it: explicit tags (`!!float .inf`, `!!binary`) make what it has no words for."""
+    """The value as JSON has it: keys are strings."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"nested deeper than {_MAX_DEPTH}")
     if isinstance(value, dict):
         return {_string(key): _plain(inner, depth + 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, list):
         return [_plain(inner, depth + 1) for inner in value]
-    if value is None or isinstance(value, bool) or (isinstance(value, (int, float)) and abs(value) < 2**63):
-        return value
-    return _string(value)
+    return _string(value) if isinstance(value, str) else value
 
 
 def _string(value: Any) -> str:
