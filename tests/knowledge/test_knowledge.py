@@ -530,3 +530,23 @@ def test_metadata_say_nothing_of_the_place_of_a_chunk(memory):
     (hit,) = memory.knowledge.search("hello")
     assert (hit.source.path, hit.source.lines, "page" in hit.metadata) == ("a.html", None, False)
     assert (hit.metadata["title"], hit.metadata["more"]) == ("Page", 1)
+
+
+def test_metadata_given_once_stay_when_the_bytes_change(memory, folder):
+    (folder / "note.md").write_text("---\nauthor: Ada\n---\nWalnut desks cost 450 euros.")
+    memory.knowledge.ingest(folder / "note.md", metadata={"category": "prices"})
+    (folder / "note.md").write_text("Walnut desks cost 460 euros.")
+    memory.knowledge.ingest(folder / "note.md", metadata={"year": 2026})
+    (hit,) = memory.knowledge.search("walnut", where={"metadata.category": {"eq": "prices"}})
+    assert (hit.metadata["year"], "460" in hit.text, "author" in hit.metadata) == (2026, True, False)
+
+
+def test_a_file_that_is_gone_is_told_and_stays_until_it_is_deleted(memory, folder):
+    (folder / "old.md").write_text("Old words.")
+    memory.knowledge.ingest(folder)
+    (folder / "old.md").unlink()
+    report = memory.knowledge.ingest(folder)
+    gone = [each for each in report.skipped if "is gone" in each.reason]
+    assert [each.source for each in gone] == [(folder / "old.md").resolve().as_posix()]
+    memory.knowledge.delete(gone[0].source)
+    assert not any("is gone" in each.reason for each in memory.knowledge.ingest(folder).skipped)

@@ -78,7 +78,8 @@ def ingest(
             hint(f"skipped {skipped.source}: {skipped.reason}")
         if not done.documents:
             hint("nothing was ingested: no document that can be read was found")
-    fail_quietly(not done.documents)
+    unread = {skipped.source for skipped in done.skipped if skipped.error is not None}
+    fail_quietly(not done.documents or not unread.isdisjoint(sources))
 
 
 @knowledge.command("search")

@@ -52,6 +52,7 @@ def document_lines(connection: apsw.Connection, chosen: Filter, base: str) -> It
                 "chunking": row.chunking,
                 "size_bytes": row.size_bytes,
                 "metadata": msgspec.json.decode(row.metadata) if row.metadata else None,
+                "given": msgspec.json.decode(row.given) if row.given else None,
                 "created_at": written_time(checks.to_datetime(row.created_at)),
                 "updated_at": written_time(checks.to_datetime(row.updated_at)),
             }
@@ -69,6 +70,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     updated_at = checks.check_time(line.updated_at, "updated_at")
     created_at = checks.check_time(line.created_at, "created_at")
     metadata = None if line.metadata is None else checks.check_metadata(line.metadata)
+    given = None if line.given is None else checks.check_metadata(line.given)
     return IncomingDocument(
         id=checks.check_name(line.id, "id"),
         scope=checks.join_scopes(base, checks.check_scope(line.scope)) or "/",
@@ -85,6 +87,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "inode": None,
             "read_at": now,
             "metadata": msgspec.json.encode(metadata).decode() if metadata else None,
+            "given": msgspec.json.encode(given).decode() if given else None,
             "problem": None,
             "updated_at": now if updated_at is None else updated_at,
         },

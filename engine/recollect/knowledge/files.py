@@ -204,7 +204,7 @@ class Walk:
         if self._exclude is not None and self._exclude.match_file(path):
             self._skip(path, "exclude leaves it out")
         elif self._include is not None and not self._include.match_file(path):
-            self._skip(path, "include does not name it")
+            return  # what was not asked for is no news
         elif not stat.S_ISREG(mode):
             self._skip(path, f"it is {_kind(mode)}, no file")
         elif self._include is None and not _is_document(path):

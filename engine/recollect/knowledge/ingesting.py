@@ -103,6 +103,7 @@ class Ingest:
         self._on_the_way: dict[str, _OnTheWay] = {}
         self._hashes: dict[bytes, str] = {}
         self._repeats: dict[str, str] = {}
+        self._folders: list[str] = []
 
     def run(self, sources: Iterable[object], on_progress: Progress | None) -> list[IngestedDocument]:
         """Ingest what these sources name. Raises DocumentError and InvalidInput."""
@@ -113,6 +114,7 @@ class Ingest:
                 self._report(written)
         for source, first in self._repeats.items():
             self._report_repeat(source, first)
+        self._report_gone()
         if on_progress is not None:
             on_progress(len(items), len(items))
         return [self._results[item.source] for item in items if item.source in self._results]
@@ -153,6 +155,7 @@ class Ingest:
         if choices.name is not None or choices.title is not None:
             raise InvalidInput(f"name and title are for one document, and {path} is a folder")
         self._alone = False
+        self._folders.append(found.as_posix().rstrip("/") + "/")
         walk = Walk(
             found, choices.include, choices.exclude,
             recursive=choices.recursive, follow_symlinks=choices.follow_symlinks and choices.root is None,
@@ -197,16 +200,19 @@ class Ingest:
             if self._still_says(other, digest):
                 self._report_duplicate(item.source, other, content.warnings)
                 return self._refreshed(other, None, content)
-        return self._parsed(item, content, digest, parser)
+        return self._parsed(item, content, digest, parser, _given(standing))
 
-    def _parsed(self, item: _Item, content: _Content, digest: bytes, parser: Parser) -> NewDocument:
+    def _parsed(
+        self, item: _Item, content: _Content, digest: bytes, parser: Parser, given: dict[str, Any]
+    ) -> NewDocument:
+        given = {**given, **(self._choices.metadata or {})}
         with _faults_of_a_document():
             loaded = parser.load(
                 content.data, content.name, media_type=content.media_type, charset=content.charset,
                 password=self._choices.password,
             )  # fmt: skip
             stated, own_title = stated_by(loaded)
-            metadata = {**stated, **content.metadata, **(self._choices.metadata or {})}
+            metadata = {**stated, **content.metadata, **given}
             title = self._choices.title or own_title or _title_of(item)
             chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
@@ -214,7 +220,7 @@ class Ingest:
         document = NewDocument(
             scope=self._choices.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
-            inode=content.inode, metadata=metadata, chunks=chunks, created_at=now_us(),
+            inode=content.inode, metadata=metadata, given=given, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
         self._hashes[digest] = item.source
         self._on_the_way[item.source] = _OnTheWay(document, (*content.warnings, *loaded.warnings))
@@ -241,7 +247,8 @@ class Ingest:
             scope=self._choices.scope, source=source, title=row.title, media_type=row.media_type,
             content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
             mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
-            inode=row.inode if item is None else content.inode, metadata=metadata, chunks=chunks,
+            inode=row.inode if item is None else content.inode, metadata=metadata,
+            given={**_given(row), **(self._choices.metadata or {})}, chunks=chunks,
             created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip
@@ -321,6 +328,17 @@ class Ingest:
         else:
             self._report_duplicate(source, row, ())
 
+    def _report_gone(self) -> None:
+        """Documents of the folders whose files are no longer there: they stay until they are deleted."""
+        if not self._folders:
+            return
+        with self._engine.store.read() as connection:
+            stored = documents.find_many(connection, self._scope)
+        for source, row in stored.items():
+            if source.startswith(tuple(self._folders)) and self._is_gone(row):
+                reason = "its file is gone; what is stored of it stays until it is deleted"
+                self.skipped.append(Skipped(source=source, reason=reason))
+
     def _skip(self, source: str, reason: DocumentError) -> None:
         if self._alone:
             raise type(reason)(f"{source}: {reason}") from reason
@@ -348,6 +366,11 @@ def is_url(source: str) -> bool:
 def _is_file(row: DocumentRow) -> bool:
     """Whether a document's source is the path of a file; the name of bytes, or of a URL, may look like one."""
     return row.mtime_ns is not None
+
+
+def _given(row: DocumentRow | None) -> dict[str, Any]:
+    """Of a stored document's metadata, what callers gave."""
+    return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
 
 
 def _told(row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]) -> IngestedDocument:

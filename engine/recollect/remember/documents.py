@@ -50,8 +50,8 @@ class NewDocument(Struct, kw_only=True):
     """A document to store in place of what is stored of its source.
 
     `content_hash` is the SHA-256 of its bytes and `chunking` names how they were cut. `created_at` is in microseconds
-    since 1970 UTC: the age of its chunks. Where `renamed_from` names a source that is stored, and `source` is not, the
-    document takes that one's place with its id and its chunks.
+    since 1970 UTC: the age of its chunks. `given` are those of the metadata that a caller gave. Where `renamed_from`
+    names a source that is stored, and `source` is not, the document takes that one's place with its id and its chunks.
     """
 
     scope: str = "/"
@@ -65,6 +65,7 @@ class NewDocument(Struct, kw_only=True):
     inode: int | None = None
     read_at: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
     chunks: list[NewChunk]
     created_at: int
@@ -330,6 +331,7 @@ def _columns(document: NewDocument) -> dict[str, Any]:
         "inode": document.inode,
         "read_at": now if document.read_at is None else document.read_at,
         "metadata": _json(document.metadata),
+        "given": _json(document.given),
         "problem": document.problem,
         "chunks": len(document.chunks),
         "updated_at": now,

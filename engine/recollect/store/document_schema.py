@@ -27,6 +27,8 @@ CREATE TABLE document (
     inode        INTEGER,
     read_at      INTEGER NOT NULL,
     metadata     TEXT,
+    -- Of the metadata, what the caller gave: it stays when the bytes change.
+    given        TEXT,
     problem      TEXT,
     chunks       INTEGER NOT NULL,
     created_at   INTEGER NOT NULL,

@@ -14,7 +14,7 @@ from recollect.checks import check_count, check_finite, check_name, check_query,
 from recollect.errors import InvalidInput
 from recollect.store import documents
 from recollect.workspace.postprocessors import apply_own, check_postprocessor, diversify, fade, reach
-from recollect.workspace.rules import age_days, age_source
+from recollect.workspace.rules import age_days, age_source, source_label
 from recollect.workspace.snippets import cut_snippet
 from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, check_strategy, find
 
@@ -156,7 +156,10 @@ def search(engine: Engine, config: MemoryConfig, own: Extensions, query: object,
     }  # fmt: skip
     rows = apply_own(rows, text, own.postprocessors, own.finish, passed)
     results = [_result(row, text, choices.snippet_max_chars) for row in rows[: choices.max_results]]
-    return SearchResults(results, query=text, strategy=choices.strategy, problems=found.problems)
+    problems = found.problems
+    if not found.rows and choices.source_filter is not None:
+        problems += _no_such_label(engine, choices.source_filter)
+    return SearchResults(results, query=text, strategy=choices.strategy, problems=problems)
 
 
 def finish_here(given: Any) -> Any:
@@ -186,6 +189,16 @@ def _found(engine: Engine, config: MemoryConfig, own: Extensions, query: str, ch
         known = ", ".join((*BUILT_IN, *own.strategies))
         raise InvalidInput(f"strategy is {shown(name)}: use one of {known}, or register_strategy first")
     return find(engine, name, query, limit, config.query.hybrid, source)
+
+
+def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
+    """That no file has a label, and which there are."""
+    with engine.store.read() as connection:
+        labels = {source_label(path) for path in documents.find_many(connection, "/")}
+    if label in labels:
+        return ()
+    there = ", ".join(sorted(labels)) or "none yet"
+    return (f"no file has the label {shown(label)}; there are: {there}",)
 
 
 def _ages(engine: Engine, config: MemoryConfig, rows: Sequence[RawSearchRow]) -> list[float | None]:

@@ -281,6 +281,8 @@ class Workspace:
         except (InvalidInput, StoreError) as reason:
             self._watcher.problem = fault_text(reason)
             return self._watcher.problem
+        if not result.complete:
+            return "another run is indexing this folder"
         took = monotonic() - began
         if result.embedder_problem is not None and not result.files_indexed and took > _LONG_SECONDS:
             self._ask_again_at = monotonic() + _PATIENCE * took
