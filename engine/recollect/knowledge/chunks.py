@@ -52,6 +52,7 @@ def cut(
         if loaded.exact and not pages:
             pages = page_starts(text) if "\f" in text else []
         found = chunk_plain(text, lambda: embedder.token_starts([text])[0], _SIZE)
+    shared = short_values(metadata)
     chunks = []
     for chunk in found:
         headings = [short_name(heading) for heading in chunk.headings]
@@ -66,11 +67,11 @@ def cut(
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
         context = context_of(title, headings)
-        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**metadata, **place}))
+        chunks.append(NewChunk(text=chunk.text, context=context, metadata={**shared, **place}))
     return chunks
 
 
 def with_metadata(stored: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> dict[str, Any]:
     """A stored chunk's metadata with others of its document, and the path at which that is now."""
     place = {name: stored[name] for name in PLACE_KEYS if name in stored}
-    return {**metadata, **place, "path": path}
+    return {**short_values(metadata), **place, "path": path}

@@ -56,7 +56,8 @@ class Knowledge(Service):
 
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
         are for a single document; the name of bytes also says of what kind they are. `metadata` is added to what is
-        stored of a document, and `search(where=...)` filters by it.
+        stored of a document, and `search(where=...)` filters by its short values (2,000 bytes of JSON each, 4,000 in
+        all).
 
         The same bytes under the same source change its metadata only. The same bytes under another source of the
         scope make no chunk: the outcome is "duplicate", with the id of the document that has them; where that one's
