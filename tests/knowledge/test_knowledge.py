@@ -112,6 +112,17 @@ def test_recall_finds_chunks_beside_memories(memory, folder):
     assert {hit.kind for hit in memory.knowledge.search("penguins", 10)} == {"chunk"}
 
 
+def test_long_metadata_are_kept_once_and_not_with_each_chunk(memory, folder):
+    """72 KB of Markdown became 150 MB with 100 KB of metadata."""
+    note = {"long": "x" * 100_000, "team": "a"}
+    for _ in range(2):  # new, and with other metadata
+        (document,) = memory.knowledge.ingest(folder / "guide.md", metadata=note).documents
+        assert memory.knowledge.get(document.id).metadata["long"] == note["long"]
+        for hit in memory.knowledge.search("installer server", 10, where={"metadata.team": {"eq": note["team"]}}):
+            assert "long" not in hit.metadata
+        note = {"long": "y" * 100_000, "team": "b"}
+
+
 def test_where_filters_by_the_metadata_of_documents(memory, folder):
     (folder / "other.md").write_text("# Install\n\nAnother installer for another server.\n")
     memory.knowledge.ingest(folder / "guide.md", metadata={"team": "a"})

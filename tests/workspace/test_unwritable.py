@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Workspace
+from recollect import MemoryConfig, Workspace
 from recollect.errors import StoreCorrupt, StoreFull, StoreReadOnly
 from recollect.store.faults import translated
 from recollect.workspace import workspace as facade
@@ -114,6 +114,27 @@ def test_garbage_over_an_open_index_makes_it_afresh(folder, ending):
         assert workspace.search("zebra", min_score=0.0)[0].path == "a.md"
         assert workspace.index().problems == ()
         assert workspace.status().files == 62
+
+
+@pytest.mark.parametrize("on_search", [True, False])
+def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkeypatch, on_search):
+    """A fresh index is empty: to answer from that as if nothing had been found would be wrong."""
+    index_all(folder)
+    with Workspace(folder, MemoryConfig.from_dict({"sync": {"on_search": on_search}}), embedder="none") as workspace:
+        sound, calls = facade.search, []
+
+        def damaged(*arguments):
+            calls.append(arguments)
+            if len(calls) == 1:
+                raise StoreCorrupt("a page is wrong")
+            return sound(*arguments)
+
+        monkeypatch.setattr(facade, "search", damaged)
+        found = workspace.search("zebra", min_score=0.0)
+        if on_search:
+            assert ([each.path for each in found], found.problems) == (["a.md"], ())
+        else:
+            assert "the index was damaged" in found.problems[0]
 
 
 def test_a_read_that_ends_too_soon_is_damage():

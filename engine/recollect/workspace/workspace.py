@@ -152,7 +152,11 @@ class Workspace:
             snippet_max_chars=snippet_max_chars, **options,
         )  # fmt: skip
         problem = self._sync_if_due()
+        engine = self._index.engine()
         found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
+        if self._index.engine() is not engine:  # it was found damaged just now, and the fresh one is empty
+            problem = self._sync_if_due() if self._config.sync.on_search else "the index was damaged: run index()"
+            found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
         if problem is not None:
             found.problems += (f"what has changed is not indexed: {problem}",)
         return found
