@@ -159,6 +159,9 @@ def test_a_document_by_url(memory):
         url = f"{site.url}/a/guide.md"
         with pytest.raises(DocumentRefused, match="no public address"):
             memory.knowledge.ingest(url)
+        with pytest.raises(DocumentUnreadable) as raised:
+            memory.knowledge.ingest(f"{site.url}/absent", allow_private_addresses=True)
+        assert str(raised.value) == f"{site.url}/absent answered 404"
         (document,) = memory.knowledge.ingest(url, allow_private_addresses=True).documents
         assert memory.knowledge.get(url).metadata == {
             "category": "handbook", "title": "The Guide", "url": url, "content_type": "text/markdown",
