@@ -161,6 +161,18 @@ def test_forgetting_a_scope_takes_its_documents_along(memory):
     assert stored(memory) == {"b.md": [(0, "two dogs")]}
 
 
+def test_a_document_whose_chunks_are_forgotten_goes_with_the_last(memory):
+    write(memory, document("a.md", "one cat", "two dogs", chunking="1"), document("e.md", chunking="1"))
+    first, second = memory.list(kinds=["chunk"], order="oldest")
+    memory.forget(first.id)
+    with memory._engine.store.read() as connection:
+        row = documents.find(connection, "/", "a.md")
+    assert (row.chunks, row.chunking) == (1, "")  # cut anew when it is next read
+    memory.forget(second.id)
+    assert stored(memory) == {"e.md": []}
+    assert memory.verify().ok
+
+
 def test_the_cache_is_truly_least_recently_used(memory, embedder):
     policy = CachePolicy(max_entries=2)
     write(memory, document("a.md", "aaa"), cache=policy)

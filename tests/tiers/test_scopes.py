@@ -10,12 +10,13 @@ from tests.memory.support import PLAIN
 
 NOTHING = dict.fromkeys(
     ("sessions", "session_messages", "snapshots", "tool_patterns", "error_recoveries", "consolidations",
-     "working_memories"), 0,
+     "working_memories", "documents"), 0,
 )  # fmt: skip
 
 
 def fill(memory, agent):
     memory.semantic.add("a fact", agent=agent)
+    memory.knowledge.ingest(b"# A guide", name="guide.md", scope="/" if agent is None else f"/agents/{agent}")
     memory.episodes.log("an episode", agent=agent)
     memory.procedures.save("a way", "of doing", agent=agent)
     memory.procedures.record_outcome("a way", True, agent=agent)
@@ -37,7 +38,7 @@ def test_forgetting_an_agents_scope_removes_all_that_services_keep_of_it(memory)
     fill(memory, "ad")
     before = memory.scoped("/agents/ad").stats().services
     gone = memory.forget(scope="/agents/ada")
-    assert (gone.records, gone.services) == (3, 6)
+    assert (gone.records, gone.services) == (4, 7)
     assert memory.scoped("/agents/ada").stats().services == NOTHING
     assert memory.scoped("/agents/ad").stats().services == before == FULL
     assert memory.sessions.search("secret", agent="ada") == []
@@ -51,9 +52,9 @@ def test_forgetting_everything_leaves_nothing_and_a_filter_leaves_the_services(m
     fill(memory, "ada")
     fill(memory, None)
     memory.forget(scope="/", kinds=["episode"])
-    memory.forget(where={"importance": {"gte": 0}})
+    memory.forget(kinds=["memory", "procedure"])
     assert memory.stats().services["sessions"] == 2
-    assert memory.forget(scope="/").services == 12
+    assert memory.forget(scope="/").services == 14
     assert memory.stats().services == NOTHING
     assert memory.count() == 0
 

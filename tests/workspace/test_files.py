@@ -7,12 +7,13 @@ import os
 import socket
 import threading
 
+import msgspec
 import pytest
 
 from recollect import Workspace, folders
 from recollect.errors import InvalidInput
-from recollect.workspace import files
-from recollect.workspace.files import Selection, Unreadable, decode, read_file
+from recollect.workspace import chunks, files
+from recollect.workspace.files import FileProblem, Selection, Unreadable, decode, read_file
 from tests.workspace.support import config, counts, dump, index_all, write
 
 
@@ -375,3 +376,83 @@ def test_a_fifo_that_appears_between_scan_and_read_holds_nothing_up(folder):
 
     threading.Thread(target=read, daemon=True).start()
     assert done.wait(20)
+
+
+@pytest.mark.parametrize("year", [-2000, 1500, 1969, 2263, 2300, 9999])
+def test_a_file_of_any_time_is_indexed_and_found(folder, year):
+    """A time after 2262 is more nanoseconds than the store has numbers for."""
+    write(folder, "a.md", "A text.")
+    seconds = round((year - 1970) * 365.2425 * 86_400)
+    os.utime(write(folder, "odd.md", "A zebra."), ns=(0, seconds * 10**9))
+    with Workspace(folder, config(), embedder="none") as workspace:
+        assert workspace.index().files_indexed == 2
+        assert workspace.index().files_indexed == 0
+        assert workspace.search("zebra", min_score=0.0, decay_half_life_days=30)[0].path == "odd.md"
+        assert not workspace.status().dirty
+        assert len(workspace.files()) == 2
+
+
+def test_add_refuses_what_no_file_can_be_called(folder):
+    with Workspace(folder, config(), embedder="none") as workspace, pytest.raises(InvalidInput, match="called"):
+        workspace.add("\ud800.md")
+
+
+def test_add_refuses_what_index_would_leave_out_as_nested_too_deep(folder):
+    deep = "/".join(["d"] * 65)
+    write(folder, f"{deep}/a.md", "Too deep.")
+    write(folder, f"{deep[2:]}/b.md", "Just so deep.")
+    with Workspace(folder, config(), embedder="none") as workspace:
+        with pytest.raises(InvalidInput, match="64 folders"):
+            workspace.add(f"{deep}/a.md")
+        workspace.add(f"{deep[2:]}/b.md")
+        assert (workspace.index().files_deleted, len(workspace.files())) == (0, 1)
+
+
+def test_whatever_one_file_makes_a_parser_do_the_rest_goes_on(folder, monkeypatch):
+    write(folder, "a.md", "The zebra one.")
+    write(folder, "b.md", "The bad one.")
+    write(folder, "c.md", "The zebra two.")
+    sound = chunks.chunk_markdown
+
+    def parse(text, *arguments, **options):
+        if "bad" in text:
+            raise AttributeError("no group")
+        return sound(text, *arguments, **options)
+
+    monkeypatch.setattr(chunks, "chunk_markdown", parse)
+    with Workspace(folder, config(), embedder="none") as workspace:
+        result = workspace.index()
+        assert result.problems == (FileProblem("b.md", "it cannot be parsed: AttributeError: no group"),)
+        assert {each.path for each in workspace.search("zebra", min_score=0.0)} == {"a.md", "c.md"}
+        assert workspace.status().problems == result.problems
+        with pytest.raises(InvalidInput, match=r"b\.md: it cannot be parsed: AttributeError"):
+            workspace.add("b.md")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "---\ntitle: " + "long " * 10_000 + "\n---\n",
+        '---\ntitle: "a\\0b"\nnote: "c\\0d"\n---\n',
+        "# " + "long " * 10_000 + "\n\n",
+        "# a\n" + "## " + "x" * 300_000 + "\n### y\n",
+    ],
+)
+def test_no_title_or_heading_leaves_a_file_out(folder, head):
+    write(folder, "odd.md", head + "\nA zebra.\n")
+    with Workspace(folder, config(), embedder="none") as workspace:
+        assert workspace.index().problems == ()
+        assert [each.path for each in workspace.search("zebra", min_score=0.0)][:1] == ["odd.md"]
+
+
+def test_front_matter_is_not_multiplied_by_chunks(folder):
+    """60 KB of front matter and 1,500 headings made an index of 93 MB."""
+    head = "".join(f"key{each}: {'v' * 50}\n" for each in range(1000))
+    write(folder, "big.md", f"---\nowner: Ann\n{head}---\n" + "# h\n\nx\n\n" * 1500)
+    with Workspace(folder, config(), embedder="none") as workspace:
+        workspace.index()
+        with workspace._index.engine().store.read() as connection:
+            held = connection.execute("SELECT metadata, length(metadata) FROM record ORDER BY length(metadata)")
+            most = held.fetchall()[-1]
+        assert most[1] < 5_000
+        assert msgspec.json.decode(most[0])["owner"] == "Ann"

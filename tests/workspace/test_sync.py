@@ -12,7 +12,7 @@ import recollect_models
 from recollect import MemoryConfig, Workspace
 from recollect.checks import now_us
 from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
-from recollect.workspace import sync
+from recollect.workspace import opening, sync
 from recollect.workspace import workspace as facade
 from recollect.workspace.config import CacheConfig, EmbeddingConfig
 from tests.memory.support import WordEmbedder
@@ -568,11 +568,11 @@ def test_an_index_that_is_damaged_while_open_is_made_afresh(folder):
 def test_a_folder_that_cannot_be_written_names_the_way_out(folder, tmp_path, monkeypatch):
     write(folder, "a.md", "A text.")
 
-    def refuse(self, *arguments, **options):
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(path, data):
+        raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as denied:
-        denied.setattr(type(folder), "write_text", refuse)
+        denied.setattr(opening, "_write_new", refuse)
         with pytest.raises(StoreReadOnly, match="db_path"):
             Workspace(folder, config(), embedder="none")
     with Workspace(folder, config(db_path=str(tmp_path / "elsewhere" / "i.db")), embedder="none") as workspace:

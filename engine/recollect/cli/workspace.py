@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -119,9 +120,10 @@ def watch_files(
     """Index what changes until you stop it (Ctrl-C); prints a line for each run that found something."""
 
     def tell(result: IndexResult) -> None:
-        if result.files_indexed or result.files_deleted or result.problems:
+        if result.files_indexed or result.files_deleted or result.files_renamed or result.problems:
             _print_run(result, as_json=as_json)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` starts it with Ctrl-C ignored
     with open_workspace(folder, config, embedder) as opened:
         opened.start_watching(tell)
         hint(f"watching {opened.folder}; stop with Ctrl-C")
@@ -132,7 +134,8 @@ def _print_result(result: IndexResult, *, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
-        print_pairs({name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"})
+        shown = {name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"}
+        print_pairs({**shown, "duration_ms": round(result.duration_ms)})
     _print_problems(result)
     fail_quietly(any(not problem.indexed for problem in result.problems))
 
@@ -141,7 +144,10 @@ def _print_run(result: IndexResult, *, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
-        figures = (result.files_indexed, "indexed", result.files_deleted, "deleted", f"{result.duration_ms:.0f}", "ms")
+        figures = (
+            result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
+            f"{result.duration_ms:.0f}", "ms",
+        )  # fmt: skip
         print_rows(("",) * len(figures), [figures])
     _print_problems(result)
 

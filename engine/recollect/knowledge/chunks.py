@@ -13,6 +13,7 @@ from recollect.embedding.handle import EmbedderHandle
 from recollect.knowledge.loaded import Loaded
 from recollect.remember.documents import NewChunk
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
+from recollect.text.chunking.bounds import context_of, short_name, short_values
 
 __all__ = ["CHUNKING", "PLACE_KEYS", "cut", "repeated", "stated_by", "with_metadata"]
 
@@ -23,10 +24,6 @@ CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overla
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
-_MOST_CONTEXT_CHARS = 400
-_MOST_HEADING_CHARS = 200
-# A document may have a chunk for each of its lines: what all of them repeat must be short.
-_MOST_REPEATED_BYTES = 2_000
 _MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
 
@@ -43,7 +40,7 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         stated = metadata.get("title")
         title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
     kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
-    return kept, None if title is None else title.strip()[:_MOST_CONTEXT_CHARS]
+    return kept, None if title is None else short_name(title)
 
 
 def cut(
@@ -62,7 +59,7 @@ def cut(
     shared = repeated(metadata)
     chunks = []
     for chunk in found:
-        headings = [heading[:_MOST_HEADING_CHARS] for heading in chunk.headings]
+        headings = [short_name(heading) for heading in chunk.headings]
         place: dict[str, Any] = {"path": path, "headings": headings}
         if title is not None:
             place["title"] = title
@@ -73,25 +70,16 @@ def cut(
             place["page"] = max(bisect_right(pages, chunk.start), 1)
             if (last := bisect_right(pages, chunk.end - 1)) > place["page"]:
                 place["last_page"] = last
-        # A title that is the first heading too is said once.
-        said = headings if title is None or list(chunk.headings[:1]) == [title] else [title, *headings]
-        context = " > ".join(said)[:_MOST_CONTEXT_CHARS] or None
+        context = context_of(title, headings)
         chunks.append(NewChunk(text=chunk.text, context=context, metadata={**shared, **place}))
     return chunks
 
 
 def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What each chunk has of its document's metadata, to be filtered by: the shortest, up to 2,000 bytes as JSON."""
-    sizes = {
-        name: len(msgspec.json.encode({name: value})) for name, value in metadata.items() if name not in PLACE_KEYS
-    }
-    left, kept = _MOST_REPEATED_BYTES, set()
-    for name in sorted(sizes, key=lambda name: sizes[name]):
-        left -= sizes[name]
-        if left < 0:
-            break
-        kept.add(name)
-    return {name: value for name, value in metadata.items() if name in kept}
+    """What each chunk has of its document's metadata, to be filtered by: short values, those given last first."""
+    # A caller's own come after what the document says of itself, and are to be kept where not all are.
+    own = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
+    return short_values(dict(reversed(own)))
 
 
 def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:

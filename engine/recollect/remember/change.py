@@ -16,7 +16,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_context, check_flag, uuid7
-from recollect.store import changing, filters, reading, services, vectors
+from recollect.store import changing, documents, filters, reading, services, vectors
 from recollect.store.documents import KIND
 from recollect.store.filters import Filter
 from recollect.store.writing import Row
@@ -110,8 +110,11 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
         else:
             condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
+        cut = documents.sources_of(connection, found)
         versions = changing.delete(connection, found)
         whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
+        if not whole:
+            documents.settle(connection, cut)
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         kept = sum(services.purge(connection, scope) for scope in scopes)
     return Forgotten(records=len(found), versions=versions, services=kept)

@@ -32,8 +32,8 @@ __all__ = [
     "write_documents",
 ]
 
-# So many new chunks are embedded together: the embedder sorts by length, and a stop loses at most these.
-EMBEDDED_TOGETHER = 64
+# So many new chunks are embedded together: a stop loses at most these, and 64 are no faster.
+EMBEDDED_TOGETHER = 32
 # So many batches running for which the embedder failed say that it is down.
 _FAILED_WHEN_DOWN = 2
 

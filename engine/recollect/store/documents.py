@@ -27,6 +27,8 @@ __all__ = [
     "purge_scope",
     "put",
     "rename_source",
+    "settle",
+    "sources_of",
     "with_content",
     "with_id",
 ]
@@ -181,6 +183,32 @@ def delete(connection: apsw.Connection, rows: Iterable[DocumentRow]) -> int:
     changing.delete(connection, chunks)
     changing.drop_empty_sources(connection, sources)
     return len(chunks)
+
+
+def sources_of(connection: apsw.Connection, record_ids: Sequence[int]) -> list[int]:
+    """The documents, by source id, of those of these records that are chunks."""
+    rows = connection.execute(
+        f"SELECT DISTINCT source_id FROM record WHERE kind = '{KIND}' AND id IN (SELECT value FROM carray(?))",
+        (id_array(record_ids),),
+    )
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def settle(connection: apsw.Connection, source_ids: Sequence[int]) -> None:
+    """After chunks were forgotten by themselves: a document without any goes too, one that lacks some is cut anew
+    when it is next read.
+    """
+    standing = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{KIND}')"
+    connection.execute(
+        f"UPDATE document SET chunking = '', chunks = {standing} "
+        f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {standing}",
+        (id_array(source_ids),),
+    )
+    connection.execute(
+        "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?)) AND chunks = 0 AND chunking = ''",
+        (id_array(source_ids),),
+    )
+    changing.drop_empty_sources(connection, source_ids)
 
 
 def purge_scope(connection: apsw.Connection, scope: str) -> int:

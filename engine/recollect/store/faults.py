@@ -46,7 +46,7 @@ def _translate(fault: apsw.Error, path: str) -> StoreError:
             return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
         case apsw.NotADBError():
             return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
-        case apsw.CorruptError():
+        case apsw.CorruptError() | apsw.IOError() if _is_damage(fault):
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recollect --db {path} verify, "
                 f"recollect --db {path} rebuild, or restore a backup"
@@ -57,3 +57,9 @@ def _translate(fault: apsw.Error, path: str) -> StoreError:
             return StoreClosed(f"{path} was closed: open a new Memory")
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
+
+
+def _is_damage(fault: apsw.Error) -> bool:
+    """Whether the file is not what SQLite wrote: a page of it is wrong, or it or its WAL ends too soon."""
+    extended = getattr(fault, "extendedresult", None)
+    return isinstance(fault, apsw.CorruptError) or extended == apsw.SQLITE_IOERR_SHORT_READ

@@ -12,6 +12,7 @@ from recollect.exchange.markdown import is_memory_file, said_in
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.remote.address import ModelAddress
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
+from recollect.text.chunking.bounds import context_of, short_name, short_values
 from recollect.workspace.files import decode
 from recollect.workspace.rules import source_label, written_at
 
@@ -44,9 +45,10 @@ def to_document(
     size = ChunkSize(max_tokens=config.chunking.tokens, overlap_tokens=config.chunking.overlap)
     chunks = chunk_markdown(text, lambda: _token_starts(engine, text), size, begin=begin)
     said = metadata.get("title")
-    own = said if isinstance(said, str) and said.strip() else None
-    first = next((chunk.headings[0] for chunk in chunks if chunk.headings), None)
+    own = short_name(said) if isinstance(said, str) and said.strip() else None
+    first = next((short_name(chunk.headings[0]) for chunk in chunks if chunk.headings), None)
     title = own or first
+    shared = short_values(metadata)
     return NewDocument(
         source=path,
         title=title,
@@ -60,28 +62,22 @@ def to_document(
         chunks=[
             NewChunk(
                 text=said_in(chunk.text) if memories else chunk.text,
-                context=_context(own, chunk.headings),
+                # A file's name is no part of it: a renamed file keeps its vectors.
+                context=context_of(own, headings),
                 metadata={
-                    **metadata,
+                    **shared,
                     "path": path,
                     **({} if title is None else {"title": title}),
-                    "headings": list(chunk.headings),
+                    "headings": headings,
                     "lines": list(chunk.lines),
                     "chars": [chunk.start, chunk.end],
                 },
             )
             for chunk in chunks
+            for headings in [[short_name(heading) for heading in chunk.headings]]
         ],
         **columns,
     )
-
-
-def _context(title: str | None, headings: tuple[str, ...]) -> str | None:
-    """Title and headings, the title once. A file's name is no part of it: a renamed file keeps its vectors."""
-    path = [heading for heading in headings if heading.strip()]
-    if title is not None and title not in path[:1]:
-        path.insert(0, title.strip())
-    return " > ".join(path) or None
 
 
 def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:

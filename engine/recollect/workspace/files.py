@@ -39,8 +39,11 @@ __all__ = [
 ENDINGS = (".md", ".markdown")
 _LEFT_OUT = frozenset({"node_modules"})
 _DEEPEST = 64
+_TOO_DEEP = f"it is nested deeper than {_DEEPEST} folders: left out"
 _ATTEMPTS = 4
 _BLOCK_BYTES = 1 << 20
+# The largest number of the store.
+_MOST = 2**63 - 1
 
 
 class FileProblem(Struct, frozen=True):
@@ -129,6 +132,8 @@ class Selection:
             raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
         if any(self._excludes(f"{each}/") for each in inside) or self._excludes(path):
             raise Unreadable("MemoryConfig.exclude leaves it out", lasting=True)
+        if len(folders) > _DEEPEST:
+            raise Unreadable(_TOO_DEEP, lasting=True)
         try:
             with open_file(self._root, path) as descriptor:
                 held = os.fstat(descriptor)
@@ -176,7 +181,7 @@ class Selection:
             if self._excludes(f"{below}/"):
                 return
             if depth == _DEEPEST:
-                found.problems.append(problem_of(path, f"it is nested deeper than {_DEEPEST} folders: left out"))
+                found.problems.append(problem_of(path, _TOO_DEEP))
                 return
             try:
                 inner = folder.enter(entry.name)
@@ -257,7 +262,8 @@ def read_file(file: FoundFile) -> Reading:
             raise Unreadable(_why(fault)) from None
         data = b"".join(blocks)
         if _stat(before) == _stat(after) and len(data) == after.st_size:
-            return Reading(data, after.st_size, after.st_mtime_ns, after.st_ino)
+            size, mtime_ns, _, inode = _stat(after)
+            return Reading(data, size, mtime_ns, inode)
     raise Unreadable("it changes while it is read: index again when its writer has finished")
 
 
@@ -288,7 +294,12 @@ def _hidden(name: str) -> bool:
 
 
 def _stat(held: os.stat_result) -> tuple[int, int, int, int]:
-    return held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino
+    """Size, times and inode as they can be stored: a file may bear a time after 2262, an inode all of 64 bits."""
+    return held.st_size, _clamped(held.st_mtime_ns), _clamped(held.st_ctime_ns), held.st_ino & _MOST
+
+
+def _clamped(time_ns: int) -> int:
+    return max(-_MOST - 1, min(time_ns, _MOST))
 
 
 def _name_in(root: Path, path: Path) -> str:

@@ -58,7 +58,7 @@ def store_status(
         chunks=sum(row.chunks for row in plan.stored.values()),
         dirty=plan.dirty,
         workspace_dir=str(config.folder),
-        db_path=engine.store.path,
+        db_path=str(config.index_path),
         search_mode="fts-only" if provider == "none" or fault is not None else "hybrid",
         provider=provider,
         model=model,

@@ -216,12 +216,17 @@ def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> I
             run.same.append((held.inode, read_at, row.id, digest))
             run.finish_one()
             continue
-        former = by_hash[digest].pop() if row is None and by_hash.get(digest) else None
-        document = to_document(
-            engine, config, file.path, held.data, held.mtime_ns, content_hash=digest, chunking=chunking,
-            size_bytes=held.size, inode=held.inode, read_at=read_at, renamed_from=former,
-        )  # fmt: skip
-        if former is not None:
+        try:
+            document = to_document(
+                engine, config, file.path, held.data, held.mtime_ns, content_hash=digest, chunking=chunking,
+                size_bytes=held.size, inode=held.inode, read_at=read_at,
+            )  # fmt: skip
+        except Exception as fault:  # whatever one file makes a parser do, it is that file's alone
+            run.problems.append(problem_of(file.path, f"it cannot be parsed: {type(fault).__name__}: {fault}"))
+            run.finish_one()
+            continue
+        if row is None and by_hash.get(digest):
+            document.renamed_from = former = by_hash[digest].pop()
             run.moved[file.path] = run.gone.pop(former)
         if document.problem is not None:
             run.problems.append(problem_of(file.path, document.problem, indexed=True))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from msgspec import structs
 
 from recollect.checks import fault_text, shown
-from recollect.errors import InvalidInput, StoreClosed, StoreCorrupt, StoreReadOnly
+from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 from recollect.records import Exported, Restored
 from recollect.workspace.config import MemoryConfig
 from recollect.workspace.exporting import Exporter, export_memories, restore_memories
@@ -102,7 +102,7 @@ class Workspace:
         except Unreadable as reason:
             raise InvalidInput(f"{name}: {reason}") from None
         with self._index.alone():
-            return self._with_engine(lambda engine: add_file(engine, self._config, file, force=force))
+            return self._with_engine(lambda engine: add_file(engine, self._config, file, force=force), writing=True)
 
     def files(self) -> list[FileInfo]:
         """Every indexed file, by path."""
@@ -151,8 +151,11 @@ class Workspace:
             source_filter=source_filter, mmr_lambda=mmr_lambda, decay_half_life_days=decay_half_life_days,
             snippet_max_chars=snippet_max_chars, **options,
         )  # fmt: skip
-        self._sync_if_due()
-        return self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
+        problem = self._sync_if_due()
+        found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
+        if problem is not None:
+            found.problems += (f"what has changed is not indexed: {problem}",)
+        return found
 
     def register_strategy(self, name: str, strategy: object) -> None:
         """Make `search(strategy=name)` ask an object: `search(db, query, query_vec, model, limit, *, source_filter)`.
@@ -261,43 +264,50 @@ class Workspace:
 
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _sync_if_due(self) -> None:
+    def _sync_if_due(self) -> str | None:
         """Before a search, where the configuration says so: what has changed is indexed first.
 
-        Where another run holds the folder for long, or the files cannot be looked at, the search goes on with what is
-        indexed, and `status` says so. An embedder that takes long to fail is not asked by each search for what waits.
+        Where another run holds the folder for long, the files cannot be looked at, or the index cannot be written, the
+        search goes on with what is indexed; returns why, and `status` says so. An embedder that takes long to fail is
+        not asked by each search for what waits.
         """
         if not self._config.sync.on_search:
-            return
+            return None
         began = monotonic()
         try:
             result = self._synchronise(_SEARCH_WAITS_SECONDS, embed_waiting=began >= self._ask_again_at)
-        except (InvalidInput, StoreReadOnly) as reason:
+        except StoreClosed:
+            raise
+        except (InvalidInput, StoreError) as reason:
             self._watcher.problem = fault_text(reason)
-            return
+            return self._watcher.problem
         took = monotonic() - began
         if result.embedder_problem is not None and not result.files_indexed and took > _LONG_SECONDS:
             self._ask_again_at = monotonic() + _PATIENCE * took
+        return None
 
     def _synchronise(self, timeout_seconds: float | None, **options: Any) -> IndexResult:
         with self._index.alone(timeout_seconds) as held:
             if not held:
                 return IndexResult(complete=False)
-            result = self._with_engine(lambda engine: synchronise(engine, self._config, self._selection, **options))
+            result = self._with_engine(
+                lambda engine: synchronise(engine, self._config, self._selection, **options), writing=True
+            )
         self._problems, self._watcher.problem = result.problems, None
         return result
 
-    def _with_engine(self, work: Callable[[Engine], Result]) -> Result:
+    def _with_engine(self, work: Callable[[Engine], Result], *, writing: bool = False) -> Result:
         """Do something with the engine; once more, on a fresh index, where the file is damaged or was replaced."""
-        engine = self._index.engine()
+        engine = self._index.engine(writing=writing)
         try:
             return work(engine)
-        except StoreCorrupt:
-            self._index.discard(engine)
+        except (StoreCorrupt, NotADatabase) as fault:
+            if not self._index.discard(engine):
+                raise StoreCorrupt(f"{fault}. It is derived: delete it, and the next index makes it afresh") from fault
         except StoreClosed:
             if self._index.engine() is engine:
                 raise
-        return work(self._index.engine())
+        return work(self._index.engine(writing=writing))
 
     def _name_of(self, path: str | os.PathLike[str]) -> str:
         """The path of a file in the folder, with forward slashes. Symbolic links on the way there are followed only
@@ -306,6 +316,10 @@ class Workspace:
         text = os.fspath(path)
         if not isinstance(text, str) or not text or "\x00" in text:
             raise InvalidInput(f"path is {shown(path)}: give the path of a file in {self.folder}")
+        try:
+            os.fsencode(text)
+        except UnicodeEncodeError as fault:
+            raise InvalidInput(f"path is {shown(text)}, which no file can be called: {fault.reason}") from None
         given = Path(text).expanduser()
         root = Path(os.path.realpath(self.folder))
         places = [given] if given.is_absolute() else [self.folder / given, Path.cwd() / given]

@@ -96,4 +96,4 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _string(value: Any) -> str:
-    return str(value).encode("utf-8", "replace").decode()
+    return str(value).encode("utf-8", "replace").decode().replace("\x00", "�")

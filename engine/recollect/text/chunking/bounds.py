@@ -1,0 +1,40 @@
+"""How much of what a document says of itself goes with each of its chunks: a name or a value of any length may come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+__all__ = ["context_of", "short_name", "short_values"]
+
+_MOST_CONTEXT_CHARS = 400
+_MOST_NAME_CHARS = 200
+_MOST_VALUE_BYTES = 2_000
+# 60 KB of front matter with each of 1,500 chunks were 93 MB.
+_MOST_VALUES_BYTES = 4_000
+
+
+def short_name(text: str) -> str:
+    """A title or heading of at most 200 characters, without NUL."""
+    return text.replace("\x00", "�").strip()[:_MOST_NAME_CHARS].rstrip()
+
+
+def short_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of at most 2,000 bytes as JSON, in order, while they have 4,000 together."""
+    kept, left = {}, _MOST_VALUES_BYTES
+    for name, value in metadata.items():
+        size = len(msgspec.json.encode({name: value}))
+        if size <= min(left, _MOST_VALUE_BYTES):
+            kept[name] = value
+            left -= size
+    return kept
+
+
+def context_of(title: str | None, headings: Sequence[str]) -> str | None:
+    """Title and headings as a context of at most 400 characters; a title that is the first heading is said once."""
+    said = [heading for heading in headings if heading.strip()]
+    if title is not None and said[:1] != [title]:
+        said.insert(0, title)
+    return " > ".join(said)[:_MOST_CONTEXT_CHARS].rstrip() or None
