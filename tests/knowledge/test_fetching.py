@@ -276,6 +276,8 @@ def test_a_host_that_no_name_may_be_says_so(site, host, allow):
         ("http://no-such-host.invalid/", "cannot be read"),
         ("http://user:secret@example.org/", "holds a user or a password"),
         ("http:///nothing", "is no"),
+        ("http://127.0.0.1:70000/", "is no URL: its port is 70000"),
+        ("http://127.0.0.1:0/", "is no URL: its port is 0"),
         ("http://exa mple.org/", "is no URL|cannot be read"),
     ],
 )

@@ -76,8 +76,10 @@ def cut(
 
 
 def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What each chunk repeats of its document's metadata; its place has its own words."""
-    return short_values({name: value for name, value in metadata.items() if name not in PLACE_KEYS})
+    """What each chunk has of its document's metadata, to be filtered by: short values, those given last first."""
+    # A caller's own come after what the document says of itself, and are to be kept where not all are.
+    own = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
+    return short_values(dict(reversed(own)))
 
 
 def with_metadata(stored: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> dict[str, Any]:

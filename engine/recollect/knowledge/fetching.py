@@ -191,6 +191,8 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
         raise DocumentRefused(f"{shown(url)} is no URL: {reason}") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise DocumentRefused(f"{shown(str(parsed))} is no http(s) URL")
+    if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would take it modulo 65,536
+        raise DocumentRefused(f"{shown(str(parsed))} is no URL: its port is {parsed.port}")
     if parsed.userinfo:
         # Not shown: it may be a secret.
         raise DocumentRefused("the URL holds a user or a password: they would be stored as the document's source")

@@ -341,7 +341,8 @@ class Ingest:
 
     def _skip(self, source: str, reason: DocumentError) -> None:
         if self._alone:
-            raise type(reason)(f"{source}: {reason}") from reason
+            said = str(reason)
+            raise type(reason)(said if said.startswith(source) else f"{source}: {said}") from reason
         self.skipped.append(Skipped(source=source, reason=str(reason), error=type(reason).__name__))
 
 

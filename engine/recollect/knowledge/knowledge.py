@@ -56,8 +56,8 @@ class Knowledge(Service):
 
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
         are for a single document; the name of bytes also says of what kind they are. `metadata` is added to what is
-                stored of a document. Its chunks have the shortest values of all that, up to 2,000 bytes: by these
-        `search(where=...)` filters; `get` gives all of them.
+        stored of a document. Its chunks have the short values of it (2,000 bytes each, 4,000 together, yours first):
+        by these `search(where=...)` filters; `get` gives all of them.
 
         The same bytes under the same source change its metadata only. The same bytes under another source of the
         scope make no chunk: the outcome is "duplicate", with the id of the document that has them; where that one's
