@@ -545,3 +545,37 @@ def test_a_killed_export_leaves_nothing_that_the_next_one_mistrusts(on_disk, fol
         on_disk.update(record.id, text=record.text + " again")
     done = on_disk.export_folder(folder)
     assert (len(done.written), done.conflicts) == (2, ())
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        '{"kind":"chunk","source":"x"}', '{"id":"a\\u0000b"}', '{"id":" "}', '{"links":[{"target":"a\\u0000b"}]}',
+        '{"id":"ID","kind":"chunk"}',
+    ],
+)  # fmt: skip
+def test_a_comment_that_no_export_writes_is_a_problem_of_its_section_and_the_file_stays(on_disk, folder, comment):
+    record = on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    file = only_file(folder).with_name("by-hand.md")
+    comment = comment.replace("ID", record.id)
+    file.write_text(
+        '---\nrecollect: memories\nscope: "/"\n---\n\n'
+        f"## 2026-03-05\n<!-- recollect {comment} -->\n\nText\n\n## Next\n\nX\n"
+    )
+    before = file.read_bytes()
+    for created in (1, 0):
+        done = on_disk.import_folder(folder)
+        # "Next" is told too once an export has written it elsewhere.
+        assert (done.created, ("by-hand.md", 6) in [(each.path, each.line) for each in done.problems]) == (
+            created,
+            True,
+        )
+        on_disk.export_folder(folder)
+        assert file.read_bytes() == before
+    assert {each.text for each in on_disk.list()} == {"Fact", "X"}
+    # The same in a file that an export would replace.
+    exported = folder / "2026-03.md"
+    exported.write_bytes(before)
+    assert [each.line for each in on_disk.export_folder(folder).conflicts] == [6]
+    assert exported.read_bytes() == before

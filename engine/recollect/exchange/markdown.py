@@ -32,8 +32,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, structs
 
-from recollect.checks import shown
+from recollect.checks import check_name, shown
 from recollect.errors import InvalidInput
+from recollect.store import documents
 from recollect.text.quoting import visible
 
 __all__ = [
@@ -268,11 +269,19 @@ def _commented(lines: list[str], place: int) -> bool:
 
 def _fields(comment: str) -> Fields:
     try:
-        return _decode_fields(comment)
+        fields = _decode_fields(comment)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise InvalidInput(
             f"the comment of the memory cannot be read ({fault}): undo the change, or remove it"
         ) from None
+    if fields.id is not None:
+        check_name(fields.id, "id")
+    for link in fields.links:
+        check_name(link.target, "a link's target")
+    if fields.kind == documents.KIND:
+        # An export writes none, and would so remove the file that holds one.
+        raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, which is no memory: give another kind")
+    return fields
 
 
 def _new_fields(heading: str | None) -> Fields:
