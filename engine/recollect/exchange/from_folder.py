@@ -177,6 +177,10 @@ class _Run:
         entries = {}
         gone = set(missing) if forgotten else set()
         for path, entry in self._entries.items():
+            if path in self._unread:  # a link of it may have failed after it was noted
+                if path not in self._known.files:
+                    continue
+                entry = self._known.files[path]
             left = {id: said for id, said in entry.memories.items() if id not in gone}
             if left or path in paths:
                 entries[path] = FileEntry(entry.hashes, entry.scope, left)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from recollect.checks import join_scopes
+from recollect.checks import check_time, join_scopes, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
@@ -235,6 +235,11 @@ def _unknown(
     ids = _ids(file)
     rows = reading.find_ids(connection, ids, scope_condition(base))
     records = exporting.records_with(connection, list(rows.values()))
+    ends = reading.find_ids(
+        connection,
+        [link.target for section in file.sections for link in section.fields.links],
+        scope_condition(base),
+    )
     for public_id, section in zip(ids, file.sections, strict=True):
         if public_id not in rows:
             return FileTrouble(
@@ -247,6 +252,19 @@ def _unknown(
             return FileTrouble(
                 path=path, line=section.line,
                 reason="this memory is not as in the store: import the folder first, or export with overwrite",
+            )  # fmt: skip
+        created = check_time(section.fields.created, "created")
+        if created is not None and to_datetime(created) != record.created_at:
+            return FileTrouble(
+                path=path, line=section.line, reason="created cannot be changed: undo it, or export with overwrite"
+            )
+        targets = [(ends.get(link.target), link.type) for link in section.fields.links]
+        known = [(rows[public_id], target, type, 0.0, 0) for target, type in targets if target is not None]
+        if len(known) < len(targets) or exporting.new_links(connection, known):
+            return FileTrouble(
+                path=path, line=section.line,
+                reason="the store does not have a link that stands here: import the folder first, or export with "
+                "overwrite",
             )  # fmt: skip
     return None
 
