@@ -585,9 +585,9 @@ def test_a_comment_that_no_export_writes_is_a_problem_of_its_section_and_the_fil
 # ── nothing that a person wrote is lost ────────────────────────────────────────────────────────────────────────────
 
 
-def written_by_hand(folder, text, name="2026-03.md"):
+def written_by_hand(folder, text):
     folder.mkdir(exist_ok=True)
-    file = folder / name
+    file = folder / "2026-03.md"
     file.write_text('---\nrecollect: memories\nscope: "/"\n---\n\n# Memories of /, 2026-03\n' + text)
     return file
 
@@ -696,3 +696,40 @@ def test_every_word_of_a_file_stands_in_the_store_or_a_file_afterwards(top, end,
         )
         assert [word for word in words if word not in held] == []
         assert file.name not in {problem.path for problem in done.problems} or file.read_text() == before
+
+
+# ── what the file system does ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_file_that_vanishes_during_the_walk_is_passed_over(on_disk, folder, monkeypatch):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    (folder / "vanishes.md").write_text("x")
+    lstat = Path.lstat
+
+    def vanishing(self):
+        if self.name == "vanishes.md":
+            self.unlink(missing_ok=True)
+        return lstat(self)
+
+    monkeypatch.setattr(Path, "lstat", vanishing)
+    done = on_disk.import_folder(folder)
+    assert (done.unchanged, done.problems) == (1, ())
+    assert not (folder / "vanishes.md").exists()
+
+
+def test_a_memory_file_with_a_name_that_is_not_utf8_is_reported_and_nothing_of_it_stored(on_disk, folder):
+    file = written_by_hand(folder, "\n## One\n\nText\n")
+    try:
+        odd = file.rename(os.fsdecode(os.fsencode(folder) + b"/odd\xff.md"))
+    except OSError:
+        pytest.skip("the file system has names of UTF-8 alone")
+    before = odd.read_bytes()
+    written_by_hand(folder, "\n## Two\n\nOther\n")
+    (folder / os.fsdecode(b"notes\xff.md")).write_text("no memories")
+    done = on_disk.import_folder(folder)
+    assert (done.created, [problem.path for problem in done.problems]) == (1, ["odd\\udcff.md"])
+    assert "name" in done.problems[0].reason
+    assert [record.text for record in on_disk.list()] == ["Other"]
+    on_disk.export_folder(folder)
+    assert odd.read_bytes() == before

@@ -84,6 +84,8 @@ class _Run:
                     self._trouble(path, None, "it held memories and does not begin as such files do: mend its head")
                 return
             self._files += 1
+            if _printable(path) != path:
+                raise InvalidInput("its name is not UTF-8: rename it")
             file = parse_file(text)
             check_scope(file.scope)
         except RecollectError as reason:
@@ -226,7 +228,12 @@ class _Run:
 
     def _trouble(self, path: str, line: int | None, reason: object) -> None:
         self._unread.add(path)
-        self._problems.append(FileTrouble(path=path, line=line, reason=str(reason)))
+        self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
+
+
+def _printable(text: str) -> str:
+    """A text with the name of a file, whose bytes that are no characters are spelled as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
