@@ -733,3 +733,31 @@ def test_a_memory_file_with_a_name_that_is_not_utf8_is_reported_and_nothing_of_i
     assert [record.text for record in on_disk.list()] == ["Other"]
     on_disk.export_folder(folder)
     assert odd.read_bytes() == before
+
+
+# ── scopes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_import_tells_a_foreign_memory_as_an_unknown_one(on_disk, folder):
+    """F25: neither a link to a memory of another scope nor its words say that it is there."""
+    foreign = on_disk.remember("Secret", scope="/b").id
+    scoped = on_disk.scoped("/a")
+    told = []
+    for target in (foreign, "01a00000-0000-7000-8000-000000000000"):
+        written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"links":[{{"target":"{target}"}}]}} -->\n\nText\n')
+        done = scoped.import_folder(folder)
+        (problem,) = done.problems
+        told.append((done.links, problem.path, problem.line, problem.reason.replace(target, "…")))
+    assert told[0] == told[1]
+    written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"id":"{foreign}"}} -->\n\nText\n')
+    (problem,) = scoped.import_folder(folder).problems
+    assert "scope" not in problem.reason
+    assert on_disk.get(foreign).text == "Secret"
+
+
+def test_handles_of_two_scopes_write_the_same_words_by_hand(on_disk, folder):
+    written_by_hand(folder, "\n## Deploys\n\nOn Tuesdays\n")
+    for scope in ("/a", "/b", "/"):
+        done = on_disk.scoped(scope).import_folder(folder) if scope != "/" else on_disk.import_folder(folder)
+        assert (done.created, done.problems) == (1, ())
+    assert sorted(record.scope for record in on_disk.list()) == ["/", "/a", "/b"]

@@ -112,7 +112,11 @@ class _Run:
         for public_id, section in sections.items():
             try:
                 if public_id in hidden:
-                    self._trouble(path, section.line, f"the id {public_id} is that of a memory outside this scope")
+                    self._trouble(
+                        path,
+                        section.line,
+                        f"the id {public_id} cannot be used here: remove it, and the memory gets another",
+                    )
                     continue
                 now = said(file.scope, section.fields, section.text)
                 if public_id in rows:
@@ -130,7 +134,7 @@ class _Run:
     def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
         found = {}
         for section in file.sections:
-            public_id = section.fields.id or derived_id(file.scope, section.fields.context, section.text)
+            public_id = section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
             if public_id in self._places:
                 other, line = self._places[public_id]
                 self._trouble(
@@ -199,7 +203,7 @@ class _Run:
         """Make the links whose ends are both here."""
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
         with self._engine.store.read() as connection:
-            seen = exporting.existing_ids(connection, list(ends))
+            seen = reading.find_ids(connection, list(ends), scope_condition(self._base))
         for path, line, joined in self._joined:
             try:
                 if joined.target not in seen:

@@ -165,9 +165,12 @@ def file_of(scope: str, month: str, part: int = 1) -> str:
     return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
-def derived_id(scope: str, context: str | None, text: str) -> str:
-    """The id of a memory that was written by hand: the same at each reading, as long as it says the same."""
-    key = "\x00".join((scope, context or "", text))
+def derived_id(base: str, scope: str, context: str | None, text: str) -> str:
+    """The id of a memory that was written by hand: the same at each reading, as long as it says the same.
+
+    Through handles bound to other scopes, `base`, it is another: else one would learn what the other has.
+    """
+    key = "\x00".join((join_scopes(base, scope) or "/", context or "", text))
     return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
@@ -225,14 +228,14 @@ def _conflict(
     file = parse_file(text)
     for line, reason in file.problems:
         return FileTrouble(path=path, line=line, reason=reason)
-    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before)
+    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before, base)
 
 
 def _unknown(
     connection: apsw.Connection, path: str, file: MemoryFile, before: FileEntry | None, base: str
 ) -> FileTrouble | None:
     """The first memory of a file that the store does not have, or not like this."""
-    ids = _ids(file)
+    ids = _ids(file, base)
     rows = reading.find_ids(connection, ids, scope_condition(base))
     records = exporting.records_with(connection, list(rows.values()))
     ends = reading.find_ids(
@@ -269,15 +272,18 @@ def _unknown(
     return None
 
 
-def _ids(file: MemoryFile) -> list[str]:
+def _ids(file: MemoryFile, base: str) -> list[str]:
     return [
-        section.fields.id or derived_id(file.scope, section.fields.context, section.text) for section in file.sections
+        section.fields.id or derived_id(base, file.scope, section.fields.context, section.text)
+        for section in file.sections
     ]
 
 
-def _taken_out(path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None) -> FileTrouble | None:
+def _taken_out(
+    path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None, base: str
+) -> FileTrouble | None:
     """That memories were removed from a file which the store still has."""
-    held = set(_ids(file))
+    held = set(_ids(file, base))
     gone = [] if before is None else [each for each in before.memories if each in entry.memories and each not in held]
     if not gone:
         return None
