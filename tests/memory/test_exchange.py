@@ -469,3 +469,15 @@ def test_every_failure_is_one_of_ours():
             with pytest.raises(RecollectError):
                 memory.import_(io.StringIO(junk))
         assert memory.count() == 0
+
+
+def test_a_link_to_a_foreign_memory_is_told_as_one_to_an_unknown():
+    with opened() as memory:
+        foreign = memory.remember("Secret", scope="/b").id
+        mine = memory.remember("Mine", scope="/a").id
+        told = []
+        for target in (foreign, "01a00000-0000-7000-8000-000000000000"):
+            with pytest.raises(InvalidItem) as raised:
+                memory.scoped("/a").import_(lines({"link": {"source": mine, "target": target}}))
+            told.append(str(raised.value).replace(target, "…"))
+        assert told[0] == told[1]

@@ -6,6 +6,7 @@ import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -545,3 +546,218 @@ def test_a_killed_export_leaves_nothing_that_the_next_one_mistrusts(on_disk, fol
         on_disk.update(record.id, text=record.text + " again")
     done = on_disk.export_folder(folder)
     assert (len(done.written), done.conflicts) == (2, ())
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        '{"kind":"chunk","source":"x"}', '{"id":"a\\u0000b"}', '{"id":" "}', '{"links":[{"target":"a\\u0000b"}]}',
+        '{"id":"ID","kind":"chunk"}',
+    ],
+)  # fmt: skip
+def test_a_comment_that_no_export_writes_is_a_problem_of_its_section_and_the_file_stays(on_disk, folder, comment):
+    record = on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    file = only_file(folder).with_name("by-hand.md")
+    comment = comment.replace("ID", record.id)
+    file.write_text(
+        '---\nrecollect: memories\nscope: "/"\n---\n\n'
+        f"## 2026-03-05\n<!-- recollect {comment} -->\n\nText\n\n## Next\n\nX\n"
+    )
+    before = file.read_bytes()
+    for created in (1, 0):
+        done = on_disk.import_folder(folder)
+        # "Next" is told too once an export has written it elsewhere.
+        assert (done.created, ("by-hand.md", 6) in [(each.path, each.line) for each in done.problems]) == (
+            created,
+            True,
+        )
+        on_disk.export_folder(folder)
+        assert file.read_bytes() == before
+    assert {each.text for each in on_disk.list()} == {"Fact", "X"}
+    # The same in a file that an export would replace.
+    exported = folder / "2026-03.md"
+    exported.write_bytes(before)
+    assert [each.line for each in on_disk.export_folder(folder).conflicts] == [6]
+    assert exported.read_bytes() == before
+
+
+# ── nothing that a person wrote is lost ────────────────────────────────────────────────────────────────────────────
+
+
+def written_by_hand(folder, text):
+    folder.mkdir(exist_ok=True)
+    file = folder / "2026-03.md"
+    file.write_text('---\nrecollect: memories\nscope: "/"\n---\n\n# Memories of /, 2026-03\n' + text)
+    return file
+
+
+def test_a_heading_with_nothing_beneath_is_a_memory(on_disk, folder):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    file = only_file(folder)
+    file.write_text(file.read_text() + "\n## Call the plumber on Monday\n\n## Buy milk\n")
+    assert len(on_disk.export_folder(folder).conflicts) == 1
+    done = on_disk.import_folder(folder)
+    assert (done.created, done.problems) == (2, ())
+    assert {record.text for record in on_disk.list()} == {"Fact", "Call the plumber on Monday", "Buy milk"}
+    assert on_disk.import_folder(folder).unchanged == 3
+    assert on_disk.export_folder(folder).conflicts == ()
+    assert "Call the plumber on Monday" in "".join(each.read_text() for each in folder.rglob("*.md"))
+    assert on_disk.import_folder(folder).unchanged == on_disk.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("# Memories of /, 2026-03", "# Memories of /, 2026-03 and Bob's", 6),
+        ("## 2026-03-21 14:02", "## 2020-01-01 00:00", 8),
+        ("\n\nFact", "\n\nFact\n\n## 2026-03-22", 13),
+        ('{"id":', '{"links":[{"target":"unknown"}],"id":', 8),
+        ('"created":"2026', '"created":"1999', 8),
+    ],
+)
+def test_what_cannot_be_taken_in_is_a_problem_and_the_file_stays(on_disk, folder, old, new, line):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    file = only_file(folder)
+    edit(file, old, new)
+    before = file.read_bytes()
+    for _ in range(2):
+        assert [each.line for each in on_disk.export_folder(folder).conflicts] == [line]
+        assert line in [problem.line for problem in on_disk.import_folder(folder).problems]
+    on_disk.forget(scope="/")
+    assert len(on_disk.export_folder(folder).conflicts) == 1
+    assert file.read_bytes() == before
+
+
+def test_a_link_that_stands_in_a_file_alone_is_not_overwritten(on_disk, folder):
+    first, second = (on_disk.remember(text, created_at=MARCH).id for text in ("One", "Two"))
+    on_disk.export_folder(folder)
+    edit(only_file(folder), f'{{"id":"{first}"', f'{{"links":[{{"target":"{second}"}}],"id":"{first}"')
+    (conflict,) = on_disk.export_folder(folder).conflicts
+    assert "link" in conflict.reason
+    assert on_disk.import_folder(folder).links == 1
+    assert on_disk.export_folder(folder).conflicts == ()
+    assert second in [link.target for link in on_disk.neighbors(first)]
+
+
+def test_a_new_memory_with_a_comment_and_a_time_keeps_both(on_disk, folder):
+    written_by_hand(folder, '\n## 2026-03-05\n<!-- recollect {"tags":["a"]} -->\n\nText\n')
+    assert on_disk.import_folder(folder).problems == ()
+    (record,) = on_disk.list()
+    assert (record.created_at, record.tags) == (datetime(2026, 3, 5, tzinfo=UTC), ("a",))
+
+
+PARTS = st.sampled_from(
+    [
+        "## {w}", "## {w} {v}", "## 2026-03-05", "## 2026-03-05 10:00", "## 2026-03-05 10:00 {w}", "## ", "##", "{w}",
+        "{w}\n\n{v}", "# {w}", "### {w}", "# Memories of /, 2026-03 {w}", "# Memories of /{w}, 2026-03", "", "\n",
+        "---",
+        "{w}\n---", "```", "```json", "```json {w}", '"{w}"', "<!-- {w} -->", "<!-- recollect {w} -->",
+        "<!-- recollect {{}} -->", '<!-- recollect {{"tags":["{w}"]}} -->', '<!-- recollect {{"body":"json"}} -->',
+        '<!-- recollect {{"kind":"chunk","source":"{w}"}} -->', '<!-- recollect {{"kind":"{w}"}} -->',
+        '<!-- recollect {{"id":"{w}"}} -->', '<!-- recollect {{"id":"{w}\\u0000"}} -->',
+        '<!-- recollect {{"links":[{{"target":"{w}"}}]}} -->', '<!-- recollect {{"links":[{{"target":"ID"}}]}} -->',
+        '<!-- recollect {{"{w}":1}} -->', '<!-- recollect {{"before":"{w}"}} -->',
+        '<!-- recollect {{"metadata":{{"a":"{w}"}}}} -->', '<!-- recollect {{"id":"ID"}} -->',
+        '<!-- recollect {{"id":"ID","context":"{w}","source":"{v}"}} -->',
+        '<!-- recollect {{"id":"ID","links":[{{"target":"{w}"}}]}} -->', '<!-- recollect {{"topic":"{w}\\ud800"}} -->',
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PARTS, max_size=8), st.lists(PARTS, max_size=5), st.booleans(), st.booleans())
+def test_every_word_of_a_file_stands_in_the_store_or_a_file_afterwards(top, end, apart, twice):
+    """Import, then export: a word is in the store or in a file, and a file with a problem is as it was."""
+    with tempfile.TemporaryDirectory() as place, Memory(":memory:", settings=PLAIN) as memory:
+        stored = memory.remember("Stored", created_at=MARCH)
+        memory.export_folder(place)
+        exported = only_file(Path(place))
+        file = exported.with_name("by-hand.md") if apart else exported
+        head, section = exported.read_text().split("\n## ")
+        words = []
+
+        def filled(parts):
+            words.extend(f"word{len(words) + place}x" for place in range(2 * len(parts)))
+            given_words = iter(words[-2 * len(parts) :] if parts else ())
+            lines = [part.format(w=next(given_words), v=next(given_words)) for part in parts]
+            return "\n".join(lines).replace('"ID"', f'"{stored.id}"')
+
+        file.write_text(f"{head}\n{filled(top)}\n## {section}\n{filled(end)}\n")
+        before = file.read_text()
+        words = [word for word in words if word in before]
+        for _ in range(2 if twice else 1):
+            done = memory.import_folder(place)
+        memory.export_folder(place)
+        held = "".join(each.read_text() for each in Path(place).rglob("*.md")) + "".join(
+            str(version) for record in memory.list(limit=None) for version in memory.history(record.id)
+        )
+        assert [word for word in words if word not in held] == []
+        assert file.name not in {problem.path for problem in done.problems} or file.read_text() == before
+
+
+# ── what the file system does ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_file_that_vanishes_during_the_walk_is_passed_over(on_disk, folder, monkeypatch):
+    on_disk.remember("Fact", created_at=MARCH)
+    on_disk.export_folder(folder)
+    (folder / "vanishes.md").write_text("x")
+    lstat = Path.lstat
+
+    def vanishing(self):
+        if self.name == "vanishes.md":
+            self.unlink(missing_ok=True)
+        return lstat(self)
+
+    monkeypatch.setattr(Path, "lstat", vanishing)
+    done = on_disk.import_folder(folder)
+    assert (done.unchanged, done.problems) == (1, ())
+    assert not (folder / "vanishes.md").exists()
+
+
+def test_a_memory_file_with_a_name_that_is_not_utf8_is_reported_and_nothing_of_it_stored(on_disk, folder):
+    file = written_by_hand(folder, "\n## One\n\nText\n")
+    try:
+        odd = file.rename(os.fsdecode(os.fsencode(folder) + b"/odd\xff.md"))
+    except OSError:
+        pytest.skip("the file system has names of UTF-8 alone")
+    before = odd.read_bytes()
+    written_by_hand(folder, "\n## Two\n\nOther\n")
+    (folder / os.fsdecode(b"notes\xff.md")).write_text("no memories")
+    done = on_disk.import_folder(folder)
+    assert (done.created, [problem.path for problem in done.problems]) == (1, ["odd\\udcff.md"])
+    assert "name" in done.problems[0].reason
+    assert [record.text for record in on_disk.list()] == ["Other"]
+    on_disk.export_folder(folder)
+    assert odd.read_bytes() == before
+
+
+# ── scopes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_import_tells_a_foreign_memory_as_an_unknown_one(on_disk, folder):
+    """F25: neither a link to a memory of another scope nor its words say that it is there."""
+    foreign = on_disk.remember("Secret", scope="/b").id
+    scoped = on_disk.scoped("/a")
+    told = []
+    for target in (foreign, "01a00000-0000-7000-8000-000000000000"):
+        written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"links":[{{"target":"{target}"}}]}} -->\n\nText\n')
+        done = scoped.import_folder(folder)
+        (problem,) = done.problems
+        told.append((done.links, problem.path, problem.line, problem.reason.replace(target, "…")))
+    assert told[0] == told[1]
+    written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"id":"{foreign}"}} -->\n\nText\n')
+    (problem,) = scoped.import_folder(folder).problems
+    assert "scope" not in problem.reason
+    assert on_disk.get(foreign).text == "Secret"
+
+
+def test_handles_of_two_scopes_write_the_same_words_by_hand(on_disk, folder):
+    written_by_hand(folder, "\n## Deploys\n\nOn Tuesdays\n")
+    for scope in ("/a", "/b", "/"):
+        done = on_disk.scoped(scope).import_folder(folder) if scope != "/" else on_disk.import_folder(folder)
+        assert (done.created, done.problems) == (1, ())
+    assert sorted(record.scope for record in on_disk.list()) == ["/", "/a", "/b"]

@@ -301,6 +301,41 @@ def test_rows_that_are_none_name_who_gave_them(workspace, given):
         workspace.search("q")
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"score": 10**400}, {"score": -(10**400)}, {"score": True}, {"score": 5.0}, {"score": -0.5}, {"score": None},
+        {"score": float("nan")}, {"score": float("inf")}, {"score": "1"}, {"vector_score": float("nan")},
+        {"vector_score": 2}, {"vector_score": False}, {"text_score": -0.1}, {"text_score": "x"}, {"start_line": -5},
+        {"start_line": 0}, {"start_line": True}, {"end_line": 10**400}, {"start_line": 9}, {"end_line": 1.0},
+        {"headings": 5}, {"headings": "ab"}, {"headings": (1,)}, {"text": None}, {"path": b"x"},
+    ],
+)  # fmt: skip
+def test_a_row_with_a_wrong_value_names_it_and_who_gave_it(workspace, wrong):
+    good = RawSearchRow("id", "memory/a.md", "memory", 1, 2, "text", 1, -1.0, 1.0000001, ("Heading",))
+    (name,) = wrong
+
+    class Mine:
+        rows = (good,)
+
+        def search(self, db, query, query_vec, model, limit, *, source_filter=None):
+            return self.rows
+
+        def apply(self, rows, query, **options):
+            return [replace(good, **wrong)]
+
+    strategy = Mine()
+    workspace.register_strategy("mine", strategy)
+    assert paths(workspace.search("q", strategy="mine")) == ["memory/a.md"]
+    strategy.rows = (replace(good, **wrong),)
+    with pytest.raises(InvalidInput, match=f"the strategy 'mine' gave row 0 .*{name}"):
+        workspace.search("q", strategy="mine")
+    strategy.rows = (good,)
+    workspace.register_postprocessor(strategy)
+    with pytest.raises(InvalidInput, match=f"the post-processor Mine gave row 0 .*{name}"):
+        workspace.search("q", strategy="mine")
+
+
 def test_a_strategy_that_ignores_the_label_is_told(workspace):
     class Any:
         def search(self, *_, source_filter=None):

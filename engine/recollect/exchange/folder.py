@@ -78,12 +78,12 @@ class Folder:
             yield
 
     def walk(self, suffix: str) -> Iterator[str]:
-        """The regular files whose names end so, in order; hidden ones and links are left out."""
+        """The regular files whose names end so, in order; hidden ones and links are left out, and what vanishes."""
         for folder, names, files in os.walk(self.root):
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
                 path = Path(folder, name)
-                if name.endswith(suffix) and not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
+                if name.endswith(suffix) and not name.startswith(".") and _may_be_read(path):
                     yield path.relative_to(self.root).as_posix()
 
     def read(self, path: str) -> bytes | None:
@@ -180,6 +180,16 @@ class Folder:
                 f"{where} is reached by a link, or by what is no folder: no link below {self.root} is followed"
             )
         return InvalidInput(f"{where} cannot be used: {fault.strerror}")
+
+
+def _may_be_read(path: Path) -> bool:
+    """Whether a regular file stands there, or what the system does not tell: then `read` says why."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _parts(root: Path, path: str) -> tuple[str, ...]:

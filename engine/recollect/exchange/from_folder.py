@@ -84,6 +84,8 @@ class _Run:
                     self._trouble(path, None, "it held memories and does not begin as such files do: mend its head")
                 return
             self._files += 1
+            if _printable(path) != path:
+                raise InvalidInput("its name is not UTF-8: rename it")
             file = parse_file(text)
             check_scope(file.scope)
         except RecollectError as reason:
@@ -110,7 +112,11 @@ class _Run:
         for public_id, section in sections.items():
             try:
                 if public_id in hidden:
-                    self._trouble(path, section.line, f"the id {public_id} is that of a memory outside this scope")
+                    self._trouble(
+                        path,
+                        section.line,
+                        f"the id {public_id} cannot be used here: remove it, and the memory gets another",
+                    )
                     continue
                 now = said(file.scope, section.fields, section.text)
                 if public_id in rows:
@@ -128,7 +134,7 @@ class _Run:
     def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
         found = {}
         for section in file.sections:
-            public_id = section.fields.id or derived_id(file.scope, section.fields.context, section.text)
+            public_id = section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
             if public_id in self._places:
                 other, line = self._places[public_id]
                 self._trouble(
@@ -177,6 +183,10 @@ class _Run:
         entries = {}
         gone = set(missing) if forgotten else set()
         for path, entry in self._entries.items():
+            if path in self._unread:  # a link of it may have failed after it was noted
+                if path not in self._known.files:
+                    continue
+                entry = self._known.files[path]
             left = {id: said for id, said in entry.memories.items() if id not in gone}
             if left or path in paths:
                 entries[path] = FileEntry(entry.hashes, entry.scope, left)
@@ -193,7 +203,7 @@ class _Run:
         """Make the links whose ends are both here."""
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
         with self._engine.store.read() as connection:
-            seen = exporting.existing_ids(connection, list(ends))
+            seen = reading.find_ids(connection, list(ends), scope_condition(self._base))
         for path, line, joined in self._joined:
             try:
                 if joined.target not in seen:
@@ -222,7 +232,12 @@ class _Run:
 
     def _trouble(self, path: str, line: int | None, reason: object) -> None:
         self._unread.add(path)
-        self._problems.append(FileTrouble(path=path, line=line, reason=str(reason)))
+        self._problems.append(FileTrouble(path=_printable(path), line=line, reason=_printable(str(reason))))
+
+
+def _printable(text: str) -> str:
+    """A text with the name of a file, whose bytes that are no characters are spelled as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _incoming(public_id: str, scope: str, section: Section) -> Incoming:

@@ -101,6 +101,7 @@ class Batch:
         self._memories: list[list[_Item]] = []  # each: its closed versions, then the one that holds
         self._links: list[_Link] = []
         self._documents: list[IncomingDocument] = []
+        self._passed: set[str] = set()  # ids that were read and skipped
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
 
@@ -178,6 +179,8 @@ class Batch:
                 fresh = [memory for memory in fresh if memory[-1].row.public_id not in late]
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(engine, connection, rows, identity)
+            if self._base != "/":
+                self._passed |= set(_ids(memories)) - set(_ids(fresh))
             linked = self._write_links(connection, links)
             for document in documents:
                 put_document(connection, document)
@@ -229,9 +232,9 @@ class Batch:
             return 0
         ends = list({end for link in links for end in (link.joined.source, link.joined.target)})
         ids = stored.find_ids(connection, ends, scope_condition(self._base))
-        missing = set(ends) - ids.keys()
-        # An end that is here but out of this handle's sight was skipped as a memory; so is its link.
-        unknown = missing - exporting.existing_ids(connection, list(missing))
+        # An end that was read, and was skipped as it is out of this handle's sight: so is its link. What else lies out
+        # of sight is told as if it were not there.
+        unknown = set(ends) - ids.keys() - self._passed
         rows = []
         for link in links:
             source, target = link.joined.source, link.joined.target

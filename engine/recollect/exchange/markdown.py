@@ -16,7 +16,9 @@
   every field that is not a default; the rest is the text itself. What stands in a text but would be read as the
   file's own structure (headings of the first two levels, rules, our comments) has a backslash before it.
 - A section without a comment is a new memory: a heading that is a date or a time says when it was stored, any other
-  is its context. Code fences are respected: `## ` within one begins nothing.
+  is its context, or its text where nothing stands beneath. Code fences are respected: `## ` within one begins nothing.
+- What neither becomes part of a memory nor is written again by an export (a changed title, a time with nothing
+  beneath) is a problem: a file with one is not replaced.
 - White space around a text stands in the comment (`before`, `after`), as does that its lines end in CRLF; a file has
   no CR, so one that a tool has turned to CRLF reads the same. A text with control characters is a JSON string in a
   code fence.
@@ -32,8 +34,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, structs
 
-from recollect.checks import shown
+from recollect.checks import check_name, check_time, optional_datetime, shown
 from recollect.errors import InvalidInput
+from recollect.store import documents
 from recollect.text.quoting import visible
 
 __all__ = [
@@ -53,6 +56,7 @@ _COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
 _HEADING = re.compile(r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _TITLE_BEGINS = "# Memories of "
 _TITLE = re.compile(r"#[ \t]+.*")
+_MONTH = re.compile(r"\d{4}-\d\d[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _STRUCTURE = r"(?:#{1,2}(?=[ \t]|$)|=+[ \t]*$|-+[ \t]*$|<!-- recollect )"
 _TO_ESCAPE = re.compile(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
@@ -147,7 +151,7 @@ def parse_file(text: str) -> MemoryFile:
         scope = msgspec.json.decode(head[1], type=str)
     except msgspec.DecodeError:
         raise InvalidInput(f"scope {shown(head[1])} is no JSON string") from None
-    reader = _Reader(text[: head.end()].count("\n"))
+    reader = _Reader(text[: head.end()].count("\n"), f"{_TITLE_BEGINS}{visible(scope)}, ")
     reader.read(text[head.end() :].split("\n"))
     return MemoryFile(scope, tuple(reader.sections), tuple(reader.problems))
 
@@ -183,7 +187,7 @@ def _unwrap(fields: Fields, body: str) -> str:
     """The text that a body, without blank lines around it, stands for."""
     if fields.body == "json":
         lines = body.split("\n")
-        if len(lines) >= 3 and _FENCE.fullmatch(lines[0]) and _FENCE.fullmatch(lines[-1]):
+        if len(lines) >= 3 and lines[0].rstrip() == "```json" and lines[-1].rstrip() == "```":
             try:
                 return msgspec.json.decode("\n".join(lines[1:-1]), type=str)
             except msgspec.DecodeError as fault:
@@ -198,8 +202,9 @@ def _unwrap(fields: Fields, body: str) -> str:
 class _Reader:
     """Lines to sections."""
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, line: int, title: str) -> None:
         self._line = line
+        self._title = title  # up to the month
         self._begun = line + 1
         self._heading: str | None = None
         self._comment: str | None = None
@@ -221,15 +226,16 @@ class _Reader:
                 self._heading = heading[1]
             elif not titled and not self.sections and self._blank() and _TITLE.fullmatch(line):
                 titled = True
-                if not line.startswith(_TITLE_BEGINS):
-                    self.problems.append((self._line, "the file's title is made by the export: undo the change"))
+                if not line.startswith(self._title) or not _MONTH.fullmatch(line, len(self._title)):
+                    title = f"{self._title}and its month"
+                    self.problems.append((self._line, f"the file's title is made by the export: restore {title!r}"))
             else:
                 self._follow_fence(line)
                 self._body.append(line)
         self._end()
 
     def _blank(self) -> bool:
-        return self._heading is None and self._comment is None and not any(each.strip() for each in self._body)
+        return not self._heading and self._comment is None and not any(each.strip() for each in self._body)
 
     def _follow_fence(self, line: str) -> None:
         fence = _FENCE.fullmatch(line)
@@ -249,13 +255,17 @@ class _Reader:
         self._body, self._begun = [], self._line
         if blank:
             return
-        if comment is not None and heading and not _MOMENT.fullmatch(heading):
-            # An export would write its time there again.
-            self.problems.append((begun, "a stored memory's heading is its time: write into its text instead"))
         try:
-            fields = _new_fields(heading) if comment is None else _fields(comment)
-            if comment is not None or body:
-                self.sections.append(Section(begun, fields, _unwrap(fields, body)))
+            if comment is None:
+                self.sections.append(_new_section(begun, heading, body))
+                return
+            fields = _fields(comment)
+            if heading and fields.id is None and fields.created is None:
+                fields = structs.replace(fields, created=_time_of(heading))
+            if heading and not _is_time_of(heading, fields):
+                # An export would write its time there again.
+                self.problems.append((begun, "a stored memory's heading is its time: write into its text instead"))
+            self.sections.append(Section(begun, fields, _unwrap(fields, body)))
         except InvalidInput as reason:
             self.problems.append((begun, str(reason)))
 
@@ -268,19 +278,46 @@ def _commented(lines: list[str], place: int) -> bool:
 
 def _fields(comment: str) -> Fields:
     try:
-        return _decode_fields(comment)
+        fields = _decode_fields(comment)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise InvalidInput(
             f"the comment of the memory cannot be read ({fault}): undo the change, or remove it"
         ) from None
+    if fields.id is not None:
+        check_name(fields.id, "id")
+    for link in fields.links:
+        check_name(link.target, "a link's target")
+    if fields.kind == documents.KIND:
+        # An export writes none, and would so remove the file that holds one.
+        raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, which is no memory: give another kind")
+    return fields
 
 
-def _new_fields(heading: str | None) -> Fields:
-    if heading is None:
-        return Fields()
-    if moment := _MOMENT.fullmatch(heading):
-        return Fields(created=f"{moment[1]}T{moment[2] or '00:00'}:00Z")
-    return Fields(context=heading or None)
+def _is_time_of(heading: str, fields: Fields) -> bool:
+    """Whether a heading is the minute, or the day, in which its memory was stored."""
+    moment = _MOMENT.fullmatch(heading)
+    created = optional_datetime(check_time(fields.created, "created"))
+    if moment is None or created is None:
+        return moment is not None
+    day, minute = created.replace(tzinfo=None).isoformat(" ", "minutes").split(" ")
+    return moment[1] == day and moment[2] in (None, minute)
+
+
+def _time_of(heading: str) -> str | None:
+    """The time that a heading is, if it is one."""
+    moment = _MOMENT.fullmatch(heading)
+    return None if moment is None else f"{moment[1]}T{moment[2] or '00:00'}:00Z"
+
+
+def _new_section(line: int, heading: str | None, body: str) -> Section:
+    """A memory that was written by hand."""
+    created = _time_of(heading or "")
+    if heading and not body:
+        if created is not None:
+            raise InvalidInput("nothing stands beneath this time: write the memory there, or remove the heading")
+        return Section(line, Fields(), heading)
+    fields = Fields(created=created, context=None if created is not None else heading or None)
+    return Section(line, fields, _unwrap(fields, body))
 
 
 def _as_written(fields: Fields) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from recollect.checks import join_scopes
+from recollect.checks import check_time, join_scopes, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
@@ -165,9 +165,12 @@ def file_of(scope: str, month: str, part: int = 1) -> str:
     return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
-def derived_id(scope: str, context: str | None, text: str) -> str:
-    """The id of a memory that was written by hand: the same at each reading, as long as it says the same."""
-    key = "\x00".join((scope, context or "", text))
+def derived_id(base: str, scope: str, context: str | None, text: str) -> str:
+    """The id of a memory that was written by hand: the same at each reading, as long as it says the same.
+
+    Through handles bound to other scopes, `base`, it is another: else one would learn what the other has.
+    """
+    key = "\x00".join((join_scopes(base, scope) or "/", context or "", text))
     return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
@@ -225,16 +228,21 @@ def _conflict(
     file = parse_file(text)
     for line, reason in file.problems:
         return FileTrouble(path=path, line=line, reason=reason)
-    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before)
+    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before, base)
 
 
 def _unknown(
     connection: apsw.Connection, path: str, file: MemoryFile, before: FileEntry | None, base: str
 ) -> FileTrouble | None:
     """The first memory of a file that the store does not have, or not like this."""
-    ids = _ids(file)
+    ids = _ids(file, base)
     rows = reading.find_ids(connection, ids, scope_condition(base))
     records = exporting.records_with(connection, list(rows.values()))
+    ends = reading.find_ids(
+        connection,
+        [link.target for section in file.sections for link in section.fields.links],
+        scope_condition(base),
+    )
     for public_id, section in zip(ids, file.sections, strict=True):
         if public_id not in rows:
             return FileTrouble(
@@ -248,18 +256,34 @@ def _unknown(
                 path=path, line=section.line,
                 reason="this memory is not as in the store: import the folder first, or export with overwrite",
             )  # fmt: skip
+        created = check_time(section.fields.created, "created")
+        if created is not None and to_datetime(created) != record.created_at:
+            return FileTrouble(
+                path=path, line=section.line, reason="created cannot be changed: undo it, or export with overwrite"
+            )
+        targets = [(ends.get(link.target), link.type) for link in section.fields.links]
+        known = [(rows[public_id], target, type, 0.0, 0) for target, type in targets if target is not None]
+        if len(known) < len(targets) or exporting.new_links(connection, known):
+            return FileTrouble(
+                path=path, line=section.line,
+                reason="the store does not have a link that stands here: import the folder first, or export with "
+                "overwrite",
+            )  # fmt: skip
     return None
 
 
-def _ids(file: MemoryFile) -> list[str]:
+def _ids(file: MemoryFile, base: str) -> list[str]:
     return [
-        section.fields.id or derived_id(file.scope, section.fields.context, section.text) for section in file.sections
+        section.fields.id or derived_id(base, file.scope, section.fields.context, section.text)
+        for section in file.sections
     ]
 
 
-def _taken_out(path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None) -> FileTrouble | None:
+def _taken_out(
+    path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None, base: str
+) -> FileTrouble | None:
     """That memories were removed from a file which the store still has."""
-    held = set(_ids(file))
+    held = set(_ids(file, base))
     gone = [] if before is None else [each for each in before.memories if each in entry.memories and each not in held]
     if not gone:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,14 +29,18 @@ BUILT_IN = ("hybrid", "vector", "keyword")
 # Of a chunk that carries every word of the query, however far off its vector is. Cosines of what has nothing in common
 # lie around 0 to 0.1: 0.3 of BM25 would never reach memweave's threshold of 0.35, and an error code be found by none.
 _ALL_WORDS = 0.4
+# By so much may a cosine of float32 exceed 1.
+_ROUNDING = 1e-5
+_MAX_LINE = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class RawSearchRow:
     """A chunk that a strategy found, before post-processing; `dataclasses.replace` makes another of it.
 
-    `chunk_id` is the chunk's id in the index, `score` at most 1, `source` the file's label. `vector_score` is the
-    cosine and `text_score` BM25 as a share of the best chunk's; None where there was no such search.
+    `chunk_id` is the chunk's id in the index, `score` from 0 to 1, `source` the file's label; lines count from 1.
+    `vector_score` is the cosine, from -1 to 1, and `text_score` BM25 as a share of the best chunk's; None where there
+    was no such search.
     """
 
     chunk_id: str
@@ -133,13 +136,29 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
     for place, row in enumerate(rows):
         if not isinstance(row, RawSearchRow):
             raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
-        if not isinstance(row.score, int | float) or not math.isfinite(row.score):
-            raise InvalidInput(f"{who} gave row {place} the score {shown(row.score)}: give a finite number")
+        for name, least in (("score", 0), ("vector_score", -1), ("text_score", 0)):
+            value = getattr(row, name)
+            if not _is_score(value, least) and (value is not None or name == "score"):
+                raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a number from {least} to 1")
         if not all(isinstance(each, str) for each in (row.path, row.source, row.text, row.chunk_id)):
             raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: path, source, text and chunk_id are str")
-        if not all(type(line) is int for line in (row.start_line, row.end_line)):
-            raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: start_line and end_line are int")
+        lines = (row.start_line, row.end_line)
+        if not all(type(line) is int for line in lines) or not 1 <= row.start_line <= row.end_line <= _MAX_LINE:
+            raise InvalidInput(
+                f"{who} gave row {place} of {shown(row.path)} the lines {shown(lines)}: start_line and end_line are "
+                "int, from 1 and in this order"
+            )
+        if not isinstance(row.headings, tuple) or not all(isinstance(each, str) for each in row.headings):
+            raise InvalidInput(
+                f"{who} gave row {place} of {shown(row.path)} the headings {shown(row.headings)}: give a tuple of str"
+            )
     return rows
+
+
+def _is_score(value: object, least: int) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and least - _ROUNDING <= value <= 1 + _ROUNDING
+    )
 
 
 def _require_embedder(engine: Engine, query: str) -> None:
