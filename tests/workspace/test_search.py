@@ -304,9 +304,9 @@ def test_rows_that_are_none_name_who_gave_them(workspace, given):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"score": 10**400}, {"score": -(10**400)}, {"score": True}, {"score": 5.0}, {"score": -0.5}, {"score": None},
+        {"score": 10**400}, {"score": -(10**400)}, {"score": True}, {"score": None},
         {"score": float("nan")}, {"score": float("inf")}, {"score": "1"}, {"vector_score": float("nan")},
-        {"vector_score": 2}, {"vector_score": False}, {"text_score": -0.1}, {"text_score": "x"}, {"start_line": -5},
+        {"vector_score": False}, {"text_score": "x"}, {"start_line": -5},
         {"start_line": 0}, {"start_line": True}, {"end_line": 10**400}, {"start_line": 9}, {"end_line": 1.0},
         {"headings": 5}, {"headings": "ab"}, {"headings": (1,)}, {"text": None}, {"path": b"x"},
     ],

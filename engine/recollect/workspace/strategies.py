@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,8 +30,6 @@ BUILT_IN = ("hybrid", "vector", "keyword")
 # Of a chunk that carries every word of the query, however far off its vector is. Cosines of what has nothing in common
 # lie around 0 to 0.1: 0.3 of BM25 would never reach memweave's threshold of 0.35, and an error code be found by none.
 _ALL_WORDS = 0.4
-# By so much may a cosine of float32 exceed 1.
-_ROUNDING = 1e-5
 _MAX_LINE = 2**31
 
 
@@ -38,7 +37,7 @@ _MAX_LINE = 2**31
 class RawSearchRow:
     """A chunk that a strategy found, before post-processing; `dataclasses.replace` makes another of it.
 
-    `chunk_id` is the chunk's id in the index, `score` from 0 to 1, `source` the file's label; lines count from 1.
+    `chunk_id` is the chunk's id in the index, `score` from 0 to 1 or as you rescore, `source` the file's label; lines count from 1.
     `vector_score` is the cosine, from -1 to 1, and `text_score` BM25 as a share of the best chunk's; None where there
     was no such search.
     """
@@ -136,10 +135,10 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
     for place, row in enumerate(rows):
         if not isinstance(row, RawSearchRow):
             raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
-        for name, least in (("score", 0), ("vector_score", -1), ("text_score", 0)):
+        for name in ("score", "vector_score", "text_score"):
             value = getattr(row, name)
-            if not _is_score(value, least) and (value is not None or name == "score"):
-                raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a number from {least} to 1")
+            if not _is_finite(value) and (value is not None or name == "score"):
+                raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a finite number")
         if not all(isinstance(each, str) for each in (row.path, row.source, row.text, row.chunk_id)):
             raise InvalidInput(f"{who} gave row {place} of {shown(row.path)}: path, source, text and chunk_id are str")
         lines = (row.start_line, row.end_line)
@@ -155,10 +154,8 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
     return rows
 
 
-def _is_score(value: object, least: int) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and least - _ROUNDING <= value <= 1 + _ROUNDING
-    )
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _require_embedder(engine: Engine, query: str) -> None:
