@@ -243,7 +243,14 @@ def _unknown(
         [link.target for section in file.sections for link in section.fields.links],
         scope_condition(base),
     )
+    seen: set[str] = set()
     for public_id, section in zip(ids, file.sections, strict=True):
+        if public_id in seen:
+            return FileTrouble(
+                path=path, line=section.line,
+                reason="this memory stands in the file twice: remove one of them, or the id of one that is another",
+            )  # fmt: skip
+        seen.add(public_id)
         if public_id not in rows:
             return FileTrouble(
                 path=path, line=section.line, reason="the store does not have this memory: import the folder first"

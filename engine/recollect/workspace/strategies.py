@@ -37,7 +37,8 @@ _MAX_LINE = 2**31
 class RawSearchRow:
     """A chunk that a strategy found, before post-processing; `dataclasses.replace` makes another of it.
 
-    `chunk_id` is the chunk's id in the index, `score` from 0 to 1 or as you rescore, `source` the file's label; lines count from 1.
+    `chunk_id` is the chunk's id in the index, `score` from 0 to 1 or any finite number that you make of it, `source`
+    the file's label; lines count from 1.
     `vector_score` is the cosine, from -1 to 1, and `text_score` BM25 as a share of the best chunk's; None where there
     was no such search.
     """
