@@ -72,6 +72,7 @@ SIZES = st.sampled_from(
 @example("\ufeff# a", ChunkSize(1, 0))
 @example("a" + "\n" * 3000 + "b", ChunkSize(8, 2))
 @example("> " * 30 + "one two three four five six seven eight nine ten", ChunkSize(8, 2))
+@example("word\n\n\u2028\n\n    word\n    ===\n\nword\n\nword word word", ChunkSize(8, 7))
 @example("- [a]: b\n  [c]: d\n  [e]: f\n  [g]: h\n", ChunkSize(8, 2))
 def test_chunks_of_markdown(text, size):
     starts = token_starts(text)

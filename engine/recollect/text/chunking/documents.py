@@ -69,6 +69,8 @@ def _chunks(
             start, stop = _trimmed(text, lines, start, stop)
             # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
             if start < stop and not (chunks and stop <= chunks[-1].end):
+                if chunks and start <= chunks[-1].start:  # the overlap begins with nothing else: it holds all of it
+                    chunks.pop()
                 numbers = lines.number(start), lines.number(stop - 1)
                 chunks.append(Chunk(text[start:stop], start, stop, numbers, section.headings))
     return chunks
