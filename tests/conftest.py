@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from recollect import Memory, Settings
 
 PLAIN = Settings(embedder="none")
+# No kernel runs in what these test: the run with Python kernels passes them over.
+_WITHOUT_KERNELS = (
+    "benchmarks", "llm", "text", "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py",
+    "knowledge/test_parser.py", "knowledge/test_pdf.py",
+)  # fmt: skip
+collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") == "python" else []
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=300, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.booleans())
 def test_any_text_comes_back(texts, crlf):
     stored = datetime(2026, 3, 21, tzinfo=UTC)
@@ -109,7 +109,7 @@ MEMORIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(st.lists(MEMORIES, min_size=1, max_size=6), st.data())
 def test_any_memory_comes_back_from_files(given_memories, data):
     with (
@@ -667,7 +667,7 @@ PARTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=120, deadline=None)
 @given(st.lists(PARTS, max_size=8), st.lists(PARTS, max_size=5), st.booleans(), st.booleans())
 def test_every_word_of_a_file_stands_in_the_store_or_a_file_afterwards(top, end, apart, twice):
     """Import, then export: a word is in the store or in a file, and a file with a problem is as it was."""

@@ -67,7 +67,7 @@ SIZES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=120, deadline=None)
 @given(DOCUMENTS, SIZES)
 @example("\ufeff# a", ChunkSize(1, 0))
 @example("a" + "\n" * 3000 + "b", ChunkSize(8, 2))
@@ -82,14 +82,14 @@ def test_chunks_of_markdown(text, size):
     assert chunks == chunk_markdown(text, starts, size, begin=begin)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(DOCUMENTS, SIZES)
 def test_chunks_of_plain_text(text, size):
     starts = token_starts(text)
     check(text, chunk_plain(text, starts, size), starts, size)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=400), SIZES)
 def test_chunks_of_any_characters(text, size):
     """One token every three characters, whatever they are: token starts may stand in whitespace."""
@@ -98,7 +98,7 @@ def test_chunks_of_any_characters(text, size):
     check(text, chunk_plain(text, starts, size), starts, size)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(DOCUMENTS, st.sampled_from([ChunkSize(8, 0), ChunkSize(40, 0)]))
 def test_without_overlap_no_character_stands_in_two_chunks(text, size):
     chunks = chunk_markdown(text, token_starts(text), size)

@@ -97,7 +97,7 @@ def test_the_closing_line_at_the_very_end():
     assert front_matter("---\ntitle: A\n---") == ({"title": "A"}, len("---\ntitle: A\n---"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=200, deadline=None)
 @given(st.text(st.sampled_from("ab:-[]{}&*!|>'\"#%@`,?. \n\t1é汉~0e+"), max_size=60))
 def test_any_block_gives_values_that_json_holds_or_none(inner):
     text = f"---\nkey: 1\n{inner}\n---\nbody"
