@@ -761,3 +761,20 @@ def test_handles_of_two_scopes_write_the_same_words_by_hand(on_disk, folder):
         done = on_disk.scoped(scope).import_folder(folder) if scope != "/" else on_disk.import_folder(folder)
         assert (done.created, done.problems) == (1, ())
     assert sorted(record.scope for record in on_disk.list()) == ["/", "/a", "/b"]
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_empty(tmp_path, monkeypatch):
+    with Memory(":memory:", settings=PLAIN) as memory:
+        memory.remember("Stored", scope="/deep")
+        memory.export_folder(tmp_path)
+        listed = os.scandir
+
+        def denied(place):
+            if str(place).endswith("deep"):
+                raise PermissionError(13, "Permission denied", str(place))
+            return listed(place)
+
+        monkeypatch.setattr(os, "scandir", denied)
+        with pytest.raises(InvalidInput, match="cannot be listed"):
+            memory.import_folder(tmp_path, forget_missing=True)
+        assert memory.count() == 1

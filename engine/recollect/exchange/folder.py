@@ -78,8 +78,16 @@ class Folder:
             yield
 
     def walk(self, suffix: str) -> Iterator[str]:
-        """The regular files whose names end so, in order; hidden ones and links are left out, and what vanishes."""
-        for folder, names, files in os.walk(self.root):
+        """The regular files whose names end so, in order; hidden ones and links are left out, and what vanishes.
+
+        Raises InvalidInput for a folder that cannot be listed: its files are not to be taken for removed.
+        """
+
+        def refuse(fault: OSError) -> None:
+            if not isinstance(fault, FileNotFoundError):
+                raise InvalidInput(f"{fault.filename} cannot be listed: {fault.strerror}") from fault
+
+        for folder, names, files in os.walk(self.root, onerror=refuse):
             names[:] = sorted(name for name in names if not name.startswith("."))
             for name in sorted(files):
                 path = Path(folder, name)
