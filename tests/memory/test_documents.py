@@ -248,6 +248,20 @@ def test_that_a_file_was_read_and_found_the_same_is_noted_alone(memory):
         assert documents.find(connection, "/", "a.md") == row._replace(inode=6, read_at=77)
 
 
+def test_vectors_are_kept_where_a_commit_is_tried_again(memory, monkeypatch):
+    commit, tried = writing._commit, []
+
+    def late(*arguments):
+        tried.append(arguments)
+        return None if len(tried) == 1 else commit(*arguments)
+
+    monkeypatch.setattr(writing, "_commit", late)
+    write(memory, document("a.md", "one cat"), document("b.md", "two dogs"))
+    assert len(tried) == 3
+    assert memory.stats().vectors == 2
+    assert memory.verify().ok
+
+
 def test_a_chunk_is_changed_through_its_document_alone(memory):
     write(memory, document("a.md", "one"))
     (record,) = memory.list(kinds=["chunk"])

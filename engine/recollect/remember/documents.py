@@ -150,8 +150,7 @@ def write_documents(
 
     New chunks of several documents are embedded together. A chunk whose text and context stand in the document already
     keeps its record, id and vectors. Where the embedder fails, or is not to be asked (`embed`), chunks wait for their
-    vectors and are found by keyword.
-    A chunk that cannot be stored (a NUL) fails its document alone.
+    vectors and are found by keyword. A chunk that cannot be stored (a NUL) fails its document alone.
     """
     batch: list[_Item] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
@@ -181,16 +180,19 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
 def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
     identity = _embed(engine, [(item, place) for item in batch for place in item.rows], cache, attempts)
     for item in batch:
-        if item.problem is not None:
-            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
-            continue
-        while (written := _commit(engine, item, identity)) is None:
+        written = None
+        while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
             with engine.store.read() as connection:
                 lacking = [place for place in _compare(_stored(connection, item), item.document.chunks).new
                            if place not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
-            identity = _embed(engine, [(item, place) for place in lacking], cache, attempts)
+            more = [(item, place) for place in lacking if place in item.rows]
+            # Where there was nothing more to embed, the vectors made before are still whose they were.
+            identity = _embed(engine, more, cache, attempts) or identity
+        if written is None:
+            yield Written(source=item.document.source, outcome="failed", problem=item.problem)
+            continue
         if not attempts.failed:
             settle(engine, list(item.rows.values()))
         yield structs.replace(written, embedder_problem=attempts.problem)
