@@ -5,18 +5,40 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-__all__ = ["Folder", "open_file", "open_folder"]
+__all__ = ["Folder", "Stamp", "open_file", "open_folder", "read_steady", "stamp_of"]
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # A FIFO that stands where a file was is opened without waiting for a writer, and then seen to be none.
 _FILE = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+_ATTEMPTS = 4
+_BLOCK_BYTES = 1 << 20
+# The largest number of the store.
+_MOST = 2**63 - 1
+
+
+class Stamp(NamedTuple):
+    """What tells one state of a file from another, as it can be stored."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def stamp_of(held: os.stat_result) -> Stamp:
+    """The stamp of a file: it may bear a time after 2262, and an inode all of 64 bits."""
+    return Stamp(held.st_size, _clamped(held.st_mtime_ns), _clamped(held.st_ctime_ns), held.st_ino & _MOST)
+
+
+def _clamped(time_ns: int) -> int:
+    return max(-_MOST - 1, min(time_ns, _MOST))
 
 
 class Folder(Protocol):
@@ -55,6 +77,26 @@ def open_file(root: Path, path: str) -> Iterator[int]:
         descriptor = folder.open(name)
         held.callback(os.close, descriptor)
         yield descriptor
+
+
+def read_steady(root: Path, path: str, check: Callable[[os.stat_result], None]) -> tuple[bytes, Stamp] | None:
+    """The bytes of a file below `root` as they stood at one moment, and its stamp; None where it changes all the time.
+
+    `check` raises for what is not to be read. Raises OSError.
+    """
+    for _ in range(_ATTEMPTS):
+        with open_file(root, path) as descriptor:
+            before = os.fstat(descriptor)
+            check(before)
+            blocks, left = [], before.st_size + 1
+            while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
+                blocks.append(block)
+                left -= len(block)
+            after = stamp_of(os.fstat(descriptor))
+        data = b"".join(blocks)
+        if stamp_of(before) == after and len(data) == after.size:
+            return data, after
+    return None
 
 
 class _ByDescriptor:

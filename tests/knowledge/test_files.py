@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect import folders
 from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recollect.knowledge import files
 from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="such files are those of POSIX")
@@ -117,7 +117,7 @@ def test_what_may_not_be_read_is_reported(folder, monkeypatch):
     def refuse(root, path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files, "open_file", refuse)
+    monkeypatch.setattr(folders, "open_file", refuse)
     with pytest.raises(DocumentUnreadable, match="it cannot be read: Permission denied"):
         read_file(FoundFile("x", folder, "a.md"), 1000)
 
@@ -132,7 +132,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_or_not_at_all(folder
             path.write_bytes(change)
         return data
 
-    monkeypatch.setattr(files.os, "read", meddling)
+    monkeypatch.setattr(os, "read", meddling)
     assert read_file(FoundFile("x", folder, "a.md"), 1000).data == b"longer than it was"
     changes = (b"x" * length for length in range(100, 1000))
     with pytest.raises(DocumentUnreadable, match="it changes while it is read"):

@@ -564,3 +564,12 @@ def test_a_file_that_is_gone_is_told_and_stays_until_it_is_deleted(memory, folde
     assert [each.source for each in gone] == [(folder / "old.md").resolve().as_posix()]
     memory.knowledge.delete(gone[0].source)
     assert not any("is gone" in each.reason for each in memory.knowledge.ingest(folder).skipped)
+
+
+@pytest.mark.parametrize("moment_s", [10_413_792_000, -3_000_000_000])
+def test_a_file_of_any_time_is_ingested(memory, folder, moment_s):
+    (folder / "far.md").write_text("Words of another century.")
+    os.utime(folder / "far.md", (moment_s, moment_s))
+    report = memory.knowledge.ingest(folder)
+    assert any(each.source.endswith("far.md") and each.outcome == "created" for each in report.documents)
+    assert memory.verify().ok

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.checks import shown
 from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recollect.folders import Folder, open_file, open_folder
+from recollect.folders import Folder, open_folder, read_steady
 from recollect.knowledge.detecting import BY_EXTENSION
 from recollect.knowledge.documents import Skipped
 
@@ -25,8 +25,6 @@ _TEXT_EXTENSIONS = frozenset(
 )
 _LEFT_OUT = frozenset(("node_modules", "__pycache__"))
 _DEEPEST = 64
-_ATTEMPTS = 4
-_BLOCK_BYTES = 1 << 20
 
 
 class FoundFile(NamedTuple):
@@ -72,27 +70,21 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
 
 def read_file(file: FoundFile, max_bytes: int) -> FileRead:
     """The bytes of a file as they stood at one moment. Raises DocumentUnreadable and DocumentTooLarge."""
-    for _ in range(_ATTEMPTS):
-        try:
-            with open_file(file.root, file.inner) as descriptor:
-                before = os.fstat(descriptor)
-                if not stat.S_ISREG(before.st_mode):
-                    raise DocumentUnreadable(f"it is {_kind(before.st_mode)}, no file")
-                if before.st_size > max_bytes:
-                    raise DocumentTooLarge(
-                        f"it has {before.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}"
-                    )
-                blocks, left = [], before.st_size + 1
-                while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
-                    blocks.append(block)
-                    left -= len(block)
-                after = os.fstat(descriptor)
-        except OSError as fault:
-            raise DocumentUnreadable(_why(fault)) from None
-        data = b"".join(blocks)
-        if _state(before) == _state(after) and len(data) == after.st_size:
-            return FileRead(data, after.st_mtime_ns, after.st_ino)
-    raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
+
+    def check(held: os.stat_result) -> None:
+        if not stat.S_ISREG(held.st_mode):
+            raise DocumentUnreadable(f"it is {_kind(held.st_mode)}, no file")
+        if held.st_size > max_bytes:
+            raise DocumentTooLarge(f"it has {held.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
+
+    try:
+        read = read_steady(file.root, file.inner, check)
+    except OSError as fault:
+        raise DocumentUnreadable(_why(fault)) from None
+    if read is None:
+        raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
+    data, stamp = read
+    return FileRead(data, stamp.mtime_ns, stamp.inode)
 
 
 class Walk:
@@ -238,10 +230,6 @@ def _patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
         return pathspec.GitIgnoreSpec.from_lines(patterns)
     except (ValueError, TypeError, AttributeError) as fault:
         raise InvalidInput(f"{name} {shown(patterns)} holds what is no pattern: {fault}") from None
-
-
-def _state(held: os.stat_result) -> tuple[int, int, int, int]:
-    return held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino
 
 
 def _printable(path: str) -> str:

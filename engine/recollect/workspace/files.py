@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput
-from recollect.folders import Folder, open_file, open_folder
+from recollect.folders import Folder, open_file, open_folder, read_steady, stamp_of
 from recollect.workspace.config import MemoryConfig
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ ENDINGS = (".md", ".markdown")
 _LEFT_OUT = frozenset({"node_modules"})
 _DEEPEST = 64
 _TOO_DEEP = f"it is nested deeper than {_DEEPEST} folders: left out"
-_ATTEMPTS = 4
-_BLOCK_BYTES = 1 << 20
-# The largest number of the store.
-_MOST = 2**63 - 1
 
 
 class FileProblem(Struct, frozen=True):
@@ -139,7 +135,7 @@ class Selection:
                 held = os.fstat(descriptor)
         except OSError as fault:
             raise Unreadable(_why(fault)) from None
-        return self._checked(FoundFile(path, self._root, path, *_stat(held)), held.st_mode)
+        return self._checked(FoundFile(path, self._root, path, *stamp_of(held)), held.st_mode)
 
     def _walk(self, found: Scan, base: Path, prefix: str) -> None:
         """Add what is below a folder to be opened by its path."""
@@ -202,7 +198,7 @@ class Selection:
             return
         try:
             held = entry.stat(follow_symlinks=False)
-            found.files[path] = self._checked(FoundFile(path, base, below, *_stat(held)), held.st_mode)
+            found.files[path] = self._checked(FoundFile(path, base, below, *stamp_of(held)), held.st_mode)
         except FileNotFoundError:
             return
         except OSError as fault:
@@ -229,7 +225,7 @@ class Selection:
             found.problems.append(problem_of(name, f"only files that end in {' or '.join(ENDINGS)} are indexed"))
             return
         try:
-            found.files[name] = self._checked(FoundFile(name, real.parent, real.name, *_stat(held)), held.st_mode)
+            found.files[name] = self._checked(FoundFile(name, real.parent, real.name, *stamp_of(held)), held.st_mode)
         except Unreadable as reason:
             found.problems.append(problem_of(name, reason))
 
@@ -247,24 +243,19 @@ class Selection:
 
 def read_file(file: FoundFile) -> Reading:
     """The file's bytes as they stood at one moment. Raises Unreadable; so does one that changes all the time."""
-    for _ in range(_ATTEMPTS):
-        try:
-            with open_file(file.base, file.inner) as descriptor:
-                before = os.fstat(descriptor)
-                if not stat.S_ISREG(before.st_mode):
-                    raise Unreadable(f"it is {_kind(before.st_mode)}, no file", lasting=True)
-                blocks, left = [], before.st_size + 1
-                while left > 0 and (block := os.read(descriptor, min(left, _BLOCK_BYTES))):
-                    blocks.append(block)
-                    left -= len(block)
-                after = os.fstat(descriptor)
-        except OSError as fault:
-            raise Unreadable(_why(fault)) from None
-        data = b"".join(blocks)
-        if _stat(before) == _stat(after) and len(data) == after.st_size:
-            size, mtime_ns, _, inode = _stat(after)
-            return Reading(data, size, mtime_ns, inode)
-    raise Unreadable("it changes while it is read: index again when its writer has finished")
+
+    def check(held: os.stat_result) -> None:
+        if not stat.S_ISREG(held.st_mode):
+            raise Unreadable(f"it is {_kind(held.st_mode)}, no file", lasting=True)
+
+    try:
+        read = read_steady(file.base, file.inner, check)
+    except OSError as fault:
+        raise Unreadable(_why(fault)) from None
+    if read is None:
+        raise Unreadable("it changes while it is read: index again when its writer has finished")
+    data, stamp = read
+    return Reading(data, stamp.size, stamp.mtime_ns, stamp.inode)
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
@@ -291,15 +282,6 @@ _LINK = "it is a symbolic link, which is not followed: name its target in Memory
 
 def _hidden(name: str) -> bool:
     return name.startswith(".") or name in _LEFT_OUT
-
-
-def _stat(held: os.stat_result) -> tuple[int, int, int, int]:
-    """Size, times and inode as they can be stored: a file may bear a time after 2262, an inode all of 64 bits."""
-    return held.st_size, _clamped(held.st_mtime_ns), _clamped(held.st_ctime_ns), held.st_ino & _MOST
-
-
-def _clamped(time_ns: int) -> int:
-    return max(-_MOST - 1, min(time_ns, _MOST))
 
 
 def _name_in(root: Path, path: Path) -> str:
