@@ -2,19 +2,84 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import signal
+import subprocess
+import sys
 
+import hypothesis
 import pytest
 
 from recollect import Memory, Settings
+from recollect_kernels import cache, status
+from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
 # No kernel runs in what these test: the run with Python kernels passes them over.
 _WITHOUT_KERNELS = (
     "benchmarks", "llm", "text", "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py",
-    "knowledge/test_parser.py", "knowledge/test_pdf.py",
+    "knowledge/test_parser.py", "knowledge/test_pdf.py", "offline",
 )  # fmt: skip
 collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") == "python" else []
+
+# Each worker begins at another kernel and takes from the cache what the others have compiled meanwhile.
+_COMPILE_ALL = """
+import sys
+import recollect_kernels
+from recollect_kernels.numba_backend import _jit
+first = len(_jit.KERNELS) * int(sys.argv[1]) // int(sys.argv[2])
+_jit.KERNELS[:] = _jit.KERNELS[first:] + _jit.KERNELS[:first]
+recollect_kernels.warmup()
+"""
+
+
+# A slow machine is no failed property.
+hypothesis.settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+)
+hypothesis.settings.load_profile("tests")
+
+
+def pytest_configure(config):
+    """Give workers and their children one cache of kernels, kept with pytest's own, and an interrupt that counts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # What a script starts with `&` ignores Ctrl-C, and so do its children: tests that interrupt one got 0.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    kept = getattr(config, "cache", None)
+    if "RECOLLECT_CACHE_DIR" not in os.environ and kept is not None:
+        os.environ["RECOLLECT_CACHE_DIR"] = str(kept.mkdir("recollect"))
+
+
+@pytest.fixture(scope="session")
+def compiled_kernels():
+    """The cache in which every kernel is."""
+    if importlib.util.find_spec("numba") is None:
+        pytest.skip("numba is not installed")
+    found = cache.existing()
+    if found is None or not found.complete():
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+        workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+        subprocess.run(
+            [sys.executable, "-c", _COMPILE_ALL, worker, workers],
+            env={**os.environ, "RECOLLECT_KERNELS": "numba"},
+            timeout=LAST_RESORT_SECONDS,
+            check=True,
+        )
+        found = cache.existing()
+    assert found is not None
+    assert found.complete(), "the cache of kernels cannot be written"
+    return found
+
+
+@pytest.fixture(scope="session")
+def ready_kernels(request):
+    """What `warmup` loads, if it loads any, is compiled."""
+    if status().chosen == "numba":
+        request.getfixturevalue("compiled_kernels")
 
 
 @pytest.fixture

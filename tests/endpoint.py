@@ -41,6 +41,16 @@ def said(content: str | None, *, finish: str = "stop", tokens: int | None = None
     return Answer(body if tokens is None else {**body, "usage": {"total_tokens": tokens}})
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 class Server(ThreadingHTTPServer):
     """Gives the answers of `script` in turn, then `otherwise(request)`; `down` makes it answer 503."""
 
@@ -121,5 +131,17 @@ def embeddings(dimension: int = 16) -> Callable[[Asked], Answer]:
         rows = np.asarray(embedder.embed(asked.body["input"]), np.float64) * 3.0
         data = [{"object": "embedding", "index": place, "embedding": row.tolist()} for place, row in enumerate(rows)]
         return Answer({"object": "list", "data": data[::-1]})
+
+    return answer
+
+
+def refusing(word: str, dimension: int = 16, status: int = 400) -> Callable[[Asked], Answer]:
+    """`embeddings`, but a request with a text that holds `word` is refused as a whole."""
+    served = embeddings(dimension)
+
+    def answer(asked: Asked) -> Answer:
+        if any(word in text for text in asked.body["input"]):
+            return Answer({"error": {"message": "the input is too long"}}, status)
+        return served(asked)
 
     return answer

@@ -31,6 +31,7 @@ FLOORS = {
     "numerics": 1,
     "cpus": 1,
     "locks": 1,
+    "unfinished": 2,
     "policies": 2,
     "remote": 2,
     "profiles": 2,
@@ -43,6 +44,7 @@ FLOORS = {
     "engine": 6,
     "remember": 7,
     "recall": 7,
+    "audit": 8,
     "exchange": 8,
     "tiers": 8,
     "knowledge": 9,  # a Service as the tiers are

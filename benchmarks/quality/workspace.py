@@ -25,7 +25,7 @@ from benchmarks.quality.metrics import ndcg_at_k, recall_all_at_k, recall_any_at
 from recollect import Workspace
 from recollect.embedding import load
 
-__all__ = ["evaluate", "main"]
+__all__ = ["evaluate", "main", "write_sessions"]
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "workspace_quality.json"
 STRATEGIES = ("hybrid", "vector", "keyword")
@@ -58,7 +58,7 @@ def evaluate(data: Path, cache: Path | None) -> dict[str, Any]:
     seconds = []
     for done, sample in enumerate(samples, 1):
         with tempfile.TemporaryDirectory() as folder:
-            gold = _write_sessions(Path(folder), sample)
+            gold = write_sessions(Path(folder), sample)
             with Workspace(folder, embedder=embedder) as workspace:
                 indexed = workspace.index()
                 counts["files"] += indexed.files_indexed
@@ -94,7 +94,7 @@ def markdown(run: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _write_sessions(folder: Path, sample: dict[str, Any]) -> set[str]:
+def write_sessions(folder: Path, sample: dict[str, Any]) -> set[str]:
     """The files of a question's history; returns the paths of the sessions that answer."""
     gold = set()
     for number, (name, session) in enumerate(

@@ -79,15 +79,15 @@ class AsyncService:
             return getattr(self._find(memory), name)
 
         async def verb(*args: Any, **kwargs: Any) -> Any:
-            return await self._call(name, *args, **kwargs)
+            return await self._call(name, args, kwargs)
 
         return update_wrapper(verb, attribute)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        for item in await self._call("__iter__"):
+        for item in await self._call("__iter__", (), {}):
             yield item
 
-    async def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    async def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         memory = await self._owner._opened()
         service = self._find(memory)
         result = await self._owner._run(partial(getattr(service, name), *args, **kwargs))
@@ -108,10 +108,12 @@ class AsyncMemory:
         *,
         embedder: Embedder | str | None = None,
         settings: Settings | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModel | str | None = None,
+        key: str | None = None,
     ) -> None:
-        self._open: Callable[[], Memory] = partial(
-            Memory, path, embedder=embedder, settings=settings, language_model=language_model
+        # Not a partial: its repr would show the key.
+        self._open: Callable[[], Memory] = lambda: Memory(
+            path, embedder=embedder, settings=settings, language_model=language_model, key=key
         )
         self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
         self._owner = True
@@ -160,7 +162,9 @@ class AsyncMemory:
     import_ = _verb(Memory.import_)
     export_folder = _verb(Memory.export_folder)
     import_folder = _verb(Memory.import_folder)
+    audit = _verb(Memory.audit)
     reembed = _verb(Memory.reembed)
+    rekey = _verb(Memory.rekey)
     warmup = _verb(Memory.warmup)
 
     def scoped(self, scope: str) -> AsyncMemory:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector
@@ -21,8 +25,12 @@ EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
 MAX_NAME_CHARS = 512
 MAX_METADATA_BYTES = 1_000_000
+MAX_QUERY_CHARS = 100_000
+MAX_ITEMS = 1_000_000
+MAX_PATH_CHARS = 4_096
 _MAX_JSON_DEPTH = 64
 
 
@@ -35,6 +43,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def without_userinfo(text: str) -> str:
+    """A text that may be, or hold, a URL, without the user and the password in it."""
+    return _USERINFO.sub("…@", text)
+
+
 def fault_text(fault: BaseException, limit: int = 300) -> str:
     """What foreign code raised, as it may be stored and shown: type and message, at most `limit` characters."""
     try:
@@ -42,7 +55,7 @@ def fault_text(fault: BaseException, limit: int = 300) -> str:
     except Exception:  # a foreign __str__
         said = "its message cannot be read"
     name = type(fault).__name__
-    text = check_query(f"{name}: {said[:limit]}" if said else name)
+    text = _readable(f"{name}: {said[:limit]}" if said else name)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -78,14 +91,22 @@ def check_text(text: object, max_chars: int, name: str = "text") -> str:
     return encodable(text, name)
 
 
-def check_query(query: object) -> str:
-    """A query: any `str`; what cannot be encoded is replaced, never refused."""
+def check_query(query: object, name: str = "query") -> str:
+    """A query: any `str` of at most `MAX_QUERY_CHARS` characters; what cannot be encoded is replaced, never refused."""
     if not isinstance(query, str):
-        raise InvalidText(f"query is {type(query).__name__} {shown(query)}: give a str")
-    query = plain_str(query)
-    if not query.isascii():
-        query = _SURROGATE.sub("�", query)
-    return query.replace("\x00", " ")
+        raise InvalidText(f"{name} is {type(query).__name__} {shown(query)}: give a str")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidText(
+            f"{name} has {len(query):,} characters and the limit is {MAX_QUERY_CHARS:,}: ask by a part of it"
+        )
+    return _readable(plain_str(query))
+
+
+def _readable(text: str) -> str:
+    """`text` with a replacement character for each lone surrogate and a space for each NUL."""
+    if not text.isascii():
+        text = _SURROGATE.sub("�", text)
+    return text.replace("\x00", " ")
 
 
 def check_name(value: object, name: str) -> str:
@@ -107,18 +128,29 @@ def check_tags(tags: object) -> tuple[str, ...]:
     """Tags in the order given, each once."""
     if isinstance(tags, str):
         raise InvalidInput(f"tags is the str {shown(tags)}: give a list, e.g. tags=[{shown(tags)}]")
-    if not isinstance(tags, Iterable):
-        raise InvalidInput(f"tags is {shown(tags)}: give a list of str")
-    return tuple(dict.fromkeys(check_name(tag, "a tag") for tag in tags))
+    return tuple(dict.fromkeys(check_name(tag, "a tag") for tag in check_list(tags, "tags")))
+
+
+def check_list(values: object, name: str) -> list[Any]:
+    """The items of a list, or of anything else that is walked through; a lone text is none, nor is a mapping."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping):
+        try:
+            walk = iter(values)
+        except TypeError:  # a NumPy array without a dimension
+            pass
+        else:
+            found = list(islice(walk, MAX_ITEMS + 1))
+            if len(found) > MAX_ITEMS:
+                raise InvalidInput(f"{name} has more than {MAX_ITEMS:,} items: give them in parts")
+            return found
+    raise InvalidInput(f"{name} is {shown(values)}: give a list of str")
 
 
 def check_scope(scope: object) -> str:
     """A scope: `/` or `/a/b`, absolute, without empty, `.` or `..` segments."""
-    if scope == "/":
-        return "/"
     if not isinstance(scope, str):
         raise InvalidFilter(f"scope is {shown(scope)}: give a path such as '/team/project'")
-    return _check_path(plain_str(scope))
+    return "/" if scope == "/" else _check_path(plain_str(scope))
 
 
 @lru_cache(maxsize=4096)
@@ -171,10 +203,22 @@ def check_unit(value: object, name: str) -> float:
 
 def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> float:
     """A finite number of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < minimum:
+    number = math.nan
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(OverflowError):  # a whole number of more than 308 digits
+            number = float(value)
+    if not math.isfinite(number) or number < minimum:
         floor = "" if minimum == -math.inf else f" of at least {minimum:g}"
         raise InvalidInput(f"{name} is {shown(value)}: give a finite number{floor}")
-    return float(value)
+    return number
+
+
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
+    """One of some words."""
+    if not isinstance(value, str) or value not in choices:
+        *first, last = map(repr, choices)
+        raise InvalidInput(f"{name} is {shown(value)}: {', '.join(first)} or {last}")
+    return plain_str(value)
 
 
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2**62) -> int:
@@ -311,3 +355,32 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     array /= peak
     unit: NDArray[np.float32] = (array / np.sqrt(array @ array)).astype(np.float32)
     return unit
+
+
+def check_path(path: object, name: str = "path") -> Path:
+    """The absolute path that `path` is, `~` taken for the home folder; nothing is looked up on the disk.
+
+    Raises InvalidInput for what is no str or os.PathLike of str, is blank, has a NUL or a lone surrogate that is no
+    byte of a file's name, and for the home of a user who is not known.
+    """
+    text: object = path
+    if isinstance(path, os.PathLike):
+        try:
+            text = os.fspath(path)
+        except Exception:  # a foreign __fspath__
+            text = None
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(f"{name} is {shown(path)}: give a path")
+    text = str.__str__(text)
+    if "\x00" in text:
+        raise InvalidInput(f"{name} is {shown(text)}: a path has no NUL")
+    if len(text) > MAX_PATH_CHARS:
+        raise InvalidInput(f"{name} has {len(text):,} characters: a path has at most {MAX_PATH_CHARS:,}")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as fault:
+        raise InvalidInput(f"{name} is {shown(text)}, which no file can be called: {fault.reason}") from None
+    try:
+        return Path(text).expanduser().absolute()
+    except (RuntimeError, OSError) as fault:  # no such user, or a working directory that is gone
+        raise InvalidInput(f"{name} is {shown(text)}: {fault}") from None

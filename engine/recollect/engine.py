@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from time import perf_counter
@@ -20,8 +19,11 @@ from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
-from recollect.settings import Settings, language_model_address
-from recollect.store import changing
+from recollect.remote.address import ModelAddress
+from recollect.settings import Settings, language_model_address, named_embedder, named_language_model
+from recollect.store import changing, sidecar
+from recollect.store.changing import Access
+from recollect.store.keys import Key
 from recollect.store.lexicon import Lexicon
 from recollect.store.store import Store
 from recollect.store.vectors import EmbedderRow, active_embedder
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
-    from recollect.remote.address import ModelAddress
 
 __all__ = ["AccessLog", "Engine"]
 
@@ -49,11 +50,21 @@ class Engine:
         path: str | os.PathLike[str],
         embedder: Embedder | ModelAddress | str | None,
         settings: Settings,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModel | str | None = None,
+        *,
+        key: str | None = None,
     ) -> None:
         self.settings = settings
-        self.language_model = _named_language_model() if language_model is None else _checked_model(language_model)
-        self.store = Store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability)
+        if key is not None:
+            _refuse_low_memory(settings)
+        self.language_model = _language_model(language_model)
+        spec = settings.embedder_spec if embedder is None else embedder
+        if isinstance(spec, str):
+            spec = named_embedder(spec)
+        self.store = Store(
+            path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
+            key=None if key is None else Key(key),
+        )  # fmt: skip
         self.lexicon = Lexicon()
         self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
         self._keeper = Keeper(self.store, enabled=settings.sidecar, low_memory=settings.low_memory)
@@ -63,7 +74,7 @@ class Engine:
         self._kernels_started = False
         self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
-            settings.embedder_spec if embedder is None else embedder,
+            spec,
             query_cache_size=settings.query_cache_size,
             token_codes=settings.token_codes,
         )
@@ -71,14 +82,13 @@ class Engine:
     @contextmanager
     def atomic(self) -> Iterator[apsw.Connection]:
         """A write transaction of the store, which takes some access counts along."""
-        counts, accessed_at = self.accesses.take(_COUNTS_A_WRITE)
+        accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
             with self.store.atomic() as connection:
+                changing.touch(connection, accesses)  # before what is read here and returned
                 yield connection
-                if counts:
-                    changing.touch(connection, counts, accessed_at)
         except BaseException:
-            self.accesses.put_back(counts)
+            self.accesses.put_back(accesses)
             raise
 
     def active_embedder(self) -> EmbedderRow | None:
@@ -86,9 +96,9 @@ class Engine:
         with self.store.read() as connection:
             return active_embedder(connection)
 
-    def check_embedder(self, active: EmbedderRow | None) -> Identity:
+    def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
         """The embedder's identity; EmbedderMissing or EmbedderMismatch unless it makes vectors like the store's."""
-        identity = self.embedder.identity()
+        identity = self.embedder.identity(queries_first=queries_first)
         if active is not None and active.fingerprint != identity.fingerprint:
             raise EmbedderMismatch(
                 f"{self.store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this "
@@ -98,28 +108,48 @@ class Engine:
         return identity
 
     def counted(self, record: Record) -> Record:
-        """A record as it is stored, with the accesses that are not written yet."""
-        accesses, accessed_at = self.accesses.pending(record.id)
-        if not accesses:
+        """A record as it is stored, with the accesses that are not written yet; a closed version has none."""
+        accesses, last_at = self.accesses.pending(record.id)
+        if not accesses or record.valid_to is not None:
             return record
-        return structs.replace(
-            record, access_count=record.access_count + accesses, accessed_at=to_datetime(accessed_at)
-        )
+        return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
+
+    def rekey(self, key: str | None) -> None:
+        """Give the store another key, or none. What is derived and lies beside it goes."""
+        if key is not None:
+            _refuse_low_memory(self.settings)
+        made = None if key is None else Key(key)
+        with self.store.atomic() as connection:
+            sidecar.discard(connection)
+        self.store.rekey(made)
 
     def start_kernels(self) -> None:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
         the compiler. Before a large index is loaded compiled kernels are waited for: they make up for it many times.
         """
         # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
-        if self._kernels_started or self.settings.index == "once":
+        if self._kernels_started or self.settings.index == "once" or self._small():
             return
         self._kernels_started = True
-        compiled = kernels.cached()
-        loading = kernels.start_background(compile=self.settings.compile_kernels)
+        try:
+            compiled = kernels.cached()
+            loading = kernels.start_background(compile=self.settings.compile_kernels)
+        except OSError:  # no descriptors left, say: a later recall begins again
+            self._kernels_started = False
+            return
         if loading is None or not compiled or self.index.sequence >= 0:
             return
         if self.store.size() > _LARGE and not self._keeper.has_sidecar():
             loading.join()
+
+    def _small(self) -> bool:
+        """Whether there are too few records for the JIT kernels to be worth their memory."""
+        least = self.settings.kernels_from
+        if least == 0:
+            return False
+        if self.index.sequence >= 0:
+            return len(self.index.table) < least
+        return self.store.size() < least
 
     def answers_from_sql(self) -> bool:
         """Whether recall takes the cold path: by setting, or once where loading the index would take longer."""
@@ -155,31 +185,38 @@ class Engine:
     def close(self) -> None:
         """Write what is pending and close the store."""
         if not self.store.closed:
-            counts, accessed_at = self.accesses.take()
-            if counts:
+            accesses = self.accesses.take()
+            if accesses:
                 # Counts are not worth waiting for: where another process writes, they are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as connection:
-                    changing.touch(connection, counts, accessed_at)
+                    changing.touch(connection, accesses)
             self._keeper.close(self.index)
         self.store.close()
 
 
-def _checked_model(model: LanguageModel) -> LanguageModel:
-    if isinstance(model, type) or not callable(getattr(model, "complete", None)):
+def _refuse_low_memory(settings: Settings) -> None:
+    if settings.low_memory:
         raise InvalidInput(
-            f"language_model {shown(model)} has no method complete(messages, *, schema=None, max_tokens=None): "
-            "give an object that has, such as recollect.llm.OpenAICompatible(base_url, model)"
+            "Settings.low_memory keeps codes of vectors in a file that is not encrypted: leave it out with a key"
         )
-    return model
 
 
-def _named_language_model() -> LanguageModel | None:
-    """The language model that the environment names; nothing is imported where it names none."""
-    if language_model_address() is None:
+def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
+    """The language model given, or named, or the one that the environment names; else None, and nothing is imported."""
+    if given is not None and not isinstance(given, str):
+        if isinstance(given, type) or not callable(getattr(given, "complete", None)):
+            raise InvalidInput(
+                f"language_model {shown(given)} has no method complete(messages, *, schema=None, max_tokens=None): "
+                "give an object that has, such as recollect.llm.OpenAICompatible(base_url, model), or the name of a "
+                "model with its provider, as 'ollama/llama3.2'"
+            )
+        return given
+    address = language_model_address() if given is None else named_language_model(given)
+    if address is None:
         return None
     from recollect.llm.client import OpenAICompatible
 
-    return OpenAICompatible()
+    return OpenAICompatible.at(address)
 
 
 class AccessLog:
@@ -187,29 +224,30 @@ class AccessLog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: Counter[str] = Counter()
-        self._accessed_at = 0
+        self._accesses: dict[str, Access] = {}
 
     def add(self, public_ids: Iterable[str]) -> None:
         """Count one access of each."""
+        now = now_us()
         with self._lock:
-            self._counts.update(public_ids)
-            self._accessed_at = now_us()
+            for public_id in public_ids:
+                self._accesses[public_id] = Access(self.pending(public_id).times + 1, now)
 
-    def pending(self, public_id: str) -> tuple[int, int]:
-        """Accesses of a record that are not written yet, and the time of the last access of any."""
-        with self._lock:
-            return self._counts.get(public_id, 0), self._accessed_at
+    def pending(self, public_id: str) -> Access:
+        """Accesses of a record that are not written yet."""
+        return self._accesses.get(public_id, _NONE)
 
-    def take(self, most: int | None = None) -> tuple[Counter[str], int]:
-        """Take out the counts of at most `most` records, to write them."""
+    def take(self, most: int | None = None) -> dict[str, Access]:
+        """Take out the accesses of at most `most` records, to write them."""
         with self._lock:
-            taken = Counter(dict(islice(self._counts.items(), most)))
-            for public_id in taken:
-                del self._counts[public_id]
-            return taken, self._accessed_at
+            return {public_id: self._accesses.pop(public_id) for public_id in [*islice(self._accesses, most)]}
 
-    def put_back(self, counts: Counter[str]) -> None:
-        """Return counts that could not be written."""
+    def put_back(self, accesses: Mapping[str, Access]) -> None:
+        """Add accesses, such as those that could not be written."""
         with self._lock:
-            self._counts.update(counts)
+            for public_id, access in accesses.items():
+                before = self.pending(public_id)
+                self._accesses[public_id] = Access(before.times + access.times, max(before.last_at, access.last_at))
+
+
+_NONE = Access(0, 0)

@@ -9,10 +9,13 @@ RecollectError
 ├── NotFound (KeyError)                no such record in this scope
 ├── StoreError                         the database file
 │   ├── NotADatabase                   a directory, a foreign file, not ours
+│   ├── WrongKey                       the key of an encrypted file is wrong or missing, or a plain file is given one
+│   ├── EncryptionMissing              a key is given, and SQLite without ciphers is installed
 │   ├── SchemaTooNew                   written by a newer Recollect
 │   ├── StoreReadOnly                  the file or its folder cannot be written
 │   ├── StoreLocked                    another process holds the write lock for longer than the timeout
-│   ├── StoreFull                      no space left on the disk
+│   ├── StoreFull                      no space left on the disk, or in the quota
+│   ├── StoreIOError                   the disk failed, or the system had no descriptors or memory left
 │   ├── StoreCorrupt                   a damaged page, or a row that another program has changed into what is none
 │   ├── SessionDamaged                 a message of a session is not what was written: another program changed it
 │   └── StoreClosed                    used after close()
@@ -20,6 +23,7 @@ RecollectError
 ├── EmbedderError                      embedding failed
 │   ├── EmbedderMissing                no embedder can be loaded here
 │   ├── EmbedderMismatch               the store holds vectors of another embedder
+│   ├── TextRefused                    the embedder works, and refuses these texts
 │   └── ModelInvalid                   a model file is absent, damaged or not what its manifest says
 ├── DocumentError                      a document cannot be ingested
 │   ├── DocumentUnreadable             absent, damaged, of no format that is read, without text, or changing
@@ -42,6 +46,7 @@ __all__ = [
     "EmbedderError",
     "EmbedderMismatch",
     "EmbedderMissing",
+    "EncryptionMissing",
     "ForkedProcess",
     "InvalidFilter",
     "InvalidInput",
@@ -61,8 +66,11 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreFull",
+    "StoreIOError",
     "StoreLocked",
     "StoreReadOnly",
+    "TextRefused",
+    "WrongKey",
 ]
 
 
@@ -117,6 +125,14 @@ class NotADatabase(StoreError):
     """The path is a directory or a file that Recollect did not write."""
 
 
+class WrongKey(StoreError):
+    """A file is encrypted and the key is missing or another, or a key is given for a file that is not encrypted."""
+
+
+class EncryptionMissing(StoreError):
+    """A key is given and the installed SQLite has no ciphers; the message says how to install them."""
+
+
 class SchemaTooNew(StoreError):
     """The file was written by a newer version."""
 
@@ -130,7 +146,11 @@ class StoreLocked(StoreError):
 
 
 class StoreFull(StoreError):
-    """The disk is full; the transaction was rolled back."""
+    """The disk is full or the quota used up; the transaction was rolled back."""
+
+
+class StoreIOError(StoreError):
+    """The disk or the system refused to open, read or write the file, which may be intact."""
 
 
 class StoreCorrupt(StoreError):
@@ -167,6 +187,13 @@ class EmbedderMissing(EmbedderError):
 
 class EmbedderMismatch(EmbedderError):
     """The store holds vectors of another embedder."""
+
+
+class TextRefused(EmbedderError):
+    """The embedder works and refuses one of these texts: too long, filtered, of no token.
+
+    An `Embedder` may raise it. Which text it is is found out; its record is marked so, and is not tried again.
+    """
 
 
 class ModelInvalid(EmbedderError):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-__all__ = ["Folder", "Stamp", "open_file", "open_folder", "read_steady", "stamp_of"]
+__all__ = ["MOST", "Folder", "Stamp", "clamped", "open_file", "open_folder", "read_steady", "stamp_of"]
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # A FIFO that stands where a file was is opened without waiting for a writer, and then seen to be none.
@@ -19,8 +19,8 @@ _FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _ATTEMPTS = 4
 _BLOCK_BYTES = 1 << 20
-# The largest number of the store.
-_MOST = 2**63 - 1
+MOST = 2**63 - 1
+"""The largest number of the store."""
 
 
 class Stamp(NamedTuple):
@@ -34,11 +34,12 @@ class Stamp(NamedTuple):
 
 def stamp_of(held: os.stat_result) -> Stamp:
     """The stamp of a file: it may bear a time after 2262, and an inode all of 64 bits."""
-    return Stamp(held.st_size, _clamped(held.st_mtime_ns), _clamped(held.st_ctime_ns), held.st_ino & _MOST)
+    return Stamp(held.st_size, clamped(held.st_mtime_ns), clamped(held.st_ctime_ns), held.st_ino & MOST)
 
 
-def _clamped(time_ns: int) -> int:
-    return max(-_MOST - 1, min(time_ns, _MOST))
+def clamped(time_ns: int) -> int:
+    """A time as it can be stored."""
+    return max(-MOST - 1, min(time_ns, MOST))
 
 
 class Folder(Protocol):

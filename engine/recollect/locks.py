@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -15,14 +16,17 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["FolderLock"]
+__all__ = ["FolderLock", "try_lock"]
 
 _POLL_SECONDS = 0.005
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class FolderLock:
-    """The lock of a file, which stays; runs double work without it, and never harm each other."""
+    """The lock of a file, which stays; runs double work without it, and never harm each other. Where the file system
+    has no locks, all hold it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,23 +42,24 @@ class FolderLock:
         try:
             descriptor = os.open(self._path, _OPEN, 0o600)
             try:
-                while not (locked := _try_lock(descriptor)):
+                while (locked := try_lock(descriptor)) is False:
                     if deadline is not None and time.monotonic() >= deadline:
                         break
                     time.sleep(_POLL_SECONDS)
-                yield locked
+                yield locked is not False
             finally:
                 os.close(descriptor)  # which lets go of the lock
         finally:
             self._threads.release()
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file, until it is closed; False where another has it, None where its file system has no locks."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as fault:
+        return None if fault.errno in _NO_LOCKS else False
     return True

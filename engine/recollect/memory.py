@@ -27,7 +27,6 @@ from recollect.records import (
     Hits,
     Link,
     NewRecord,
-    Outcome,
     Reached,
     Record,
     Shown,
@@ -37,8 +36,9 @@ from recollect.remember import change
 from recollect.remember import links as linking
 from recollect.remember.change import row_id
 from recollect.remember.pending import Progress
+from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
-from recollect.settings import Settings, default_path
+from recollect.settings import Settings, default_path, named_key
 from recollect.store import filters, reading
 from recollect.store.filters import Condition, everything
 from recollect.tiers import bootstrap as bootstrapping
@@ -64,8 +64,13 @@ class Memory(Upkeep):
 
     `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
     with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. `language_model`
-    is any object with the `LanguageModel` protocol; without one everything works, as each verb says. A Memory may be
+    is any object with the `LanguageModel` protocol, or a model with its provider before its name, as "ollama/llama3.2";
+    without one everything works, as each verb says. A Memory may be
     used from many threads; after fork() the child opens its own.
+
+    `key` encrypts a new file and opens one that is encrypted: a passphrase, or "raw:" and 64 hexadecimal digits, 32
+    random bytes; None is what `Settings.key_file` says. It needs apsw-sqlite3mc in place of apsw. Raises WrongKey where
+    the key is not the file's, and EncryptionMissing where the ciphers are not installed.
 
     Services over it are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`,
     `sessions`, `consolidator` and `knowledge`, the documents.
@@ -77,12 +82,15 @@ class Memory(Upkeep):
         *,
         embedder: Embedder | str | None = None,
         settings: Settings | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModel | str | None = None,
+        key: str | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, Settings):
             raise InvalidInput(f"settings is {checks.shown(settings)}: give Settings(...)")
         opened = default_path() if path is None else path
-        self._bind(Engine(opened, embedder, settings or Settings(), language_model), "/", owner=True)
+        chosen = settings or Settings()
+        secret = named_key(chosen.key_file) if key is None else key
+        self._bind(Engine(opened, embedder, chosen, language_model, key=secret), "/", owner=True)
 
     def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
         """Attach the services to the engine and a scope; they open nothing and load nothing."""
@@ -101,6 +109,8 @@ class Memory(Upkeep):
 
         Scopes given to and shown by the handle are within its own: `/x` of `scoped("/a")` is the file's `/a/x`.
         """
+        if not isinstance(scope, str):  # None, as of a user without a scope, would be all there is
+            raise InvalidInput(f"scope is {checks.shown(scope)}: give the path of a scope, such as '/agents/ada'")
         handle = object.__new__(type(self))
         handle._bind(self._engine, checks.join_scopes(self._scope, scope) or "/", owner=False)
         return handle
@@ -179,8 +189,7 @@ class Memory(Upkeep):
         """
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
-        change.update(self._engine, id, changes, base=self._scope)
-        return self._stored(id, outcome="updated")
+        return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
     def restore(self, id: str, version: int | datetime | str) -> Record:
         """Make an earlier text, with its context, the newest version of a memory; nothing is lost.
@@ -191,8 +200,7 @@ class Memory(Upkeep):
         Raises NotFound for an unknown id, and InvalidInput where there is no such version, it stands already, or it is
         of a procedure, which `procedures.save` changes.
         """
-        change.restore(self._engine, id, version, base=self._scope)
-        return self._stored(id, outcome="updated")
+        return self._seen(change.restore(self._engine, id, version, base=self._scope))
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge the memories that have expired, pinned or not, with their versions and everything derived.
@@ -209,22 +217,31 @@ class Memory(Upkeep):
         where: Mapping[str, Any] | None = None,
         kinds: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
+        receipt: bool = False,
     ) -> Forgotten:
         """Purge memories by id, or all that a scope and filters match, with their versions, vectors and words.
 
         A scope and nothing else forgets all of it: its sessions, snapshots, experience, cycles and working memory too.
+        With `receipt` the file is compacted too, its WAL emptied, and every byte of its files searched for what was
+        removed; `Forgotten.receipt` says what went and what was found. That takes as long as `vacuum`, and only the
+        handle that opened the file can ask for it.
         """
+        if check_flag(receipt, "receipt"):
+            self._whole("forget with a receipt")
         if id is not None:
             if any(argument is not None for argument in (scope, where, kinds, tags)):
                 raise InvalidInput("forget takes an id or filters, not both")
-            return change.forget(self._engine, _listed(id, "id"), None, base=self._scope)
+            return change.forget(self._engine, _listed(id, "id"), None, base=self._scope, receipt=receipt)
+        # A stream that gives nothing would be no filter at all.
+        kinds = kinds if kinds is None or isinstance(kinds, str) else checks.check_list(kinds, "kinds")
+        tags = tags if tags is None or isinstance(tags, str) else checks.check_list(tags, "tags")
         for name, given in (("where", where), ("kinds", kinds), ("tags", tags)):
-            if given is not None and not given:
+            if isinstance(given, str | list | Mapping) and not given:
                 raise InvalidInput(f"{name} is {checks.shown(given)}: leave it out, or forget would take all the rest")
-        if scope is None and not where and not kinds and not tags:
+        if scope is None and where is None and kinds is None and tags is None:
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
-        return change.forget(self._engine, [], chosen, base=self._scope)
+        return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt)
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
         """Link two memories; recall spreads along links in both directions."""
@@ -261,7 +278,7 @@ class Memory(Upkeep):
         explain: bool = False,
         **overrides: Any,
     ) -> Hits:
-        """The memories that answer `query`, best first. Any text is a valid query.
+        """The memories that answer `query`, best first. Any text of at most 100,000 characters is a query.
 
         - vector: the query's own float32 (dimension,), instead of embedding it here
         - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
@@ -330,7 +347,10 @@ class Memory(Upkeep):
 
     def get(self, id: str) -> Record:
         """The memory with this id; NotFound if there is none, or none that this scope may see."""
-        return self._stored(id, outcome="stored")
+        with self._engine.store.read() as connection:
+            record_id = row_id(connection, id, self._scope)
+            (record,) = reading.records(connection, filters.one_record(record_id), outcome="stored")
+        return self._seen(record)
 
     def list(
         self,
@@ -347,8 +367,7 @@ class Memory(Upkeep):
         offset: int = 0,
     ) -> builtins.list[Record]:
         """Memories in order ("newest", "oldest", "importance"), filtered as recall filters."""
-        if order not in ("newest", "oldest", "importance"):
-            raise InvalidInput(f"order is {checks.shown(order)}: 'newest', 'oldest' or 'importance'")
+        order = checks.check_choice(order, "order", ("newest", "oldest", "importance"))
         condition = self._condition(scope, where, kinds, tags, since, until, as_of)
         chosen = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)
@@ -425,14 +444,9 @@ class Memory(Upkeep):
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
 
-    def _stored(self, id: str, *, outcome: Outcome) -> Record:
-        with self._engine.store.read() as connection:
-            record_id = row_id(connection, id, self._scope)
-            (record,) = reading.records(connection, filters.one_record(record_id), outcome=outcome)
-        return self._seen(self._engine.counted(record))
-
     def _seen(self, shown: Shown) -> Shown:
-        return as_seen(shown, self._scope)
+        """A record or hit as this handle shows it."""
+        return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
 
     def _condition(self, *arguments: Any) -> Condition:
         scope, where, kinds, tags, since, until, as_of = arguments
@@ -453,6 +467,4 @@ def _listed(values: object, name: str, *, single: bool = True) -> builtins.list[
     """A list of str; a lone str becomes one where `single` allows it."""
     if isinstance(values, str) and single:
         return [values]
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} is {checks.shown(values)}: give a list of str")
-    return builtins.list(values)
+    return checks.check_list(values, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_count, check_finite, check_unit, shown
+from recollect.checks import check_choice, check_count, check_finite, check_unit, shown
 from recollect.errors import InvalidInput
 
 __all__ = ["ALIASES", "OPTIONS", "PROFILES", "Profile", "by_own_names", "resolve_profile"]
@@ -29,7 +29,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     - name: the profile of `PROFILES` that it is or was made from, which also says what writing does by default.
     - limit: how many hits a recall gives unless it says so.
     - vector_weight, keyword_weight: shares of cosine and of max-normalised BM25 in the fused score.
-    - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised over the candidates to [0.4, 1.0]).
+    - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised to [0.4, 1.0] over what has a rank).
+      What shares no word with the query has no rank by keyword, and what has a cosine of 0 or less, or below
+      `ranked_share` of the query's best, none by vector. What is weakly related, so that it has no rank, scores 0.4.
     - keyword_stands_in: where no vector can be had, of the query or of a record, max-normalised BM25 is the fused
       score; otherwise it keeps its share.
     - candidates, candidate_multiplier: of the best by vector, and by keyword, so many are fused, and at least so many
@@ -41,7 +43,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     - composition: "product" multiplies the score after spreading by the decay and by importance (`importance_weight`:
       a record of importance 1 scores this share above one of 0.5, one of 0 as much below); "weighted_sum" is
       semantic_weight * similarity + recency_weight * decay + importance_weight * importance, where the similarity is
-      the score after spreading, cut to [0, 1], and the weights are divided by their sum.
+      the score after spreading, cut to [0, 1], and the weights are divided by their sum. The best by this sum are the
+      best of all visible records, but for three cases: what spreading, a second look or fusion by ranks adds moves
+      only what is a candidate without it; sketches farther apart than 5 standard deviations from what a cosine says
+      hide a record among more than 4,096; and a record without a vector is none without a word of the query.
     - half_life_days, decay_floor, decay: weight of age, from 1 down to the floor; "half_life" is 0.5^(age / h),
       "exp" is e^(-age / h), "none" turns it off. A half-life given by a call turns it on.
     - mmr_lambda: Jaccard MMR; 1 is pure relevance, None turns it off.
@@ -63,6 +68,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     keyword_weight: float = 0.4
     fusion: Literal["weighted", "rrf"] = "weighted"
     rrf_k: float = 60.0
+    ranked_share: float = 0.0
     keyword_stands_in: bool = False
     candidates: int = 200
     candidate_multiplier: int = 2
@@ -96,7 +102,7 @@ class Profile(Struct, frozen=True, kw_only=True):
             check_finite(getattr(self, name), name, minimum=0.0)
         if self.vector_weight + self.keyword_weight <= 0:
             raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
-        for name in ("min_score", "min_confidence", "gap_confidence", "decay_floor"):
+        for name in ("min_score", "min_confidence", "gap_confidence", "decay_floor", "ranked_share"):
             check_unit(getattr(self, name), name)
         if check_finite(self.half_life_days, "half_life_days") <= 0:
             raise InvalidInput(f"half_life_days is {shown(self.half_life_days)}: give days above 0, or decay='none'")
@@ -104,8 +110,7 @@ class Profile(Struct, frozen=True, kw_only=True):
             if getattr(self, name) is not None:
                 check_unit(getattr(self, name), name)
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidInput(f"{name} is {shown(getattr(self, name))}: {_either(allowed)}")
+            check_choice(getattr(self, name), name, allowed)
         for name in ("limit", "candidates", "candidate_multiplier"):
             check_count(getattr(self, name), name)
         for name in ("expanded", "rescored", "looked"):
@@ -156,10 +161,10 @@ PROFILES: dict[str, Profile] = {
     "default": Profile(),
     # The cosine and the keyword rank count alike; normalised over the candidates, of which the best has 1.
     "reeve": Profile(
-        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, spread=0.0, look_weight=0.0,
-        half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
+        name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
+        look_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
     ),
-    # The candidates are the best by cosine and the best by keyword; all that have a vector score by its cosine.
+    # All that have a vector score by its cosine; recency and importance bring a record in whatever its cosine.
     # Without any similarity the sum reaches 0.5 at most: from 0.55 on a hit is evidence.
     "hermes": Profile(
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_stands_in=True, spread=0.0,
@@ -198,8 +203,3 @@ def by_own_names(changes: Mapping[str, Any]) -> dict[str, Any]:
             )
         own[field], said[field] = value, name
     return own
-
-
-def _either(allowed: Iterable[str]) -> str:
-    *first, last = map(repr, allowed)
-    return f"{', '.join(first)} or {last}"

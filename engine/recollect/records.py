@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field, json, structs
 
 __all__ = [
     "Contradiction",
@@ -19,6 +19,7 @@ __all__ = [
     "Imported",
     "Link",
     "NewRecord",
+    "Plain",
     "Problem",
     "Reached",
     "Record",
@@ -30,8 +31,21 @@ __all__ = [
     "as_seen",
 ]
 
-EmbeddingState = Literal["embedded", "pending", "none"]
+EmbeddingState = Literal["embedded", "pending", "refused", "none"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "stored"]
+
+
+class Plain(Struct, frozen=True):
+    """A value that turns into what JSON has: times as ISO 8601 text, tuples as lists."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by its name, of values that JSON has."""
+        said: dict[str, Any] = json.decode(json.encode(self))
+        return said
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.encode(self).decode()
 
 
 class NewRecord(Struct, frozen=True, kw_only=True):
@@ -54,7 +68,7 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     vector: Any = None
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class Link(Plain, frozen=True, kw_only=True):
     """A directed edge between two records; `strength` in [0, 1]."""
 
     source: str
@@ -64,7 +78,7 @@ class Link(Struct, frozen=True, kw_only=True):
     created_at: datetime | None = None
 
 
-class Contradiction(Struct, frozen=True, kw_only=True):
+class Contradiction(Plain, frozen=True, kw_only=True):
     """A stored memory that seems to say otherwise than the one just written: a candidate, found without a model.
 
     `reason` is "negation", "number" (a date too) or "value": what differs where the rest is the same.
@@ -76,7 +90,7 @@ class Contradiction(Struct, frozen=True, kw_only=True):
     reason: Literal["negation", "number", "value"]
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class Record(Plain, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
 
     `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
@@ -115,7 +129,7 @@ class Record(Struct, frozen=True, kw_only=True):
     contradictions: tuple[Contradiction, ...] = ()
 
 
-class Reached(Struct, frozen=True, kw_only=True):
+class Reached(Plain, frozen=True, kw_only=True):
     """A memory that links lead to: how many there are on the shortest way, and the product of their strengths."""
 
     record: Record
@@ -123,7 +137,7 @@ class Reached(Struct, frozen=True, kw_only=True):
     strength: float
 
 
-class SourceRef(Struct, frozen=True, kw_only=True):
+class SourceRef(Plain, frozen=True, kw_only=True):
     """Where a hit comes from: its document, file or session and its place in it."""
 
     id: str
@@ -132,7 +146,7 @@ class SourceRef(Struct, frozen=True, kw_only=True):
     lines: tuple[int, int] | None = None
 
 
-class Hit(Struct, frozen=True, kw_only=True):
+class Hit(Plain, frozen=True, kw_only=True):
     """One recalled record. `score` orders this query's hits; `confidence` compares across queries."""
 
     id: str
@@ -182,8 +196,18 @@ class Hits(list[Hit]):
         self.left_out = left_out
         self.stages = stages or {}
 
+    def to_dict(self) -> dict[str, Any]:
+        """The query, the hits and what is said of them, of values that JSON has."""
+        beside = {name: getattr(self, name) for name in self.__slots__}
+        said: dict[str, Any] = json.decode(json.encode({"hits": list(self), **beside}))
+        return said
 
-class Explanation(Struct, frozen=True, kw_only=True):
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.encode(self.to_dict()).decode()
+
+
+class Explanation(Plain, frozen=True, kw_only=True):
     """Why a record was, or was not, among the hits of a query.
 
     `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks`
@@ -202,17 +226,74 @@ class Explanation(Struct, frozen=True, kw_only=True):
     ranks: dict[str, int] = field(default_factory=dict)
 
 
-class Forgotten(Struct, frozen=True, kw_only=True):
-    """Receipt of `forget`: how many records are gone, with their versions, and how many rows of services (sessions,
-    snapshots, experience and the like) where a whole scope was forgotten.
+class ErasureReceipt(Struct, frozen=True, kw_only=True):
+    """What `forget(..., receipt=True)` removed and how it was checked.
+
+    - complete: nothing of what was removed stands in the files, but for what `elsewhere` names
+    - erased_at: when the check ended, UTC; path: the store
+    - ids: of the memories forgotten
+    - removed: rows gone, by table of the store
+    - sidecar: whether a sidecar of the index was deleted
+    - searched: how many byte sequences of the removed texts, fields and vectors were looked for; too_short: how many
+      values were not, being shorter than 8 bytes
+    - files: those that were searched, from first to last byte, with their size in bytes
+    - elsewhere: rows of memories or services that were not forgotten and hold some of the same bytes, as
+      {"session_message.content": 2}
+    - problems: what could not be erased or shown, and what to do
+    """
+
+    complete: bool
+    erased_at: datetime
+    path: str
+    ids: tuple[str, ...]
+    removed: dict[str, int]
+    sidecar: bool
+    searched: int
+    too_short: int
+    files: dict[str, int]
+    elsewhere: dict[str, int]
+    problems: tuple[str, ...]
+
+
+class Forgotten(Plain, frozen=True, kw_only=True):
+    """What `forget` did: how many records are gone, with their versions, and how many rows of services (sessions,
+    snapshots, experience and the like) where a whole scope was forgotten. `receipt` is there where it was asked for.
     """
 
     records: int
     versions: int = 0
     services: int = 0
+    receipt: ErasureReceipt | None = None
 
 
-class Imported(Struct, frozen=True, kw_only=True):
+class Finding(Plain, frozen=True, kw_only=True):
+    """Something that `audit` found.
+
+    - check: the check that found it; id: the memory; text: its text, cut short, secrets blacked out
+    - reason: what was found; other: the memory it was compared with
+    - verb: what mends it: "forget", "redact", "expire" (no recall shows it, `purge_expired` removes it), "link" (as
+      "contradicts") or "purge_expired"; None for a pinned memory that would have to go
+    - mended: whether that was done
+    """
+
+    check: str
+    id: str
+    text: str
+    reason: str
+    other: str | None = None
+    verb: str | None = None
+    mended: bool = False
+
+
+class Audit(Plain, frozen=True, kw_only=True):
+    """What `audit` found: how many memories were looked at, the findings, and why checks could not be made."""
+
+    records: int
+    findings: tuple[Finding, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+class Imported(Plain, frozen=True, kw_only=True):
     """Receipt of `import_`: memories stored, memories that were here already, links restored."""
 
     records: int
@@ -220,7 +301,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     links: int = 0
 
 
-class FileTrouble(Struct, frozen=True, kw_only=True):
+class FileTrouble(Plain, frozen=True, kw_only=True):
     """What stands in the way of a file, or of one memory in it: its path in the folder, the line, and the reason."""
 
     path: str
@@ -228,7 +309,7 @@ class FileTrouble(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Exported(Struct, frozen=True, kw_only=True):
+class Exported(Plain, frozen=True, kw_only=True):
     """Receipt of `export_folder`: memories in the files, files written and removed by path, and how many were right
     already. `conflicts` are files that were left as they are.
     """
@@ -240,7 +321,7 @@ class Exported(Struct, frozen=True, kw_only=True):
     conflicts: tuple[FileTrouble, ...] = ()
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class Restored(Plain, frozen=True, kw_only=True):
     """Receipt of `import_folder`: memories that were stored, changed, and right already, and links made.
 
     `missing` are the ids of memories that the files held before and hold no longer: still stored, unless `forgotten`
@@ -256,7 +337,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     problems: tuple[FileTrouble, ...] = ()
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class Problem(Plain, frozen=True, kw_only=True):
     """One divergence that `verify` found: what, how many, examples, and the remedy."""
 
     name: str
@@ -265,7 +346,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     remedy: str = "recollect rebuild"
 
 
-class Verification(Struct, frozen=True, kw_only=True):
+class Verification(Plain, frozen=True, kw_only=True):
     """What `verify` checked and found; clean when `problems` is empty."""
 
     records: int
@@ -278,13 +359,17 @@ class Verification(Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-class Stats(Struct, frozen=True, kw_only=True):
-    """The state of a store and of the machinery that serves it; a scoped handle has no figures of the whole file."""
+class Stats(Plain, frozen=True, kw_only=True):
+    """The state of a store and of the machinery that serves it; a scoped handle has no figures of the whole file.
+
+    `pending` records wait for a vector; `refused` ones are texts that the embedder does not take.
+    """
 
     path: str
     records: int
     versions: int
     pending: int
+    refused: int
     vectors: int
     token_codes: int
     token_code_bytes: int
@@ -296,6 +381,7 @@ class Stats(Struct, frozen=True, kw_only=True):
     schema_version: int
     sequence: int | None
     sqlite_version: str
+    encrypted: bool
     sqlite_vec: str | None
     embedder: str | None
     dimension: int | None

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_count, check_finite, shown
+from recollect.checks import check_choice, check_count, check_finite, check_name, shown
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
-from recollect.remote.address import PROVIDERS, ModelAddress, provider_url
-from recollect.settings_files import adopt_foreign, check_keys, read_table, without_others
+from recollect.remote.address import PROVIDERS, ROUTED, ModelAddress, address_of, provider_url, require
+from recollect.settings_files import adopt_foreign, check_keys, naming, read_table, without_others
 
-__all__ = ["Settings", "default_path", "environment_settings", "language_model_address", "named_embedder"]
+__all__ = [
+    "Settings",
+    "default_path",
+    "environment_settings",
+    "key_in",
+    "language_model_address",
+    "named_embedder",
+    "named_key",
+    "named_language_model",
+    "new_environment_key",
+]
 
 Built = TypeVar("Built")
 
+# A name that begins so needs no "openai/" before it, as memweave takes it.
+_OPENAI_EMBEDDERS = "text-embedding-"
 # What the users of a profile's system are used to from its writes.
 _WRITE_POLICIES = {
     "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
     "hermes": WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6),
 }
+
+_OLD_TIERS: dict[str, Literal["standard", "enhanced"]] = {"1": "standard", "2": "enhanced"}
 
 
 def default_path() -> str:
@@ -45,38 +60,97 @@ def environment_settings() -> Settings:
     return Settings.load(path) if path else Settings()
 
 
+def named_key(key_file: str | None = None) -> str | None:
+    """The key of an encrypted store: that in `key_file`, else RECOLLECT_KEY, else that in the file RECOLLECT_KEY_FILE;
+    None without any. Raises InvalidInput where such a file has none.
+    """
+    if key_file is None and (key := os.environ.get("RECOLLECT_KEY")):
+        return key
+    path = key_file or os.environ.get("RECOLLECT_KEY_FILE")
+    return None if not path else key_in(path)
+
+
+def new_environment_key() -> str | None:
+    """The key that RECOLLECT_NEW_KEY gives to `recollect rekey`."""
+    return os.environ.get("RECOLLECT_NEW_KEY") or None
+
+
+def key_in(path: str) -> str:
+    """The key in a file: its first line. Raises InvalidInput where there is none; the message shows nothing of it."""
+    from pathlib import Path
+
+    try:
+        lines = Path(path).expanduser().read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is no text in UTF-8: give a file whose first line is the key") from None
+    except (OSError, RuntimeError, ValueError) as fault:
+        raise InvalidInput(f"the key in {path} cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
+    if not lines or not lines[0]:
+        raise InvalidInput(f"the first line of {path} is empty: write the key there")
+    return lines[0]
+
+
 def language_model_address(
     base_url: str | None = None, model: str | None = None, api_key: str | None = None
 ) -> ModelAddress | None:
     """The language model named by these and, where they are None, by RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
-    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing.
+    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing. A model
+    that has its provider before its name needs no URL.
     """
     base_url = base_url or os.environ.get("RECOLLECT_LLM_BASE_URL") or None
     model = model or os.environ.get("RECOLLECT_LLM_MODEL") or None
     if base_url is None and model is None:
         return None
+    key = api_key or os.environ.get("RECOLLECT_LLM_API_KEY") or None
+    if base_url is None and model is not None and address_of(model) is not None:
+        return named_language_model(model, api_key=key)
     if base_url is None or model is None:
         name = "RECOLLECT_LLM_BASE_URL" if base_url is None else "RECOLLECT_LLM_MODEL"
         raise InvalidInput(f"{name} is not set: a language model needs a base URL and a model's name")
-    key = api_key or os.environ.get("RECOLLECT_LLM_API_KEY") or None
     return ModelAddress(base_url=base_url, model=model, api_key=key)
 
 
-def remote_embedder_address() -> ModelAddress | None:
-    """The embedder that EMBEDDING_PROVIDER ("openai", "ollama" or a base URL) and EMBEDDING_MODEL name, None without
-    a provider. EMBEDDING_BASE_URL moves a provider elsewhere; EMBEDDING_API_KEY is its key, for OpenAI's also
-    OPENAI_API_KEY.
+def named_language_model(name: str, *, api_base: str | None = None, api_key: str | None = None) -> ModelAddress:
+    """The language model of a name: with its provider before it ("gemini/gemini-2.0-flash", "ollama/llama3.2"), any at
+    `api_base`, else OpenAI's ("gpt-4o-mini"). What is not given of OpenAI's is OPENAI_BASE_URL and OPENAI_API_KEY.
+
+    Raises InvalidInput where OpenAI is meant and there is neither.
     """
-    provider = os.environ.get("EMBEDDING_PROVIDER")
+    provider, slash, rest = check_name(name, "model").partition("/")
+    if api_base is None and (not slash or provider.lower() == "openai"):
+        api_base = os.environ.get("OPENAI_BASE_URL") or PROVIDERS["openai"]
+        api_key = api_key or os.environ.get("OPENAI_API_KEY") or None
+        if api_key is None and api_base == PROVIDERS["openai"]:
+            raise InvalidInput(
+                f"the language model {shown(name)} is OpenAI's and there is no key: give api_key, or set "
+                "OPENAI_API_KEY, or OPENAI_BASE_URL where it is served elsewhere"
+            )
+        return ModelAddress(base_url=api_base, model=rest if slash else name, api_key=api_key)
+    address = address_of(name, api_base=api_base, api_key=api_key)
+    if address is None:
+        known = ", ".join((*PROVIDERS, *ROUTED))
+        raise InvalidInput(
+            f"the provider of the language model {shown(name)} is none of {known}: give the base URL where it is served"
+        )
+    return address
+
+
+def remote_embedder_address() -> ModelAddress | None:
+    """The embedder that EMBEDDING_PROVIDER (one of `PROVIDERS` or `ROUTED`, or a base URL) and EMBEDDING_MODEL name,
+    None without a provider. EMBEDDING_BASE_URL moves a provider elsewhere; EMBEDDING_API_KEY is its key, for OpenAI's
+    also OPENAI_API_KEY.
+    """
+    provider = (os.environ.get("EMBEDDING_PROVIDER") or "").strip()
     if not provider:
         return None
-    base_url = provider_url(provider, "EMBEDDING_PROVIDER")
+    routed = provider.lower() in ROUTED
+    base_url = "" if routed else provider_url(provider, "EMBEDDING_PROVIDER")
     model = os.environ.get("EMBEDDING_MODEL")
     if not model:
         raise InvalidInput(
             "EMBEDDING_MODEL is not set: name the model of EMBEDDING_PROVIDER, as 'text-embedding-3-small'"
         )
-    key = os.environ.get("EMBEDDING_API_KEY")
+    key = os.environ.get("EMBEDDING_API_KEY") or None
     # OpenAI's key is sent to OpenAI alone, or where the user says that OpenAI is.
     is_openai = base_url == provider_url("openai")
     if is_openai:
@@ -84,7 +158,18 @@ def remote_embedder_address() -> ModelAddress | None:
     base_url = os.environ.get("EMBEDDING_BASE_URL") or base_url
     if is_openai and not key:
         raise InvalidInput("EMBEDDING_PROVIDER is openai and there is no key: set EMBEDDING_API_KEY or OPENAI_API_KEY")
-    return ModelAddress(base_url=base_url, model=model, api_key=key or None)
+    if routed:
+        return address_of(f"{provider}/{model}", api_base=base_url or None, api_key=key)
+    return ModelAddress(base_url=base_url, model=model, api_key=key)
+
+
+def _bundled_embedders() -> tuple[str, ...]:
+    """The names of embedders that need nothing else."""
+    try:
+        import recollect_models
+    except ImportError:
+        return "default", "instant", "none"
+    return tuple(dict.fromkeys(("default", "instant", "none", *recollect_models.NAMES)))
 
 
 def named_embedder(
@@ -96,52 +181,53 @@ def named_embedder(
     batch_size: int = 64,
 ) -> str | ModelAddress:
     """What an embedder is loaded from: None is what `Settings(embedder=None)` is, a bundled model's name and a folder
-    are themselves, and all else is a model over HTTP, at `api_base` or its provider's: "ollama/nomic-embed-text", or
-    OpenAI's "text-embedding-3-small". A key that is not given is EMBEDDING_API_KEY, for OpenAI also OPENAI_API_KEY.
+    are themselves, and all else is a model over HTTP, at `api_base` or its provider's: "ollama/nomic-embed-text",
+    "voyage/voyage-3", or OpenAI's "text-embedding-3-small". A key that is not given is EMBEDDING_API_KEY, for OpenAI
+    also OPENAI_API_KEY. A path with a folder in it may name one that is not there now.
 
-    Raises InvalidInput for a provider that is not known, and where OpenAI is meant and there is no key.
+    Raises InvalidInput for what is none of these, and where OpenAI is meant and there is no key; EmbedderMissing where
+    the library that asks the provider is not installed.
     """
     from pathlib import Path
 
-    import recollect_models
-
+    options: dict[str, Any] = {"timeout_seconds": timeout_seconds, "batch_size": batch_size}
     if model is None:
-        return Settings().embedder_spec
-    bundled = ("default", "instant", "none", *(name.lower() for name in recollect_models.NAMES))
-    if api_base is None and (model.lower() in bundled or Path(model).expanduser().is_dir()):
+        spec = Settings().embedder_spec
+        return structs.replace(spec, **options) if isinstance(spec, ModelAddress) else named_embedder(spec, **options)
+    bundled = _bundled_embedders()
+    if api_base is None and (model.lower() in map(str.lower, bundled) or Path(model).expanduser().is_dir()):
         return model
-    provider, slash, name = model.partition("/")
-    if not slash or provider.lower() not in PROVIDERS:
-        if slash and api_base is None:
-            raise InvalidInput(
-                f"the embedder {shown(model)} is no folder, and its provider is none of {', '.join(PROVIDERS)}: "
-                "give api_base, the base URL where it is served"
-            )
-        provider, name = "openai", model
-    base_url = provider_url(provider) if api_base is None else api_base.rstrip("/")
-    if provider.lower() == "ollama" and base_url.count("/") == 2:
-        base_url += "/v1"  # what Ollama's own clients are given has no path
+    if api_base is None and model.lower().startswith(_OPENAI_EMBEDDERS):
+        model = f"openai/{model}"
     key = api_key or os.environ.get("EMBEDDING_API_KEY") or None
-    if base_url == PROVIDERS["openai"]:
-        key = key or os.environ.get("OPENAI_API_KEY") or None
-        if key is None:
+    address = address_of(model, api_base=api_base, api_key=key, **options)
+    if address is None:
+        if Path(model).is_absolute() or model.startswith(("./", "../", "~", ".\\")):
+            return model
+        raise InvalidInput(
+            f"the embedder {shown(model)} is not known: use one of {', '.join(bundled)}; the path of a folder with "
+            f"model.onnx; a provider and its model, as 'ollama/nomic-embed-text' ({', '.join((*PROVIDERS, *ROUTED))}); "
+            "or any model over HTTP by EMBEDDING_PROVIDER and EMBEDDING_MODEL"
+        )
+    if address.base_url == PROVIDERS["openai"] and address.api_key is None:
+        address = structs.replace(address, api_key=os.environ.get("OPENAI_API_KEY") or None)
+        if address.api_key is None:
             raise InvalidInput(
                 f"the embedder {shown(model)} is OpenAI's and there is no key: give api_key, or set OPENAI_API_KEY; "
                 "'default' is the bundled model, which needs none"
             )
-    return ModelAddress(
-        base_url=base_url, model=name, api_key=key, timeout_seconds=timeout_seconds, batch_size=batch_size
-    )
+    require(address)
+    return address
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     """How an engine runs. Every field has a measured or safe default.
 
     - embedder: "default", "instant" (token vectors without a network), "none" (keyword only, or vectors given by the
-      caller), a folder with an ONNX model, or None for the environment's RECOLLECT_EMBEDDER, else
-      EMBEDDING_PROVIDER's, else "default".
+      caller), a folder with an ONNX model, a model over HTTP with its provider ("ollama/nomic-embed-text",
+      "voyage/voyage-3"), or None for the environment's RECOLLECT_EMBEDDER, else EMBEDDING_PROVIDER's, else "default".
     - tier: "standard" is keyword recall only, no model loaded: embedder "none" by another name; "enhanced" is what
-      `embedder` says.
+      `embedder` says. "1" and "2", as Reactive Agents once called them, give a DeprecationWarning.
     - durability: "full" survives power loss once `remember` returns; "normal" survives a killed process.
     - profile: the profile a recall uses unless it names one, by name or as a `Profile`.
     - busy_timeout_ms: how long a write waits for another process's lock.
@@ -152,20 +238,24 @@ class Settings(Struct, frozen=True, kw_only=True):
       the store is small or has its sidecar, else from SQL; "auto" is memory.
     - sidecar: keep the index of a large store in a file beside it, `<database>-index`, from which it is ready several
       times sooner. The file is derived: it can be deleted at any time, and `forget` deletes it.
-    - low_memory: rescoring vectors stay on disk, and with the sidecar all that is not written to; some recalls wait
-      for the disk.
+    - low_memory: rescoring vectors stay on disk, and with the sidecar all that is not written to, in a nameless copy
+      of it that goes when the memory is closed; some recalls wait for the disk.
     - compile_kernels: compile the JIT kernels in the background if this machine has not yet; until then the
       python backend answers.
+    - kernels_from: a memory of fewer records does not load the JIT kernels, which take 110 MB; a recall from 4,000
+      records then takes some 4 ms more. 0 loads them always.
     - query_cache_size: query embeddings kept in memory.
     - write: what writing does besides storing; None is what the profile implies: "reeve" keeps the latest memory on a
       topic, "hermes" recognises what it has and reports contradictions, the others do nothing.
     - consolidation: consolidate episodes by themselves, after each `threshold` new ones of an agent; None does not.
+    - key_file: a file whose first line is the key of an encrypted store, where `Memory` is given none; None is the
+      environment's RECOLLECT_KEY, else the file RECOLLECT_KEY_FILE.
     - token_codes: keep a code of 48 bytes for each telling token of what is written, by which recall takes a second
       look at its shortlist. `reembed` adds the codes to what is stored, or removes them.
     """
 
     embedder: str | None = None
-    tier: Literal["standard", "enhanced"] = "enhanced"
+    tier: Literal["standard", "enhanced", "1", "2"] = "enhanced"
     durability: Literal["full", "normal"] = "full"
     profile: str | Profile = "default"
     busy_timeout_ms: int = 10_000
@@ -178,15 +268,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     sidecar: bool = True
     low_memory: bool = False
     compile_kernels: bool = True
+    kernels_from: int = 0
     query_cache_size: int = 512
+    key_file: str | None = None
     token_codes: bool = False
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
-        if self.tier not in ("standard", "enhanced"):
-            raise InvalidInput(f"Settings.tier is {shown(self.tier)}: 'standard' or 'enhanced'")
-        if self.tier == "standard" and self.embedder not in (None, "none"):
+        if isinstance(self.tier, str) and self.tier in _OLD_TIERS:
+            named = _OLD_TIERS[self.tier]
+            warnings.warn(f"tier {self.tier!r} is deprecated: use tier={named!r}", DeprecationWarning, stacklevel=3)
+            structs.force_setattr(self, "tier", named)
+        check_choice(self.tier, "Settings.tier", ("standard", "enhanced"))
+        if self.tier == "standard" and self.embedder is not None and self.embedder != "none":
             raise InvalidInput(
                 f"Settings.tier 'standard' loads no embedder, but embedder is {shown(self.embedder)}: leave one out"
             )
@@ -195,14 +290,14 @@ class Settings(Struct, frozen=True, kw_only=True):
                 raise InvalidInput(
                     f"Settings.{name} is {shown(getattr(self, name))}: give {kind.__name__}(...) or None"
                 )
-        if self.durability not in ("full", "normal"):
-            raise InvalidInput(f"Settings.durability is {shown(self.durability)}: 'full' or 'normal'")
-        if self.index not in ("auto", "memory", "cold", "once"):
-            raise InvalidInput(f"Settings.index is {shown(self.index)}: 'auto', 'memory', 'cold' or 'once'")
+        check_choice(self.durability, "Settings.durability", ("full", "normal"))
+        check_choice(self.index, "Settings.index", ("auto", "memory", "cold", "once"))
         for name in ("sidecar", "low_memory", "compile_kernels", "token_codes"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"Settings.{name} is {shown(getattr(self, name))}: True or False")
         resolve_profile(self.profile)
+        if self.key_file is not None and (not isinstance(self.key_file, str) or not self.key_file):
+            raise InvalidInput(f"Settings.key_file is {shown(self.key_file)}: the path of a file, or None")
         if self.embedder is not None and (not isinstance(self.embedder, str) or not self.embedder):
             raise InvalidInput(f"Settings.embedder is {shown(self.embedder)}: a name, a folder, 'none', or None")
         if check_count(self.busy_timeout_ms, "Settings.busy_timeout_ms", minimum=0) >= 2**31:
@@ -210,7 +305,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         for name in ("max_text_chars", "max_document_bytes", "max_document_chars", "document_memory_mb"):
             check_count(getattr(self, name), f"Settings.{name}")
         check_finite(self.document_seconds, "Settings.document_seconds", minimum=0.001)
-        check_count(self.query_cache_size, "Settings.query_cache_size", minimum=0)
+        for name in ("query_cache_size", "kernels_from"):
+            check_count(getattr(self, name), f"Settings.{name}", minimum=0)
 
     @property
     def write_policy(self) -> WritePolicy:
@@ -239,8 +335,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         try:
             return cls.from_dict(read_table(path))
         except InvalidInput as fault:
-            at = os.fspath(path)
-            raise InvalidInput(str(fault) if str(fault).startswith(str(at)) else f"{at}: {fault}") from None
+            raise naming(path, fault) from None
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Settings:
@@ -287,7 +382,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         if self.write is not None:
             table["write"] = _changes(self.write, _implied(self.profile))
         if self.consolidation is not None:
-            table["consolidation"] = structs.asdict(self.consolidation)
+            table["consolidation"] = {
+                name: value for name, value in structs.asdict(self.consolidation).items() if value is not None
+            }
         return table
 
 

@@ -6,17 +6,23 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from recollect import audit as auditing
 from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.recall.request import build_filter
-from recollect.records import Exported, Imported, Restored, Stats, Verification
+from recollect.records import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.remember.pending import Progress, drain_pending
+from recollect.remember.prepare import check_flag
 from recollect.remember.reembed import reembed
 from recollect.settings import Settings
-from recollect.store import rebuilding, stats, verifying
+from recollect.store import rebuilding, refusals, stats, verifying
+from recollect.store.backup import backup
+from recollect.store.filters import scope_condition
 
 __all__ = ["Upkeep"]
+
+_REFUSED_SHOWN = 5
 
 
 class Upkeep:
@@ -41,15 +47,21 @@ class Upkeep:
         engine = self._engine
         with engine.store.read() as connection:
             figures = stats.figures(connection, engine.store.path, self._scope)
+            refused = refusals.examples(connection, scope_condition(self._scope), _REFUSED_SHOWN)
         kernels = engine.kernels()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
+        notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
         if kernels.active != kernels.chosen or kernels.chosen == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if figures["sqlite_vec"] is None:
             notes.append("sqlite-vec is not importable: its cross-check of the sketches is off")
+        encrypted = engine.store.key is not None
+        if encrypted and engine.settings.sidecar:
+            notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,
+            encrypted=encrypted,
             kernels=kernels.active,
             mode="hybrid" if searchable else "keyword",
             index=engine.index.describe() if self._scope == "/" else {},
@@ -80,7 +92,16 @@ class Upkeep:
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._whole("backup")
-        return rebuilding.backup(self._engine.store, target, on_progress)
+        return backup(self._engine.store, target, on_progress)
+
+    def rekey(self, key: str | None) -> None:
+        """Encrypt the file anew with `key`, or write it without encryption (None); all of it or nothing.
+
+        `key` is as for `Memory`; a file that is not encrypted gets its first. Backups keep the key they were made with.
+        Raises StoreLocked where another process, or another thread's recall, has the file open.
+        """
+        self._whole("rekey")
+        self._engine.rekey(key)
 
     def export(
         self,
@@ -118,11 +139,15 @@ class Upkeep:
 
         Ids that JSON lines carry are kept; a memory whose id is here already is skipped and counted. `scope` is put
         before the scopes of the file. InvalidItem names the line that stopped it; the batches before it stay.
+
+        Through a scoped handle an id that stands in the file outside its scope is given as another, the same at every
+        import; links of the import lead to it, and nothing in the answer tells.
         """
         return exchange.import_(
             self._engine,
             source,
             base=checks.join_scopes(self._scope, scope) or "/",
+            sight=self._scope,
             format=format,
             batch_size=checks.check_count(batch_size, "batch_size"),
             on_progress=on_progress,
@@ -170,8 +195,39 @@ class Upkeep:
             forget_missing=forget_missing, on_progress=on_progress,
         )  # fmt: skip
 
+    def audit(
+        self,
+        checks: Sequence[str] | None = None,
+        *,
+        scope: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        kinds: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        mend: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Audit:
+        """What is in the memory that should not be: nothing changes, unless `mend` is True.
+
+        `checks` (all): "duplicates", "near-duplicates" and "contradictions" compare memories of one scope and kind;
+        "stale" are times that have passed ("next week", a month ago) and what nobody recalled in a year; "expired";
+        "secrets" are keys, tokens, passwords, card numbers and IBANs (`pip install 'recollect[audit]'`);
+        "instructions" address a model; "junk" is small talk. Those that read texts know English. Each finding names
+        the verb that `mend` carries out; a pinned memory is never taken away.
+
+        Raises InvalidInput for an unknown check, for "secrets" by name where that is not installed, and for `mend`
+        without `checks`.
+        """
+        if isinstance(checks, str):
+            checks = [checks]
+        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        return auditing.audit(
+            self._engine, checks, chosen, base=self._scope, mend=check_flag(mend, "mend"), on_progress=on_progress
+        )
+
     def reembed(self, *, on_progress: Progress | None = None) -> int:
-        """Move to the configured embedder, or embed what still waits; resumable. Returns how many were embedded."""
+        """Move to the configured embedder, or embed what still waits and what it has refused; resumable. Returns how
+        many were embedded.
+        """
         self._whole("reembed")
         return reembed(self._engine, on_progress=on_progress)
 

@@ -3,8 +3,9 @@
 Every function checks its arguments once and raises `KernelError` for those it refuses.
 """
 
-from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records
+from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records, Sketches
 from recollect_kernels.candidates import expand_candidates, join_candidates, order_by_score
+from recollect_kernels.contenders import contenders
 from recollect_kernels.dispatch import KernelStatus, cached, start_background, status, warmup
 from recollect_kernels.errors import KernelError
 from recollect_kernels.graph import spread_activation
@@ -40,10 +41,12 @@ __all__ = [
     "Lists",
     "Postings",
     "Records",
+    "Sketches",
     "allowed_in_slices",
     "bm25_for_rows",
     "bm25_top_k",
     "cached",
+    "contenders",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recollect_kernels.contract import F32, I8, I32, I64, U8
+from recollect_kernels.contract import F32, I8, I32, I64, U8, U64
 
 SIGNALS = ("cosine", "bm25", "look", "fused", "spread", "lift", "linked", "decay", "score")
 
@@ -29,6 +29,17 @@ class Codes(NamedTuple):
     parts: I32
     codes: I8
     scales: F32
+
+
+class Sketches(NamedTuple):
+    """Sketches uint64 (places, words) and those of the queries (q, words).
+
+    limits int64 (steps + 1,): the greatest Hamming distance at which a cosine may still reach i / steps.
+    """
+
+    queries: U64
+    sketches: U64
+    limits: I64
 
 
 class Postings(NamedTuple):
@@ -71,7 +82,9 @@ class Choices(NamedTuple):
     """The numbers of a scoring.
 
     - vector_weight, keyword_weight: shares of cosine and of BM25 divided by the query's maximum
-    - rrf_k: 0 or more fuses by reciprocal rank instead, normalised to [0.4, 1.0]; -1 does not
+    - rrf_k: 0 or more fuses by reciprocal rank instead; -1 does not. A cosine or a BM25 of 0 or less has no rank, nor
+      has a cosine below `ranked_share` of the query's best. The scores of what has a rank are normalised to [0.4, 1.0];
+      what has none gets 0.4 where a weighted signal is above 0, and 0 where none is
     - expanded: of how many of the best the neighbours join
     - neighbor_weight, source_weight: shares of the strongest neighbour and of the source's best three; `near` and
       `far` are what a neighbour one and two places away passes on; `lone_share` of its own score stands for what a
@@ -103,3 +116,4 @@ class Choices(NamedTuple):
     additive: int = 0
     semantic_weight: float = 0.0
     recency_weight: float = 0.0
+    ranked_share: float = 0.0

@@ -2,8 +2,11 @@
 
 Numba's own cache does not see changes in other files and can only be moved for the whole process; this one is ours
 alone. Its folder is named by a hash of everything the machine code depends on, so a changed file, another numba or
-another CPU finds no cache rather than a stale one. A cached kernel is a pickle: a directory that somebody else
-could write to is not read.
+another CPU finds no cache rather than a stale one.
+
+A cached kernel is a pickle with machine code: a flipped bit in it ends the process or changes an answer. So a file is
+a digest of what it should hold, then the content, and one that does not match is as good as none: it is compiled
+again and replaced. A folder or a file that another user owns or could write to, or a link, is not read either.
 """
 
 from __future__ import annotations
@@ -12,13 +15,21 @@ import contextlib
 import importlib.util
 import os
 import platform
+import stat
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 _COMPLETE = "complete"
 _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NUMBA_LOOP_VECTORIZE")
+# Of a file here: 2 has a digest before the content.
+_FORMAT = 2
+_DIGEST_BYTES = 32
+# Writing a kernel takes milliseconds: who left one aside that long was killed.
+_ABANDONED_SECONDS = 60
 
 
 class Cache:
@@ -26,33 +37,66 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._all_written = True
 
     def read(self, name: str) -> bytes | None:
+        """What was written under `name`; None where there is no file, or not a private one, or not the same bytes."""
         try:
-            return (self.folder / f"{name}.kernel").read_bytes()
+            with open(self.folder / f"{name}.kernel", "rb", opener=_without_links) as file:
+                if not _private(os.fstat(file.fileno()), stat.S_ISREG):
+                    return None
+                digest, content = file.read(_DIGEST_BYTES), file.read()
         except OSError:
             return None
+        return content if digest == self._digest(name, content) else None
 
     def write(self, name: str, content: bytes) -> None:
-        self._replace(f"{name}.kernel", content)
+        """Keep `content` under `name`."""
+        if not self._replace(f"{name}.kernel", self._digest(name, content) + content):
+            self._all_written = False
 
     def complete(self) -> bool:
         """Every kernel has been written."""
         return (self.folder / _COMPLETE).exists()
 
     def mark_complete(self) -> None:
-        self._replace(_COMPLETE, b"")
+        """Every kernel has been written, unless one could not be."""
+        if self._all_written:
+            self._replace(_COMPLETE, b"")
 
-    def _replace(self, name: str, content: bytes) -> None:
-        # Written aside and renamed: another process sees the whole file or none.
+    def remove_abandoned(self) -> None:
+        """Remove what a process that was killed has left aside."""
+        with contextlib.suppress(OSError):
+            for aside in self.folder.glob(".*"):
+                with contextlib.suppress(OSError):
+                    if time.time() - aside.lstat().st_mtime > _ABANDONED_SECONDS:
+                        aside.unlink()
+
+    def _digest(self, name: str, content: bytes) -> bytes:
+        # With the name and the folder's: a whole kernel under another's name, or of another source, is not ours either.
+        import hashlib
+
+        digest = hashlib.sha256(f"{self.folder.name}/{name}/{len(content)}\0".encode())
+        digest.update(content)
+        return digest.digest()
+
+    def _replace(self, name: str, content: bytes) -> bool:
+        # Written aside, synced, then renamed: other processes, and later ones after a power loss, see all or none.
         aside = self.folder / f".{name}.{os.getpid()}"
         try:
-            with open(aside, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            with open(aside, "wb", opener=_owners_only) as file:
                 file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             aside.replace(self.folder / name)
         except OSError:
             with contextlib.suppress(OSError):
                 aside.unlink()
+            return False
+        if os.name == "posix":
+            with contextlib.suppress(OSError):
+                _sync_folder(self.folder)
+        return True
 
 
 def root() -> Path | None:
@@ -73,7 +117,7 @@ def root() -> Path | None:
 def existing() -> Cache | None:
     """The cache of these kernels on this machine, if its folder exists and is ours alone."""
     folder = _folder()
-    return Cache(folder) if folder is not None and _private(folder) else None
+    return Cache(folder) if folder is not None and _private_folder(folder) else None
 
 
 def create() -> tuple[Cache | None, str]:
@@ -84,7 +128,7 @@ def create() -> tuple[Cache | None, str]:
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-        if os.name == "posix" and folder.stat().st_uid == os.geteuid():
+        if os.name == "posix" and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
             folder.chmod(0o700)
         # A folder on a read-only file system, or one of another user, opens but takes no file.
         probe = folder / f".probe.{os.getpid()}"
@@ -92,19 +136,40 @@ def create() -> tuple[Cache | None, str]:
         probe.unlink()
     except OSError as error:
         return None, f"{folder} cannot be written ({error.strerror})"
-    if not _private(folder):
+    if not _private_folder(folder):
         return None, f"{folder} is not owned by this user alone"
     return Cache(folder), ""
 
 
-def _private(folder: Path) -> bool:
+def _private_folder(folder: Path) -> bool:
     try:
-        found = folder.stat()
+        return _private(folder.lstat(), stat.S_ISDIR)
     except OSError:
         return False
-    if os.name != "posix":
-        return True
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _private(found: os.stat_result, of_type: Callable[[int], bool]) -> bool:
+    """Of that type, and on POSIX owned by this user and writable by no other."""
+    if not of_type(found.st_mode):
+        return False
+    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+
+
+def _without_links(path: str, flags: int) -> int:
+    # A FIFO in the place of a kernel is opened too, and refused, rather than waited for.
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def _owners_only(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _folder() -> Path | None:
@@ -126,7 +191,7 @@ def _key() -> str:
                 digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
             except OSError:
                 digest.update(spec.origin.encode())
-    parts = [sys.implementation.cache_tag or "", np.__version__, platform.machine(), _processor()]
+    parts = [f"format {_FORMAT}", sys.implementation.cache_tag or "", np.__version__, platform.machine(), _processor()]
     parts += [f"{name}={os.environ.get(name, '')}" for name in _NUMBA_SETTINGS]
     digest.update("\0".join(parts).encode())
     return digest.hexdigest()[:16]

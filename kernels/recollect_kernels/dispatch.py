@@ -147,9 +147,11 @@ def _prepare() -> tuple[Backend, list[Any], cache.Cache | None, str]:
             _hook_exit()
     _seconds["import"] = time.perf_counter() - began
     kept_in = cache.existing()
-    if kept_in is not None and kept_in.complete():
-        return backend, jit.KERNELS, kept_in, ""
-    kept_in, why_not = cache.create()
+    why_not = ""
+    if kept_in is None or not kept_in.complete():
+        kept_in, why_not = cache.create()
+    if kept_in is not None:
+        kept_in.remove_abandoned()
     return backend, jit.KERNELS, kept_in, why_not
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 
 if TYPE_CHECKING:
-    from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records
+    from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records, Sketches
 
 
 class Backend(Protocol):
@@ -59,6 +59,10 @@ class Backend(Protocol):
         self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, choices: Choices,
         look: F64,
     ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
+    def contenders(
+        self, offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches,
+        mask: U8, records: Records, choices: Choices,
+    ) -> tuple[I64, I64] | None: ...  # fmt: skip
     def order_by_score(self, offsets: I64, scores: F64, keys: I64) -> I64: ...
     def spread_activation(
         self, offsets: I64, rows: I64, scores: F64, previous: I32, following: I32, sources: I64, heads: I32,

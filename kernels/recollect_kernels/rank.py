@@ -62,7 +62,7 @@ def rank_candidates(
     if choices.vector_weight < 0 or choices.keyword_weight < 0 or choices.vector_weight + choices.keyword_weight <= 0:
         raise KernelError("choices: weights of vector and keyword; wanted none negative and a sum above 0")
     if choices.additive:
-        choices = _normalised(choices)
+        choices = normalised(choices)
     if choices.expanded < 0:
         raise KernelError(f"choices: expanded of {choices.expanded}; wanted 0 or more")
     if look is not None:
@@ -81,7 +81,7 @@ def rank_candidates(
     return found
 
 
-def _normalised(choices: Choices) -> Choices:
+def normalised(choices: Choices) -> Choices:
     """The weights of the sum, of sum 1."""
     weights = choices.semantic_weight, choices.recency_weight, choices.importance_weight
     total = sum(weights)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from recollect_models.build import RANGES, unpack
 from recollect_models.graph import MAX_TOKENS, MiniLM
+from recollect_models.runtime import load_onnxruntime
 
 TEXTS = RANGES.with_name("texts.txt")
 
@@ -40,7 +41,6 @@ def windows(rows: Sequence[list[int]]) -> Iterator[list[int]]:
 
 def ranges(weights: Path, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     """For every quantised input: float16 (2, channels), the lowest and highest value seen per channel."""
-    import onnxruntime
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
@@ -49,7 +49,7 @@ def ranges(weights: Path, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     tokenizer.no_truncation()
     writer = MiniLM(load_file(weights / "model.safetensors"), None)
     model = writer.model(expose=True).SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     seen: dict[str, NDArray[Any]] = {}
     for window in windows([row.ids for row in tokenizer.encode_batch(list(texts))]):
         ids = np.array([window], np.int64)

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect_models.graph import WIDTH, MiniLM
+from recollect_models.runtime import load_onnxruntime
 
 FIRST_WORD = 1996
 ZIPF_SHIFT = 1.7
@@ -39,14 +40,13 @@ _BATCH = 64
 
 def token_outputs(weights: Path) -> NDArray[np.float32]:
     """Every token's own output in "[CLS] token [SEP]": float32 (vocabulary, 384)."""
-    import onnxruntime
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
     model = MiniLM(load_file(weights / "model.safetensors"), None).model().SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     rows = np.arange(tokenizer.get_vocab_size(), dtype=np.int64)
     framed = np.stack([np.full_like(rows, first), rows, np.full_like(rows, last)], axis=1)
     outputs = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 
+import pytest
+
 from benchmarks.agents import life, report
 from recollect.embedding import load
 
@@ -27,6 +29,7 @@ def conversation():
     return {"sample_id": "made-up", "qa": [asked], "conversation": sessions}
 
 
+@pytest.mark.slow
 def test_a_life_is_replayed_consolidated_and_asked_again_by_another_process(tmp_path):
     with gzip.open(tmp_path / "locomo.json.gz", "wt", encoding="utf-8") as file:
         json.dump([conversation()], file)

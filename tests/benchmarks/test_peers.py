@@ -12,6 +12,7 @@ from benchmarks.peers.__main__ import hopeless
 from benchmarks.peers.asking import measure
 from benchmarks.peers.contender import Mode, content_words, reciprocal_rank_fusion
 from benchmarks.peers.contenders import CONTENDERS, Entry
+from tests.limits import LAST_RESORT_SECONDS
 
 FIGURES = {
     "p50_ms": 2.0,
@@ -208,13 +209,14 @@ def test_a_graph_is_searched_no_wider_than_the_target_takes(data):
     assert figures["recall@10"] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["recollect", "sqlite-vec + FTS5"])
 def test_a_contender_is_built_and_asked_in_processes_of_its_own(data, tmp_path, name):
     assert CONTENDERS[name].missing() == []
     given = {"contender": name, "data": data.folder, "store": tmp_path, "target": 0.99}
-    built = run("benchmarks.peers.process", {"task": "build", **given}, limit_s=120)
+    built = run("benchmarks.peers.process", {"task": "build", **given}, limit_s=LAST_RESORT_SECONDS)
     assert built["disk_mb"] > 1
-    asked = run("benchmarks.peers.process", {"task": "ask", **given}, limit_s=120)
+    asked = run("benchmarks.peers.process", {"task": "ask", **given}, limit_s=LAST_RESORT_SECONDS)
     assert asked["open_s"] > 0
     vector = asked["modes"]["vector"]
     assert vector["recall@10"] >= 0.99

@@ -7,6 +7,7 @@ import pytest
 from benchmarks import corpus, dataset
 from benchmarks.own_process import run
 from benchmarks.scaling import report
+from tests.limits import LAST_RESORT_SECONDS
 
 RECALL = {
     "p50_ms": 0.5,
@@ -73,14 +74,15 @@ def test_plots_are_small_and_the_same_every_time(tmp_path):
         assert b"recall" in written[0]
 
 
+@pytest.mark.slow
 def test_a_store_is_opened_weighed_and_written_to_in_processes_of_its_own(tmp_path):
     lines, vectors = corpus.read_lines(None, 400), corpus.mixture(400, 384)
     data = dataset.write(tmp_path / "data", lines[:200], vectors[:200], lines[200:], vectors[200:])
     where = {"data": data.folder, "store": tmp_path}
-    run("benchmarks.peers.process", {"task": "build", "contender": "recollect", **where}, limit_s=120)
-    opened = run("benchmarks.scaling.process", {"task": "open", "settings": {}, **where}, limit_s=120)
+    run("benchmarks.peers.process", {"task": "build", "contender": "recollect", **where}, limit_s=LAST_RESORT_SECONDS)
+    opened = run("benchmarks.scaling.process", {"task": "open", "settings": {}, **where}, limit_s=LAST_RESORT_SECONDS)
     assert opened["open_s"] > opened["open_and_recall_s"] > 0
-    weighed = run("benchmarks.scaling.process", {"task": "weigh", "settings": {}, **where}, limit_s=120)
+    weighed = run("benchmarks.scaling.process", {"task": "weigh", "settings": {}, **where}, limit_s=LAST_RESORT_SECONDS)
     assert list(weighed) == ["anonymous_mb_above"]
-    written = run("benchmarks.scaling.process", {"task": "write", **where}, limit_s=120)
+    written = run("benchmarks.scaling.process", {"task": "write", **where}, limit_s=LAST_RESORT_SECONDS)
     assert written["remember"]["calls"] == written["recall_after_it"]["calls"] == 100

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from recollect.cli import main, options
+from tests.limits import LAST_RESORT_SECONDS
 
 
 class Result(NamedTuple):
@@ -87,7 +88,7 @@ def process(db):
 
     def invoke(*arguments: object, stdin: bytes = b"", **environment: str) -> Result:
         running = start(*arguments, db=db, **environment)
-        out, err = running.communicate(stdin, timeout=60)
+        out, err = running.communicate(stdin, timeout=LAST_RESORT_SECONDS)
         return Result(running.returncode, out.decode(), err.decode())
 
     return invoke

@@ -2,6 +2,7 @@
 
 import json
 
+import apsw
 import pytest
 
 
@@ -79,11 +80,13 @@ def test_forget_by_id_and_by_filter(run, remember):
     first = remember("one", "--scope", "/a")
     remember("two", "--scope", "/a", "--kind", "note")
     remember("three", "--scope", "/b", "--tag", "t")
-    assert run("forget", first, "--json").json == {"records": 1, "versions": 0, "services": 0}
+    assert run("forget", first, "--json").json == {"records": 1, "versions": 0, "services": 0, "receipt": None}
     assert run("forget", first).code == 1
     assert run("forget", "--kind", "note").out == "1\tforgotten\n"
     assert run("forget", "--where", '{"tags": {"contains": "t"}}', "--json").json["records"] == 1
-    assert run("forget", "--scope", "/a", "--json") == (1, '{"records":0,"versions":0,"services":0}\n', "")
+    assert run("forget", "--scope", "/a", "--json") == (
+        1, '{"records":0,"versions":0,"services":0,"receipt":null}\n', "",
+    )  # fmt: skip
     assert run("forget").code == 2
     assert run("forget", first, "--scope", "/a").code == 2
 
@@ -117,3 +120,29 @@ def test_unicode_survives_a_process_and_an_ascii_locale(process):
     id = process("remember", "naïve 日本 🎉 שלום", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").out.strip()
     shown = process("get", id, "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert json.loads(shown.out)["text"] == "naïve 日本 🎉 שלום"
+
+
+def test_forget_with_a_receipt(run, remember, db):
+    id = remember("The key is under the Quuxington stone")
+    done = run("forget", id, "--receipt")
+    assert done.code == 0
+    lines = dict(line.split("\t") for line in done.out.splitlines()[1:])
+    assert lines["removed from record"] == "1 rows"
+    assert lines["searched m.db"] == f"{db.stat().st_size:,} bytes"
+    assert lines["nothing else is left"] == "yes"
+    assert b"uuxington" not in db.read_bytes()
+    receipt = run("forget", remember("Another one"), "--receipt", "--json").json["receipt"]
+    assert receipt["complete"] is True
+    assert receipt["removed"]["record"] == 1
+
+
+def test_forget_with_an_incomplete_receipt_fails(run, remember, db):
+    id = remember("The key is under the Quuxington stone")
+    reader = apsw.Connection(str(db))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM record").fetchall()
+    done = run("forget", id, "--receipt")
+    assert done.code == 1
+    assert "nothing else is left\tno" in done.out
+    assert "its WAL could not be emptied" in done.err
+    reader.close()

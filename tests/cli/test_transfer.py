@@ -101,7 +101,7 @@ def test_a_closed_pipe_is_silent(run, db):
         assert (process.wait(), err) == (0, b"")
 
 
-def test_fifty_thousand_lines_come_in(run):
-    lines = "".join(json.dumps({"text": f"Memory {n} of many", "tags": ["bulk"]}) + "\n" for n in range(50_000))
-    assert run("import", "-", "--json", stdin=lines).json["records"] == 50_000
-    assert run("count", "--tag", "bulk").out == "50000\n"
+def test_many_thousand_lines_come_in(run):
+    lines = "".join(json.dumps({"text": f"Memory {n} of many", "tags": ["bulk"]}) + "\n" for n in range(20_000))
+    assert run("import", "-", "--json", stdin=lines).json["records"] == 20_000
+    assert run("count", "--tag", "bulk").out == "20000\n"

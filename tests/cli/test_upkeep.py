@@ -61,6 +61,7 @@ def test_a_model_that_is_not_there_is_exit_4(run, remember, monkeypatch, tmp_pat
     assert run("recall", "one", "--json").code == 0
 
 
+@pytest.mark.usefixtures("ready_kernels")
 def test_warmup_prints_the_seconds_it_took(run):
     found = run("warmup", "--json").json
     assert set(found["seconds"]) == {"embedder", "index", "kernels"}
@@ -145,3 +146,21 @@ def test_bars_are_for_terminals_only(capsys, monkeypatch):
         report(500, 1000)
         report(1000, None)
     assert "working" in capsys.readouterr().err
+
+
+def test_audit_proposes_and_mends(run, remember):
+    remember("hello")
+    remember("We use MySQL")
+    done = run("audit", "junk")
+    assert done.code == 1
+    assert done.out.split("\t")[:2] == ["junk", "forget"]
+    assert run("audit", "--mend").code == 2
+    assert run("audit", "junk", "--mend", "--json").json["findings"][0]["mended"] is True
+    assert run("audit", "junk").code == 0
+    assert "contradictions were not looked for" in run("audit").err
+
+
+def test_audit_names_every_check(run):
+    from recollect.audit import CHECKS
+
+    assert set(CHECKS) <= set(run("audit", "--help").out.replace(",", " ").replace(";", " ").split())

@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from tests.cli.conftest import start
-from tests.workspace.support import until, write
+from tests.limits import LAST_RESORT_SECONDS, until
+from tests.workspace.support import write
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_watch_tells_each_run_until_it_is_interrupted(folder, tmp_path):
         assert b'"files_indexed":1' in running.stdout.readline()
     finally:
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=LAST_RESORT_SECONDS)
     assert running.returncode == 130
     assert os.fsencode(folder) in err
 
@@ -113,7 +114,7 @@ def test_an_interrupted_index_is_completed_by_the_next(folder, tmp_path, run):
     running = start("workspace", "index", "-w", folder, db=tmp_path / "m.db", RECOLLECT_EMBEDDER="none")
     until(lambda: (folder / ".recollect" / "index.db-wal").exists() or running.poll() is not None)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=LAST_RESORT_SECONDS)
     done = run("workspace", "index", "-w", folder, "--json")
     assert (done.code, done.json["files_scanned"]) == (0, 302)
     assert len(run("workspace", "files", "-w", folder, "--json").json) == 302

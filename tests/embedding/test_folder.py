@@ -123,10 +123,11 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
         load(tmp_path / "absent")
 
 
-def test_a_broken_model_is_refused(unlabelled: Path) -> None:
+def test_a_broken_model_is_refused(unlabelled: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (unlabelled / "model.onnx").write_bytes(b"not onnx")
     with pytest.raises(ModelInvalid, match="cannot be loaded by ONNX Runtime"):
         load(unlabelled)
+    assert capfd.readouterr().out == ""
     (unlabelled / "tokenizer.json").write_text("{}", "utf-8")
     with pytest.raises(ModelInvalid, match="no tokenizer that can be read"):
         load(unlabelled)

@@ -67,7 +67,7 @@ def test_what_is_no_embedder_is_refused(what: object) -> None:
 
 
 def test_an_unknown_name_lists_the_choices() -> None:
-    with pytest.raises(InvalidInput, match="choose default, all-MiniLM-L6-v2"):
+    with pytest.raises(InvalidInput, match=r"use one of default, instant, none, all-MiniLM-L6-v2; the.*voyage"):
         load("gpt-embedding")
 
 

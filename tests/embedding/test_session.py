@@ -47,13 +47,15 @@ def ask(runtime: Runtime, times: int) -> None:
 
 
 def test_queries_have_two_threads_while_nobody_wants_the_cores(runtime: Runtime, counts: list[int]) -> None:
-    runtime.session, runtime._query_session = alone, pair = Fake(counts), Fake(counts)
+    alone, pair = Fake(counts), Fake(counts)
+    runtime._sessions = {1: alone, 2: pair}
     ask(runtime, 50)
     assert (alone.runs, pair.runs) == (0, 50)
 
 
 def test_queries_of_a_busy_machine_keep_to_one_thread(runtime: Runtime, counts: list[int]) -> None:
-    runtime.session, runtime._query_session = alone, pair = Fake(counts), Fake(counts, lost=1)
+    alone, pair = Fake(counts), Fake(counts, lost=1)
+    runtime._sessions = {1: alone, 2: pair}
     ask(runtime, 6 + 1 + 2 + 4 + 8 + 16 + 32)
     assert (alone.runs, pair.runs) == (63, 6)
     pair.lost = 0
@@ -62,13 +64,24 @@ def test_queries_of_a_busy_machine_keep_to_one_thread(runtime: Runtime, counts: 
 
 
 def test_a_lost_core_in_a_quiet_time_costs_one_query(runtime: Runtime, counts: list[int]) -> None:
-    runtime.session, runtime._query_session = alone, pair = Fake(counts), Fake(counts)
+    alone, pair = Fake(counts), Fake(counts)
+    runtime._sessions = {1: alone, 2: pair}
     for _ in range(3):
         pair.lost = 1
         ask(runtime, 1)
         pair.lost = 0
         ask(runtime, 10)
     assert (alone.runs, pair.runs) == (3, 30)
+
+
+def test_a_session_is_opened_when_it_is_first_needed(runtime: Runtime, counts: list[int]) -> None:
+    assert list(runtime._sessions) == [1]
+    for_queries = Runtime(read_folder(recollect_models.path()), queries_first=True)
+    assert (for_queries.inputs, for_queries.outputs) == (runtime.inputs, runtime.outputs)
+    ask(for_queries, 3)
+    assert list(for_queries._sessions) == [2]
+    for_queries.run(["sentence_embedding"], FEEDS)
+    assert list(for_queries._sessions) == [2, 1]
 
 
 def test_one_thread_and_two_give_the_same_vector(runtime: Runtime, counts: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import Memory
@@ -80,7 +80,7 @@ def answers(memory: Memory) -> list[list[tuple[str, float]]]:
     return [scored(memory.recall(**question, decay="none", limit=50)) for question in QUESTIONS]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(sequence=st.lists(changes, min_size=4, max_size=30))
 def test_any_sequence_of_changes(tmp_path_factory, sequence):
     path = str(tmp_path_factory.mktemp("store") / "agent.db")

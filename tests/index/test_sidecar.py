@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from recollect import Memory, Settings
 from recollect.errors import InvalidInput
 from recollect.index import growable, keeper, lexical, sidecar
 from recollect.index.growable import Growable
+from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import raw, scored, spawn, unit
 
 FAST = Settings(embedder="none", durability="normal")
+LOW = Settings(embedder="none", durability="normal", low_memory=True)
 PLAIN = Settings(embedder="none", durability="normal", sidecar=False)
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 
@@ -136,9 +139,22 @@ def _other_format(path: Path) -> None:
     path.write_bytes(data)
 
 
+def _swap_pages(path: Path) -> None:
+    """Two pages of data in each other's place: a plain sum of all words is the same."""
+    data = bytearray(path.read_bytes())
+    filled = [start for start in range(4096, len(data), 4096) if any(data[start : start + 4096])]
+    first, second = next(pair for pair in pairwise(filled) if data[pair[0] : pair[1]] != data[pair[1] : pair[1] + 4096])
+    data[first : first + 4096], data[second : second + 4096] = (
+        data[second : second + 4096], data[first : first + 4096],
+    )  # fmt: skip
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize(
     "spoil",
     [
+        _swap_pages,
         _truncate,
         _flip,
         _flip_header,
@@ -148,13 +164,43 @@ def _other_format(path: Path) -> None:
         lambda path: path.unlink(),
         lambda path: (path.unlink(), path.mkdir()),
     ],
-    ids=["truncated", "flipped", "header", "format", "empty", "short", "missing", "folder"],
+    ids=["pages swapped", "truncated", "flipped", "header", "format", "empty", "short", "missing", "folder"],
 )
-def test_a_damaged_sidecar_is_ignored(stored, spoil):
+def test_a_damaged_sidecar_is_ignored(stored, spoil, low_memory):
     spoil(Path(f"{stored}-index"))
-    with Memory(stored, settings=FAST) as memory:
+    with Memory(stored, settings=LOW if low_memory else FAST) as memory:
         assert answers(memory) == expected(stored)
-        assert origin(memory) == "store"
+        assert memory._engine.index.loads == 1
+
+
+_READER = """
+import sys
+from recollect import Memory, Settings
+settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
+with Memory(sys.argv[1], settings=settings) as memory:
+    memory.recall("apple")
+    assert memory.stats().index["origin"] == "sidecar"
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print([(hit.id, round(hit.score, 5)) for hit in memory.recall("unique7 apple berry", decay="none", limit=30)])
+"""
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("what", ["sidecar", "database"])
+def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_memory, what):
+    """A page of a mapped file that is not there any more is SIGBUS, and no process survives that."""
+    with Memory(stored, settings=PLAIN) as memory:
+        right = repr(scored(memory.recall("unique7 apple berry", decay="none", limit=30)))
+    reader = spawn(_READER, stored, low_memory)
+    assert reader.stdout.readline() == "ready\n", reader.stderr.read()
+    os.truncate(f"{stored}-index" if what == "sidecar" else stored, 100)
+    out, err = reader.communicate("\n", timeout=LAST_RESORT_SECONDS)
+    if what == "sidecar":
+        assert (out.strip(), reader.returncode) == (right, 0), err
+    else:
+        assert reader.returncode == 1
+        assert "recollect.errors.StoreCorrupt" in err
 
 
 def test_a_foreign_sidecar_is_ignored(stored, tmp_path):
@@ -261,7 +307,7 @@ def test_a_process_killed_while_it_writes_does_no_harm(stored):
         "memory.close()\n"
     )
     process = spawn(code, stored)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LAST_RESORT_SECONDS)
     assert process.returncode == -9
     assert not Path(f"{stored}-index").exists()
     part = Path(f"{stored}-index-part")
@@ -282,14 +328,15 @@ def test_processes_that_use_and_replace_it_at_once(stored):
         "from recollect.index import keeper\n"
         "keeper._SMALLEST, keeper._FAR_BEHIND = 10, 0\n"
         "for number in range(8):\n"
-        "    with Memory(sys.argv[1], settings=Settings(embedder='none', durability='normal')) as memory:\n"
+        "    settings = Settings(embedder='none', durability='normal', busy_timeout_ms=900_000)\n"
+        "    with Memory(sys.argv[1], settings=settings) as memory:\n"
         "        memory.recall('apple')\n"
         "        memory.remember_many([f'apple {sys.argv[2]} {number} {each}' for each in range(5)])\n"
         "        assert len(memory.recall(f'{sys.argv[2]} {number}', mode='keyword', limit=100)) >= 5\n"
     )
     processes = [spawn(code, stored, name) for name in ("first", "second")]
     for process in processes:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=LAST_RESORT_SECONDS)
         assert process.returncode == 0, errors
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
@@ -297,16 +344,15 @@ def test_processes_that_use_and_replace_it_at_once(stored):
 
 
 def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_sidecar(stored):
-    low = Settings(embedder="none", durability="normal", low_memory=True)
     Path(f"{stored}-index").unlink()
-    with Memory(stored, settings=low) as memory:
+    with Memory(stored, settings=LOW) as memory:
         assert answers(memory) == expected(stored)
         memory._engine._keeper._thread.join()
         assert origin(memory) == "sidecar"
         assert answers(memory) == expected(stored)
         memory.remember_many([item(number) for number in range(200, 260)])
         assert answers(memory) == expected(stored)
-    with Memory(stored, settings=low) as memory:
+    with Memory(stored, settings=LOW) as memory:
         assert answers(memory) == expected(stored)
         assert origin(memory) == "sidecar"
 
@@ -362,3 +408,25 @@ def test_rows_appended_to_a_given_array_use_its_room_then_move():
     grown.extend(np.full((3, 2), 2, dtype=np.int32))
     assert grown.array.tolist() == [[0, 0]] * 4 + [[1, 1]] * 2 + [[2, 2]] * 3
     assert seen.tolist() == [[0, 0]] * 4
+
+
+def test_what_was_being_written_when_the_store_got_a_key_goes(path, monkeypatch):
+    with Memory(path, settings=FAST) as memory:
+        memory.remember_many([item(number) for number in range(100)])
+        store, write = memory._engine.store, keeper.sidecar.write
+
+        def overtaken(*arguments):
+            write(*arguments)
+            store.key = object()  # as a rekey does before it lets go of the store
+
+        with monkeypatch.context() as patch:
+            patch.setattr(keeper.sidecar, "write", overtaken)
+            memory.recall("apple")
+            memory._engine._keeper._thread.join()
+        assert [Path(f"{path}-index{ending}").exists() for ending in ("", "-part")] == [False, False]
+        store.key = None
+
+
+def test_files_of_large_arrays_and_a_key_exclude_each_other(path):
+    with Memory(path, settings=LOW) as memory, pytest.raises(InvalidInput, match="low_memory"):
+        memory.rekey("a passphrase")

@@ -10,7 +10,7 @@ from recollect_kernels import dispatch, python_backend, status, warmup
 
 
 @pytest.fixture(scope="session")
-def jit():
+def jit(ready_kernels):
     if status().chosen != "numba":
         pytest.skip(f"the JIT backend is not chosen here: {status().reason}")
     before = dispatch.active

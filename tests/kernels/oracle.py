@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from itertools import pairwise
+from operator import add
 
 
 def sketch(vectors):
@@ -122,6 +124,22 @@ def reciprocal_rank_fusion(ranks, weights, k):
     ]
 
 
+def rank_fusion(cosines, bm25, keys, weights, k, share):
+    """RRF over what has a rank, normalised to [0.4, 1.0]; 0.4 for weaker evidence, 0 for none."""
+    least = share * max([0.0, *cosines])
+    fused, evidence = [0.0] * len(keys), [False] * len(keys)
+    for values, weight, floor in zip((cosines, bm25), weights, (least, 0.0), strict=True):
+        if weight > 0:
+            ranked = sorted(
+                (i for i, v in enumerate(values) if v > 0 and v >= floor), key=lambda i: (-values[i], keys[i])
+            )
+            for rank, i in enumerate(ranked, 1):
+                fused[i] += weight / sum(weights) / (k + rank)
+            evidence = [known or value > 0 for known, value in zip(evidence, values, strict=True)]
+    scores = iter(normalise_scores([score for score in fused if score > 0], 0.4, 1.0))
+    return [next(scores) if score > 0 else 0.4 * known for score, known in zip(fused, evidence, strict=True)]
+
+
 def normalise_scores(scores, low, high):
     if not scores:
         return []
@@ -234,6 +252,7 @@ def spread_activation(
             members = sorted((score_of[other] for other in score_of if sources[other] == sources[row]), reverse=True)
             by_chain.append(max(reached))
             by_link.append(max(linked))
-            best_three.append(sum(members[:3]) if sources[row] >= 0 else 0.0)
+            # From Python 3.12 on sum() compensates; the definition adds from the best down.
+            best_three.append(reduce(add, members[:3], 0.0) if sources[row] >= 0 else 0.0)
             company.append(min(3, 1 + neighbours))
     return by_chain, by_link, best_three, company

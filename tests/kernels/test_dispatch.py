@@ -14,15 +14,18 @@ import textwrap
 import pytest
 
 from recollect_kernels import dispatch
+from tests.limits import LAST_RESORT_SECONDS
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="file modes and fork are POSIX")
 
 
 @pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    """A complete cache, compiled once for this file."""
+def warm(tmp_path_factory, compiled_kernels):
+    """A complete cache for this file alone: a copy of that of all tests."""
     folder = tmp_path_factory.mktemp("warm")
+    shutil.copytree(compiled_kernels.folder, folder / compiled_kernels.folder.name)
+    # A run with NUMBA_ settings has its kernels under another key than the processes here, which have none.
     run("import recollect_kernels as k; k.warmup()", RECOLLECT_CACHE_DIR=folder, RECOLLECT_KERNELS="numba")
     return folder
 
@@ -36,7 +39,7 @@ def run(code, fails=False, **environment):
         env={**clean, **{name: str(value) for name, value in environment.items()}},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LAST_RESORT_SECONDS,
         check=False,
     )
     if fails:
@@ -154,34 +157,17 @@ def test_the_cache_is_the_users_own(warm):
 
 
 @needs_numba
-@needs_posix
-def test_a_cache_that_others_could_write_to_is_not_read(tmp_path, warm):
-    copy = tmp_path / "copy"
-    shutil.copytree(warm, copy)
-    (folder,) = copy.glob("kernels-*")
-    folder.chmod(0o777)
-    assert run("import recollect_kernels as k; answer(k.cached())", RECOLLECT_CACHE_DIR=copy) is False
-
-
-@needs_numba
-def test_a_damaged_cache_file_is_compiled_again(tmp_path, warm):
-    copy = tmp_path / "copy"
-    shutil.copytree(warm, copy)
-    (file,) = copy.glob("kernels-*/decay.kernel")
-    whole = file.read_bytes()
-    for damaged in (whole[:100], b"", b"not a pickle"):
-        file.write_bytes(damaged)
-        code = "import recollect_kernels as k; k.warmup(); answer(k.status().active)"
-        assert run(code, RECOLLECT_CACHE_DIR=copy) == "numba"
-        assert len(file.read_bytes()) > len(damaged)
-
-
-@needs_numba
 def test_a_home_that_cannot_be_written_still_works(tmp_path):
     # A file where the folder should be: refused to every user, root too.
     blocked = tmp_path / "file"
     blocked.write_text("")
-    code = f"import recollect_kernels as k; k.warmup(); {STATUS}"
+    code = f"""
+    import recollect_kernels as k
+    from recollect_kernels.numba_backend import _jit
+    _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("decay", "sketch")]  # all take 35 s
+    k.warmup()
+    {STATUS}
+    """
     active, _, compiled, reason = run(code, RECOLLECT_CACHE_DIR=blocked)
     assert (active, compiled) == ("numba", True)
     assert reason.startswith("compiled in memory only:")
@@ -212,6 +198,13 @@ def test_progress_is_reported_and_seconds_returned(warm):
     assert run(code, RECOLLECT_CACHE_DIR=warm) is True
 
 
+# All kernels take 35 s; these are compiled in a second each.
+QUICK_FIRST = """
+    from recollect_kernels.numba_backend import _jit
+    _jit.KERNELS.sort(key=lambda kernel: kernel.name not in ("decay", "sketch", "quantize"))
+"""
+
+
 @needs_numba
 @pytest.mark.parametrize("when", ["before any kernel", "in the middle"])
 def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
@@ -219,10 +212,11 @@ def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
     import atexit, time
     import recollect_kernels as k
     from recollect_kernels import dispatch
+    {QUICK_FIRST if when == "in the middle" else ""}
     # Hooks run last in, first out: this one sees what the package's own has left behind.
     atexit.register(lambda: answer(thread.is_alive()))
     thread = k.start_background(compile=True)
-    while {when == "in the middle"} and len(dispatch._seconds) < 3:
+    while {when == "in the middle"} and len(dispatch._seconds) < 2:
         time.sleep(0.001)
     assert thread.is_alive()
     """
@@ -239,6 +233,7 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
     import numpy as np
     import recollect_kernels as k
     from recollect_kernels import dispatch
+    {QUICK_FIRST}
     k.start_background(compile=True)
     while len(dispatch._seconds) < 2:
         time.sleep(0.001)

@@ -79,14 +79,11 @@ def composed(lists, codes, words, graph, records, chosen, look=None):
             return fused
         scores = []
         for start, stop in itertools.pairwise(offsets):
-            ranks = np.zeros((2, stop - start), np.int64)
-            for signal, rank in zip((cosine[start:stop], bm25[start:stop]), ranks, strict=True):
-                keys = records.keys[rows[start:stop]]
-                order = sorted(np.flatnonzero(signal > 0), key=lambda i: (-signal[i], keys[i]))
-                rank[order] = np.arange(1, len(order) + 1)
-            fused = kernels.reciprocal_rank_fusion(ranks, weights / weights.sum(), chosen.rrf_k)
-            scores.append(kernels.normalise_scores(fused))
-        return np.concatenate([np.empty(0), *scores])
+            some, keys = slice(start, stop), records.keys[rows[start:stop]].tolist()
+            scores += oracle.rank_fusion(
+                cosine[some].tolist(), bm25[some].tolist(), keys, weights.tolist(), chosen.rrf_k, chosen.ranked_share
+            )
+        return np.array(scores, dtype=np.float64)
 
     joined = kernels.join_candidates(*lists)
     measure(joined)
@@ -137,6 +134,8 @@ profiles = st.sampled_from(
         {"neighbor_weight": 0.0, "source_weight": 0.0},
         {"expanded": 0},
         {"rrf_k": 60.0},
+        {"rrf_k": 60.0, "ranked_share": 0.5},
+        {"rrf_k": 0.5, "ranked_share": 0.5, "vector_weight": 0.0, "neighbor_weight": 0.0, "source_weight": 0.0},
         {"vector_weight": 0.0},
         {"half_life_days": float("inf"), "decay_floor": 0.0, "importance_weight": 0.0},
         {"exponential": 1, "half_life_days": 10.0, "decay_floor": 0.0},
@@ -215,6 +214,33 @@ def test_reeve_worked_example_to_nine_digits():
     assert order.tolist() == [2, 1, 3, 0]
     _, _, signals, _ = scores_of([1.0, 1.0], [1, 30], [0.5, 0.5], **{**numbers, "exponential": 1, "decay_floor": 0.0})
     np.testing.assert_allclose(signals[-1], [0.9672161004820059, 0.36787944117144233], rtol=0, atol=1e-9)
+
+
+def ranked_scores(cosines, share):
+    """The scores of records of these cosines, which share no word with the query, by rank fusion."""
+    n = len(cosines)
+    lists = kernels.Lists(
+        np.arange(n)[None, :], np.array([cosines], np.float32), np.array([n]),
+        np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64),
+    )  # fmt: skip
+    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    chosen = choices(
+        rrf_k=60.0, ranked_share=share, vector_weight=1.0, keyword_weight=1.0, expanded=0, neighbor_weight=0.0,
+        source_weight=0.0, half_life_days=float("inf"),
+    )  # fmt: skip
+    found = kernels.rank_candidates(lists, None, kernels.Postings(**postings(rng(0), n, [0])), graph(rng(0), n, 0),
+                                    records, chosen)  # fmt: skip
+    return found[2][3].tolist()
+
+
+def test_what_carries_no_evidence_does_not_stretch_the_normalisation_of_ranks():
+    # By 1/61, 1/62 and 1/63: the least of what is ranked has 0.4, whatever is not ranked.
+    middle = 0.4 + 0.6 * (1 / 62 - 1 / 63) / (1 / 61 - 1 / 63)
+    assert ranked_scores([0.6, 0.5, 0.4], 0.0) == pytest.approx([1.0, middle, 0.4], abs=1e-12)
+    assert ranked_scores([0.6, 0.5, 0.4, 0.0, -0.2], 0.0) == pytest.approx([1.0, middle, 0.4, 0.0, 0.0], abs=1e-12)
+    assert ranked_scores([0.6, 0.5, 0.4, 0.2, -0.2], 0.5) == pytest.approx([1.0, middle, 0.4, 0.4, 0.0], abs=1e-12)
+    assert ranked_scores([0.6, 0.2, 0.1], 0.5) == [1.0, 0.4, 0.4]
+    assert ranked_scores([-0.1, 0.0], 0.5) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("similarity", "first"), [(0.65693, 0), (0.65691, 1)])

@@ -14,8 +14,9 @@ from recollect.knowledge import fetching
 from recollect.knowledge.addresses import is_public
 from recollect.knowledge.fetching import fetch
 from recollect.knowledge.loaded import Limits
+from tests.limits import LAST_RESORT_SECONDS
 
-LIMITS = Limits(max_bytes=10_000, seconds=10.0)
+LIMITS = Limits(max_bytes=10_000, seconds=LAST_RESORT_SECONDS)
 
 
 class Site(ThreadingHTTPServer):
@@ -95,15 +96,26 @@ def test_a_document_with_its_type_charset_and_final_url(site):
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::", "::1", "fe80::1%eth0", "fc00::1", "fec0::1",
      "ff02::1", "2001:db8::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1",
-     "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+     "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+     "192.88.99.1", "192.0.0.192", "3fff::1", "3fff:fff::1", "5f00::1", "2a00::5efe:7f00:1",
+     "2a00::200:5efe:a00:1", "168.63.129.16", "100.100.100.200", "fd00:ec2::254"],
 )  # fmt: skip
 def test_addresses_that_are_not_public(address):
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808", "2a00::5efe:808:808", "3ffe::1"],
+)
 def test_addresses_that_are_public(address):
     assert is_public(address)
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "168.63.129.16", "[::ffff:169.254.169.254]"])
+def test_a_metadata_service_is_refused_where_private_addresses_are_allowed(host):
+    with pytest.raises(DocumentRefused, match="where a cloud keeps credentials"):
+        allowed(f"http://{host}/latest/meta-data/")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"])
@@ -245,7 +257,7 @@ def test_headers_without_end_are_not_read():
         answering(b"", hints, HEAD + b"Content-Length: 2\r\n\r\nhi", times=10_000) as url,
         pytest.raises(DocumentTooLarge, match=r"more than 1,020,000 bytes, headers included"),
     ):
-        allowed(url, Limits(max_bytes=10_000, seconds=60.0))
+        allowed(url, LIMITS)
 
 
 def test_a_resolver_that_does_not_answer_is_left_when_time_is_up(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from recollect import Memory
 from recollect.embedding import RemoteEmbedder, embed_documents, load
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput
-from tests.endpoint import Answer, embeddings
+from tests.endpoint import Answer, Clock, embeddings
 from tests.memory.support import WordEmbedder
 
 KEY = "sk-very-secret-0123456789"
@@ -130,12 +130,14 @@ def test_a_wrong_argument_is_named(arguments, message):
 
 
 def test_remembered_while_the_endpoint_is_down_found_by_keyword_embedded_when_it_is_back(endpoint, path):
-    with Memory(path, embedder=RemoteEmbedder(endpoint.url, "words")) as memory:
+    clock = Clock()
+    with Memory(path, embedder=RemoteEmbedder(endpoint.url, "words", clock=clock)) as memory:
         assert endpoint.asked == [], "opening a memory asks nothing"
         endpoint.down = True
         early = memory.remember("the striped zebra")
         assert early.embedding_state == "pending"
         endpoint.down = False
+        clock.seconds += 2
         memory.remember("a tall giraffe")
         assert memory.get(early.id).embedding_state == "embedded"
         endpoint.down = True
@@ -147,10 +149,107 @@ def test_remembered_while_the_endpoint_is_down_found_by_keyword_embedded_when_it
         with pytest.raises(EmbedderError, match="503"):
             memory.recall("another elephant", mode="vector")
         endpoint.down = False
+        clock.seconds += 2
         memory.remember("back again")
         assert memory.stats().pending == 0
         assert memory.recall("grey elephant", mode="vector", limit=1)[0].id == late.id
         assert memory.verify().ok
+
+
+def test_an_endpoint_that_is_down_is_asked_again_after_growing_intervals_and_nobody_waits_for_it_meanwhile(endpoint):
+    clock = Clock()
+    endpoint.down = True
+    with Memory(":memory:", embedder=RemoteEmbedder(endpoint.url, "words", clock=clock)) as memory:
+        memory.remember("the striped zebra")
+        assert len(endpoint.asked) == 3, "the first request is tried three times"
+        for _ in range(5):
+            assert memory.remember("a tall giraffe").embedding_state == "pending"
+            assert any("it is asked again in 2 s" in gap for gap in memory.recall("zebra").evidence_gaps) is False
+        assert len(endpoint.asked) == 3
+        counts = []
+        for interval in (2, 4, 8, 16, 32, 64, 128, 256, 300, 300):
+            clock.seconds += interval - 0.5
+            memory.remember("too early")
+            early = len(endpoint.asked)
+            clock.seconds += 0.5
+            memory.remember("in time")
+            counts.append(len(endpoint.asked) - early)
+            assert early == 3 + len(counts) - 1
+        assert counts == [1] * 10, "each of these is tried once"
+        (note,) = [note for note in memory.stats().notes if "503" in note]
+        assert note.endswith("(it failed 11 times running, and it is asked again in 300 s)")
+        assert memory.stats().mode == "keyword"
+        endpoint.down = False
+        clock.seconds += 300
+        memory.remember("it is back")
+        assert memory.stats().mode == "hybrid"
+        assert not any("503" in note for note in memory.stats().notes)
+
+
+def test_recall_says_why_meaning_was_not_searched_without_asking_again(endpoint):
+    clock = Clock()
+    with Memory(":memory:", embedder=RemoteEmbedder(endpoint.url, "words", clock=clock)) as memory:
+        memory.remember("the striped zebra")
+        endpoint.down = True
+        memory.recall("a zebra")
+        asked = len(endpoint.asked)
+        hits = memory.recall("another zebra")
+        assert len(endpoint.asked) == asked
+        assert hits[0].text == "the striped zebra"
+        (gap,) = [gap for gap in hits.evidence_gaps if "meaning" in gap]
+        assert gap.endswith("(it is asked again in 2 s)")
+
+
+def test_an_address_that_fails_at_the_start_is_not_asked_by_every_write_and_recall(endpoint, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("recollect.remote.breaker.monotonic", clock)
+    monkeypatch.setenv("EMBEDDING_PROVIDER", endpoint.url)
+    monkeypatch.setenv("EMBEDDING_MODEL", "words")
+    endpoint.down = True
+    with Memory(":memory:") as memory:
+        for number in range(4):
+            memory.remember(f"note {number}")
+            memory.recall(f"what is note {number}?")
+        assert len(endpoint.asked) == 3
+        assert any("503" in note for note in memory.stats().notes)
+        endpoint.down = False
+        clock.seconds += 2
+        memory.remember("one more")
+        assert memory.stats().pending == 0
+
+
+def test_an_endpoint_that_asks_to_be_left_alone_is_left_alone_for_so_long(endpoint):
+    clock = Clock()
+    embedder = RemoteEmbedder(endpoint.url, "words", clock=clock)
+    endpoint.script = [Answer({}, 429, {"Retry-After": "100"})]
+    with pytest.raises(EmbedderError, match="429"):
+        embedder.embed(["one"])
+    clock.seconds += 99
+    with pytest.raises(EmbedderError, match="asked again in 1 s"):
+        embedder.embed(["one"])
+    assert len(endpoint.asked) == 1
+    clock.seconds += 1
+    assert embedder.embed(["one"]).shape == (1, 16)
+
+
+def test_one_of_many_threads_tries_an_endpoint_that_was_down(endpoint):
+    clock = Clock()
+    embedder = RemoteEmbedder(endpoint.url, "words", clock=clock)
+    endpoint.down = True
+    with pytest.raises(EmbedderError):
+        embedder.embed(["one"])
+    asked = len(endpoint.asked)
+    clock.seconds += 2
+    barrier = threading.Barrier(6)
+
+    def ask(number):
+        barrier.wait()
+        with pytest.raises(EmbedderError):
+            embedder.embed([f"word{number}"])
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(ask, range(6)))
+    assert len(endpoint.asked) == asked + 1
 
 
 def test_what_waits_is_embedded_after_reopening(endpoint, path):

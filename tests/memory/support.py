@@ -12,6 +12,7 @@ import apsw
 import numpy as np
 
 from recollect import Hit, Memory, Settings
+from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
 DIMENSION = 16
@@ -96,7 +97,7 @@ def spawn(code: str, *arguments: object, **environment: str) -> subprocess.Popen
 def run(code: str, *arguments: object, **environment: str) -> str:
     """What `code` prints in another Python process."""
     process = spawn(code, *arguments, **environment)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=LAST_RESORT_SECONDS)
     assert process.returncode == 0, err
     return out
 
@@ -132,7 +133,7 @@ for line in sys.stdin:
     print(repr(eval(line)), flush=True)
 """
 
-    def __init__(self, path: str, *, busy_timeout_ms: int = 10_000) -> None:
+    def __init__(self, path: str, *, busy_timeout_ms: int = LAST_RESORT_SECONDS * 1000) -> None:
         self.process = spawn(self._CODE, path, busy_timeout_ms)
         assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
 

@@ -230,6 +230,7 @@ SETTINGS = [
     {"document_seconds": 0},
     {"document_seconds": float("inf")},
     {"query_cache_size": -1},
+    {"kernels_from": -1},
     {"embedder": 3},
 ]
 
@@ -316,3 +317,25 @@ def test_the_longest_age_of_a_session_removes_none(memory):
     memory.sessions.open("s").append("user", "hello")
     assert memory.sessions.cleanup(timedelta.max) == 0
     assert memory.sessions.cleanup(timedelta(0)) == 1
+
+
+def test_a_query_has_at_most_100_000_characters(memory):
+    from recollect import tools
+    from recollect.errors import InvalidText
+
+    memory.remember("The harbour is closed.")
+    longest, longer = "harbour" + " " * 99_993, "harbour" + " " * 99_994
+    assert [hit.text for hit in memory.recall(longest)] == ["The harbour is closed."]
+    id = memory.list()[0].id
+    for ask in (
+        memory.recall, lambda query: memory.recall_many(["a", query]), lambda query: memory.explain(query, id),
+        memory.knowledge.search, memory.knowledge.context, memory.sessions.search, memory.semantic.search,
+        memory.procedures.search, lambda query: memory.bootstrap(None, query),
+        lambda query: memory.recall(query, long_query_chars=200),
+    ):  # fmt: skip
+        with pytest.raises(InvalidText, match=r"100,001 characters and the limit is 100,000"):
+            ask(longer)
+    for field in ("query", "content"):
+        answer = tools.call("memory", {"action": "recall", field: longer}, memory=memory)
+        assert answer["error"]["field"] == field
+        assert "100,000" in answer["error"]["message"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -410,3 +412,13 @@ def test_sketches_that_a_process_without_sqlite_vec_left_behind_are_not_trusted(
         ]
         assert memory.rebuild().problems == ()
         assert memory.recall("", vector=unit(40), mode="vector", limit=1)[0].text == "written without"
+
+
+@pytest.mark.parametrize("name", ["defualt", "models/bge", "acme/embed-1", "text_embedding"])
+def test_an_unknown_embedder_is_refused_when_the_memory_is_opened_and_no_file_is_made(path, name, monkeypatch):
+    with pytest.raises(InvalidInput, match=r"is not known: use one of default, instant, none.*folder.*ollama.*HTTP"):
+        Memory(path, embedder=name)
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", name)
+    with pytest.raises(InvalidInput, match="is not known"):
+        Memory(path)
+    assert not Path(path).exists()

@@ -429,9 +429,9 @@ def test_both_ways_are_streamed(tmp_path):
         try:
             memory.import_(Endless(200), batch_size=100)
             few = peak_bytes(lambda: memory.import_(Endless(500), batch_size=100))
-            many = peak_bytes(lambda: memory.import_(Endless(3000), batch_size=100))
+            many = peak_bytes(lambda: memory.import_(Endless(1500), batch_size=100))
             assert many < 2 * few + 500_000
-            assert peak_bytes(lambda: memory.export(Nothing())) < 4_000_000  # 3,700 records of 900 characters
+            assert peak_bytes(lambda: memory.export(Nothing())) < 2_000_000  # 2,200 records of 900 characters
         finally:
             tracemalloc.stop()
 

@@ -87,3 +87,13 @@ def test_a_pinned_memory_expires_like_any_other(memory):
     memory.remember("stays", pinned=True)
     assert [record.text for record in memory.list()] == ["stays"]
     assert memory.purge_expired().records == 1
+
+
+def test_a_document_goes_with_its_last_chunk(kept):
+    kept.knowledge.ingest(b"The kiln is hot", name="kiln.txt")
+    (chunk,) = kept.list(kinds=["chunk"])
+    kept.update(chunk.id, expires_at=NOW - DAY)
+    assert kept.purge_expired().records == 2
+    assert kept.knowledge.list() == []
+    assert kept.knowledge.ingest(b"The kiln is hot", name="kiln.txt").documents[0].outcome == "created"
+    assert kept.verify().ok

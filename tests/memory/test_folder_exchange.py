@@ -419,8 +419,8 @@ def test_a_scoped_handle_sees_and_writes_its_own_only(on_disk, folder):
     assert 'scope: "/x"' in only_file(folder).read_text()
     with pytest.raises(InvalidInput):
         on_disk.scoped("/c").export(folder / "f", format="markdown")
-    stolen = on_disk.scoped("/c").import_folder(folder)
-    assert (stolen.created, stolen.updated, len(stolen.problems)) == (0, 0, 1)
+    copied = on_disk.scoped("/c").import_folder(folder)
+    assert (copied.created, copied.updated, copied.problems) == (1, 0, ())
     assert on_disk.get(inside.id).scope == "/a/x"
 
 
@@ -750,9 +750,11 @@ def test_an_import_tells_a_foreign_memory_as_an_unknown_one(on_disk, folder):
         told.append((done.links, problem.path, problem.line, problem.reason.replace(target, "…")))
     assert told[0] == told[1]
     written_by_hand(folder, f'\n## 2026-03-05\n<!-- recollect {{"id":"{foreign}"}} -->\n\nText\n')
-    (problem,) = scoped.import_folder(folder).problems
-    assert "scope" not in problem.reason
+    done = scoped.import_folder(folder)
+    assert (done.created, done.problems) == (1, ())
     assert on_disk.get(foreign).text == "Secret"
+    again = scoped.import_folder(folder)
+    assert (again.created, again.unchanged, again.problems) == (0, 1, ())
 
 
 def test_handles_of_two_scopes_write_the_same_words_by_hand(on_disk, folder):

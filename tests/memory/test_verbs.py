@@ -397,7 +397,7 @@ def test_forget_refuses_a_filter_that_names_nothing(memory, empty):
 
 def test_what_is_no_language_model_is_refused():
     with pytest.raises(InvalidInput, match="complete"):
-        Memory(":memory:", language_model="gpt")
+        Memory(":memory:", language_model=object())
 
 
 def test_a_scoped_handle_has_no_figures_of_the_whole_file(memory):

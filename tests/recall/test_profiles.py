@@ -87,6 +87,48 @@ def test_reeve_score_is_rrf_over_both_signals_from_04_to_1_times_decay(memory):
     assert [ids[hit.id] for hit in hits] == sorted(wanted, key=lambda name: -wanted[name])
 
 
+def test_reeve_an_old_answer_stands_before_fresh_notes_without_evidence(memory):
+    """The page: a memory that is semantically close but old can still outrank a recent but weakly related one."""
+    answer = add(memory, "old", cosine=0.6, days=200)
+    weak = [add(memory, f"cat {n}", cosine=0.29 - n / 100) for n in range(20)]
+    for n in range(30):
+        add(memory, f"unrelated {n}", cosine=-n / 100)
+    hits = ask(memory, "reeve", limit=60)
+    assert hits[0].id == answer
+    assert [hit.score for hit in hits] == pytest.approx([0.5] + [0.4] * 20, abs=1e-9)
+    assert {hit.id for hit in hits[1:]} == set(weak)  # what carries no evidence is no hit
+    word = add(memory, "zzz", cosine=-0.5)  # a word in common is evidence too
+    assert [(hit.id, hit.score) for hit in ask(memory, "reeve", limit=2)] == [(word, 1.0), (answer, 0.5)]
+
+
+def test_plain_rank_fusion_is_not_stretched_by_what_carries_no_evidence(memory):
+    cosines = [0.6, 0.5, 0.4]
+    for n, cosine in enumerate(cosines):
+        add(memory, f"n{n}", cosine=cosine)
+    before = [hit.score for hit in ask(memory, "default", fusion="rrf", spread=0)]
+    for n in range(20):
+        add(memory, f"none {n}", cosine=-0.1)
+    after = ask(memory, "default", fusion="rrf", spread=0)
+    assert [hit.score for hit in after] == pytest.approx(before, abs=1e-12)
+
+
+def test_reeve_an_old_answer_stands_before_fresh_notes_about_cats(embedded):
+    """With the real model, whose cosines of what has nothing in common are not 0: 0.17 at most here."""
+    now = datetime.now(UTC)
+    answers = {
+        "What database do we use?": "We migrated from PostgreSQL to MySQL last week",
+        "Where does Anna work?": "Anna is employed at the harbour authority of Gothenburg",
+        "What should I cook for Tom?": "Tom is allergic to peanuts",
+    }
+    embedded.remember_many([{"text": text, "created_at": now - timedelta(days=200)} for text in answers.values()])
+    verbs, places = ("slept", "played", "ate", "purred", "hid"), ("on the sofa", "in the garden", "under the table")
+    embedded.remember_many(
+        [{"text": f"The cat {verb} {place} {n}"} for verb in verbs for place in places for n in (1, 2)]
+    )
+    for query, answer in answers.items():
+        assert embedded.recall(query, profile="reeve")[0].text == answer
+
+
 # ── Hermes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -129,7 +171,8 @@ def test_hermes_scores_what_only_a_keyword_found_by_its_cosine(memory):
     for n in range(30):
         add(memory, f"number{n}", cosine=0.9 - n / 100, days=900)
     far = add(memory, "apple", cosine=0.2, importance=1.0)
-    assert ask(memory, "hermes", "zzz", candidates=5, limit=1)[0].id != far
+    # Nor does its place by cosine hide it: 0.6 is more than any other's sum.
+    assert ask(memory, "hermes", "zzz", candidates=5, limit=1)[0].id == far
     (hit,) = ask(memory, "hermes", "apple", candidates=5, limit=1)
     assert (hit.id, hit.match_reasons) == (far, ("semantic", "recency", "importance"))
     assert hit.score == pytest.approx(0.5 * 0.2 + 0.3 + 0.2, abs=1e-6)

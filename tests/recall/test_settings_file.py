@@ -196,7 +196,7 @@ def test_sections_of_other_systems_go_with_our_own(load):
         ("a.toml", "index = 'cold'\nindex = 'memory'", ["cannot be parsed"]),
         ("a.yaml", "a: [", ["cannot be parsed", "line"]),
         ("a.yaml", "index: cold\nindex: memory", ["'index' stands twice", "line 1"]),
-        ("a.yaml", "&a [*a]", ["table"]),
+        ("a.yaml", "&a [*a]", ["alias"]),
         ("a.yaml", "profile: !!python/object/apply:os.system ['true']", ["cannot be parsed"]),
         ("a.json", b"\xff\xfe", ["not UTF-8"]),
         ("a.ini", "[a]", [".toml", ".yaml"]),

@@ -13,7 +13,7 @@ from tests.memory.support import PLAIN
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(batch=st.lists(texts, min_size=1, max_size=6), changed=texts)
 def test_words_and_fts_agree_with_any_text(batch, changed):
     with Memory(":memory:", settings=PLAIN) as memory:

@@ -10,6 +10,7 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import StoreLocked
+from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, Other, scored, spawn, state, unit
 
 
@@ -35,15 +36,15 @@ def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):
 
 
 def test_reading_never_waits_for_a_writer(path):
-    """The timeout is so long that a read which took the write lock would run into the suite's own."""
-    settings = Settings(embedder="none", busy_timeout_ms=600_000)
+    """The timeout is so long that a read which took the write lock would run into the test's own."""
+    settings = Settings(embedder="none", busy_timeout_ms=2 * LAST_RESORT_SECONDS * 1000)
     with Memory(path, settings=settings) as memory, Other(path) as other:
         kept = memory.remember("kept words")
         assert other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None")
         assert [hit.id for hit in memory.recall("words")] == [kept.id]
         reader = threading.Thread(target=memory.get, args=(kept.id,), daemon=True)
         reader.start()
-        reader.join(5)
+        reader.join(LAST_RESORT_SECONDS)
         waited = reader.is_alive()
         other("memory._engine.store._writer.execute('ROLLBACK') is not None")
         reader.join()
@@ -53,7 +54,7 @@ def test_reading_never_waits_for_a_writer(path):
 _WRITER = """
 import sys
 from recollect import Memory, Settings
-with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     first = memory.remember("the first of " + sys.argv[2])
     print("ready", flush=True)
     sys.stdin.readline()

@@ -10,7 +10,15 @@ import apsw
 import pytest
 
 from recollect import Memory, Settings
-from recollect.errors import InvalidInput, NotADatabase, SchemaTooNew, StoreClosed, StoreError, StoreReadOnly
+from recollect.errors import (
+    InvalidInput,
+    NotADatabase,
+    SchemaTooNew,
+    StoreClosed,
+    StoreCorrupt,
+    StoreError,
+    StoreReadOnly,
+)
 from recollect.store.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
 from tests.memory.support import PLAIN, run, spawn
 
@@ -152,7 +160,7 @@ from recollect import Memory, Settings
 import recollect.memory
 print("ready", flush=True)
 sys.stdin.readline()
-with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=900_000)) as memory:
     print(memory.remember("hello").id)
 """
 
@@ -245,3 +253,16 @@ def test_a_schema_that_was_never_released_is_refused_and_left_alone(path, tmp_pa
     with pytest.raises(StoreError, match=r"development version.*schema 1.*import"):
         Memory(path, settings=PLAIN)
     assert contents(tmp_path) == before
+
+
+def test_a_kind_that_is_no_text_is_damage(path):
+    """The thread that writes the sidecar ended with a TypeError."""
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("the ship left")
+        with memory._engine.atomic() as connection:
+            connection.execute("UPDATE kind SET name = x'00ff'")
+    with (
+        Memory(path, settings=PLAIN) as memory,
+        pytest.raises(StoreCorrupt, match="name is not what was stored"),
+    ):
+        memory.recall("ship")

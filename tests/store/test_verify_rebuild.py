@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
 from recollect import Memory
+from recollect.errors import StoreCorrupt
 from tests.memory.support import PLAIN, raw, scored, unit
 
 NAN = np.full(16, np.nan, dtype="<f4").tobytes()
@@ -140,3 +143,23 @@ def test_verify_on_an_open_memory_is_clean_while_segments_of_words_merge(on_disk
             on_disk.remember(f"text {step} {place}")
             session.append("user", f"text {step} {place}")
         assert on_disk.verify().problems == ()
+
+
+@pytest.mark.parametrize("column", ["terms", "counts"])
+def test_words_of_another_type_are_a_problem_that_rebuild_mends(path, column):
+    """A flipped bit made a number of them, and verify raised TypeError."""
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("the ship left")
+        with memory._engine.atomic() as connection:
+            connection.execute(f"UPDATE record_terms SET {column} = 7")
+        assert "record whose words are not those of its text" in {each.name for each in memory.verify().problems}
+        assert memory.rebuild().ok
+
+
+def test_an_export_names_a_record_whose_id_is_no_text(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("the ship left")
+        with memory._engine.atomic() as connection:
+            connection.execute("UPDATE record SET public_id = x'00ff'")
+        with pytest.raises(StoreCorrupt, match="public_id is not what was stored"):
+            memory.export(io.StringIO(), format="jsonl")

@@ -397,7 +397,9 @@ _LOGS = """
 import sys
 from recollect import Memory, Settings
 from recollect.policies import Consolidation
-settings = Settings(embedder="none", durability="normal", consolidation=Consolidation())
+settings = Settings(
+    embedder="none", durability="normal", busy_timeout_ms=900_000, consolidation=Consolidation()
+)
 with Memory(sys.argv[1], settings=settings) as memory:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -117,7 +117,7 @@ def test_other_errors_are_not_similar(one, other):
 _RUNS = """
 import sys
 from recollect import Memory, Settings
-with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(100):

@@ -84,7 +84,7 @@ def test_another_agents_procedure_is_indistinguishable_from_none(memory):
 _COUNTS = """
 import sys
 from recollect import Memory, Settings
-with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(100):

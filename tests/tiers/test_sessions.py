@@ -133,7 +133,7 @@ def test_parts_are_searched_and_tool_calls_kept(memory):
 _APPENDS = """
 import sys
 from recollect import Memory, Settings
-with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal")) as memory:
+with Memory(sys.argv[1], settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
     session = memory.sessions.open("shared", agent="ada")
     print("ready", flush=True)
     sys.stdin.readline()

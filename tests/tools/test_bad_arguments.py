@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import AsyncMemory, tools
@@ -189,7 +189,7 @@ ACTIONS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(NAMES, ACTIONS, st.dictionaries(FIELDS, JSON, max_size=5))
 def test_no_arguments_of_a_model_raise(memory, name, action, fields):
     answer = tools.call(name, {"action": action, **fields}, memory=memory)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +97,3 @@ def settle(folder: Path) -> None:
     """Give every file a time long ago, so that its `stat` is past doubt."""
     for file in folder.rglob("*.md"):
         os.utime(file, ns=(LONG_AGO_NS, LONG_AGO_NS))
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)

@@ -126,7 +126,7 @@ def test_a_search_does_not_wait_for_long_for_another_run(folder, monkeypatch):
 
 
 def test_an_index_that_is_killed_is_completed_by_the_next(folder, tmp_path):
-    fill(folder, 150)
+    fill(folder, 80)
     seeded = random.Random(5)
     for attempt in range(6):
         running = spawn(KILLED, str(folder))

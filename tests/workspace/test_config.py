@@ -44,6 +44,7 @@ CHANGED = MemoryConfig(
     vector=VectorConfig(enabled=False),
     progress=False,
     extra_paths=("../shared",),
+    left_out=("vendor",),
     exclude=("drafts/", "*.tmp.md"),
     bootstrap_files=(),
     evergreen_patterns=("README.md",),
@@ -53,7 +54,7 @@ CHANGED = MemoryConfig(
 
 def test_the_defaults_are_memweaves():
     config = MemoryConfig()
-    assert (config.query.strategy, config.query.max_results, config.query.min_score) == ("hybrid", 6, 0.35)
+    assert (config.query.strategy, config.query.max_results, config.query.min_score) == ("hybrid", 6, None)
     assert config.query.snippet_max_chars == 700
     assert config.query.hybrid == HybridConfig(vector_weight=0.7, text_weight=0.3, candidate_multiplier=4)
     assert config.query.mmr == MMRConfig(enabled=False, lambda_param=0.7)

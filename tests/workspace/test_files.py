@@ -13,7 +13,9 @@ import pytest
 from recollect import Workspace, folders
 from recollect.errors import InvalidInput
 from recollect.workspace import chunks, files
-from recollect.workspace.files import FileProblem, Selection, Unreadable, decode, read_file
+from recollect.workspace.files import FileProblem, Selection, Unreadable, decode, problem_of, read_file
+from recollect.workspace.status import unread
+from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import config, counts, dump, index_all, write
 
 
@@ -48,6 +50,24 @@ def test_hidden_folders_and_what_is_excluded_are_left_out(folder):
     found = scan(folder, exclude=["drafts/*", "!drafts/keep.md", "*.tmp.md", "/h.md"])
     assert list(found.files) == ["drafts/keep.md", "x/g.md"]
     assert found.problems == []
+
+
+def test_folders_of_other_peoples_files_are_left_out_unless_the_configuration_says_otherwise(folder):
+    for path in ("venv/a.md", ".venv/b.md", "x/node_modules/c.md", "x/__pycache__/d.md", "site-packages/e.md",
+                 "env/f.md", "env/lib/g.md", "vendor/h.md", "i.md"):  # fmt: skip
+        write(folder, path, "text")
+    write(folder, "env/pyvenv.cfg", "home = /usr/bin")
+    write(folder, "pyvenv.cfg", "home = /usr/bin")  # the workspace itself is named
+    assert list(scan(folder).files) == ["i.md", "vendor/h.md"]
+    assert list(scan(folder, left_out=["vendor"]).files) == [
+        "i.md", "site-packages/e.md", "venv/a.md", "x/__pycache__/d.md", "x/node_modules/c.md",
+    ]  # fmt: skip
+    everything = list(scan(folder, left_out=[]).files)
+    assert len(everything) == 8
+    assert ".venv/b.md" not in everything
+    for path in ("venv/a.md", "x/node_modules/c.md"):
+        with pytest.raises(Unreadable, match="left_out"):
+            Selection(config(workspace_dir=str(folder))).find(path)
 
 
 def test_extra_paths_are_read_because_they_are_named(folder, tmp_path):
@@ -238,6 +258,25 @@ def test_a_folder_that_cannot_be_listed_keeps_what_is_indexed(folder, monkeypatc
     result = index_all(folder)
     assert counts(result) == (1, 0, 0, 0)
     assert [each.path for each in result.problems] == ["memory"]
+    with Workspace(folder, embedder="none") as workspace:
+        found = workspace.search("thing", min_score=0.0)
+        assert {each.path for each in found} == {"b.md", "memory/a.md"}
+        assert found.problems == ("memory: it cannot be read: Permission denied",)
+        monkeypatch.undo()
+        assert workspace.search("thing", min_score=0.0).problems == ()
+
+
+def test_what_is_left_out_for_good_is_no_problem_of_a_search(folder):
+    write(folder, "a.md", "One thing.")
+    (folder / "link.md").symlink_to(folder / "a.md")
+    with Workspace(folder, embedder="none") as workspace:
+        assert workspace.search("thing", min_score=0.0).problems == ()
+        assert [each.path for each in workspace.status().problems] == ["link.md"]
+
+
+def test_many_unread_files_are_counted_in_a_search():
+    problems = [problem_of(f"{each}.md", "no", unread=True) for each in range(12)] + [problem_of("x.md", "never")]
+    assert unread(problems) == (*(f"{each}.md: no" for each in range(5)), "and 7 more: status() names them")
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(folder, monkeypatch):
@@ -375,7 +414,7 @@ def test_a_fifo_that_appears_between_scan_and_read_holds_nothing_up(folder):
         done.set()
 
     threading.Thread(target=read, daemon=True).start()
-    assert done.wait(20)
+    assert done.wait(LAST_RESORT_SECONDS)
 
 
 @pytest.mark.parametrize("year", [-2000, 1500, 1969, 2263, 2300, 9999])

@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 import pytest
 import stamina
 
+from recollect import Memory
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.exchange.folder import Folder
 from recollect.llm import OpenAICompatible
+from recollect.remote.address import PROVIDERS
 from recollect.text.quoting import quoted
-from recollect.workspace import MemoryConfig, Workspace
+from recollect.workspace import FlushConfig, MemoryConfig, Workspace
 from recollect.workspace.flushing import new_facts
 from tests.endpoint import Answer, said, serving
 from tests.llm.conftest import NAMES
@@ -230,9 +232,12 @@ def test_the_day_is_that_of_the_timezone(tmp_path, server):
 
 
 def test_without_a_language_model_the_error_says_what_to_set(tmp_path, monkeypatch, server):
-    with Workspace(tmp_path, embedder="none") as workspace, pytest.raises(InvalidInput, match="RECOLLECT_LLM_BASE_URL"):
+    with (
+        Workspace(tmp_path, embedder="none") as workspace,
+        pytest.raises(InvalidInput, match=r"OPENAI_API_KEY.*OPENAI_BASE_URL.*RECOLLECT_LLM_BASE_URL"),
+    ):
         workspace.flush(TALK)
-    with Workspace(tmp_path, embedder="none") as workspace, pytest.raises(InvalidInput, match="RECOLLECT_LLM_BASE_URL"):
+    with Workspace(tmp_path, embedder="none") as workspace, pytest.raises(InvalidInput, match="set OPENAI_API_KEY"):
         workspace.flush(TALK, model="named")
     monkeypatch.setenv("RECOLLECT_LLM_BASE_URL", server.url)
     monkeypatch.setenv("RECOLLECT_LLM_MODEL", "fromenv")
@@ -242,13 +247,58 @@ def test_without_a_language_model_the_error_says_what_to_set(tmp_path, monkeypat
     assert server.asked[0].body["model"] == "fromenv"
 
 
-def test_flush_that_is_off_says_so(tmp_path, server):
-    config = MemoryConfig.from_dict({"flush": {"enabled": False}})
-    with (
-        Workspace(tmp_path, config, embedder="none", language_model=OpenAICompatible(server.url, "m")) as workspace,
-        pytest.raises(InvalidInput, match="off"),
-    ):
-        workspace.flush(TALK)
+def test_openai_base_url_alone_is_enough(tmp_path, monkeypatch, server):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.script = [said(FACT), said(FACT)]
+    with Workspace(tmp_path, embedder="none") as workspace:
+        assert workspace.flush(TALK) == FACT
+        workspace.flush(TALK, model="llama3.2")
+    assert [asked.body["model"] for asked in server.asked] == ["gpt-4o-mini", "llama3.2"]
+    assert "Authorization" not in server.asked[0].headers
+
+
+def test_openai_api_key_alone_is_enough(tmp_path, monkeypatch, server):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setitem(PROVIDERS, "openai", server.url)  # where OpenAI is, for this test
+    server.script = [said(FACT)]
+    with Workspace(tmp_path, embedder="none") as workspace:
+        assert workspace.flush(TALK) == FACT
+    (asked,) = server.asked
+    assert (asked.body["model"], asked.headers["Authorization"]) == ("gpt-4o-mini", "Bearer sk-1")
+
+
+def test_a_key_of_openai_makes_no_language_model_for_anything_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    with Memory(":memory:", embedder="none") as memory:
+        assert memory._engine.language_model is None
+
+
+def test_the_configuration_says_where_flush_is_served(tmp_path, server):
+    config = MemoryConfig(flush=FlushConfig(model="llama3.2", api_base=server.url, api_key="sk-2"))
+    assert "sk-2" not in repr(config)
+    assert MemoryConfig.from_dict(config.to_dict()) == config
+    server.script = [said(FACT)]
+    with Workspace(tmp_path, config, embedder="none") as workspace:
+        assert workspace.flush(TALK) == FACT
+    (asked,) = server.asked
+    assert (asked.body["model"], asked.headers["Authorization"]) == ("llama3.2", "Bearer sk-2")
+
+
+def test_ollama_is_named_by_its_prefix(tmp_path, server):
+    base = server.url.removesuffix("/v1")
+    config = MemoryConfig(flush=FlushConfig(model="ollama/llama3.2", api_base=base))
+    server.script = [said(FACT)]
+    with Workspace(tmp_path, config, embedder="none") as workspace:
+        assert workspace.flush(TALK) == FACT
+    assert (server.asked[0].path, server.asked[0].body["model"]) == ("/v1/chat/completions", "llama3.2")
+
+
+def test_flush_that_is_off_does_nothing(tmp_path, server):
+    config = MemoryConfig(flush=FlushConfig(enabled=False))
+    with Workspace(tmp_path, config, embedder="none", language_model=OpenAICompatible(server.url, "m")) as workspace:
+        assert workspace.flush(TALK) is None
+    with Workspace(tmp_path, config, embedder="none") as workspace:
+        assert workspace.flush(TALK) is None
     assert server.asked == []
 
 

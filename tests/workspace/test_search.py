@@ -97,6 +97,44 @@ def test_cjk_is_found_by_keyword_and_told_apart_by_mmr(workspace):
     assert diverse.index("memory/c.md") == 1
 
 
+@pytest.mark.parametrize("strategy", ["hybrid", "keyword"])
+def test_what_shares_no_word_has_no_text_score(tmp_path, strategy):
+    """Of the bundled model's cosines, which are not exact in the index, a rest of 0.02 was told as BM25's share."""
+    with Workspace(tmp_path) as workspace:
+        written(tmp_path, a="The cache is Valkey.", b="Bread needs flour and water.", c="A queue holds what waits.",
+                d="Where are my keys?")  # fmt: skip
+        found = workspace.search("valkey cache", min_score=0.0, strategy=strategy)
+        scores = {each.path[7]: each.text_score for each in found}
+        assert scores.pop("a") == pytest.approx(1.0, abs=1e-6)
+        assert set(scores.values()) <= {0.0}
+        assert len(scores) == (3 if strategy == "hybrid" else 0)
+
+
+@pytest.mark.parametrize("how", ["raises", "another", "nothing embedded"])
+def test_status_says_what_a_search_does_now_and_why(workspace, words, how):
+    written(workspace.folder, a="The cache is Valkey.")
+    if how != "nothing embedded":
+        workspace.index()
+        assert (workspace.status().search_mode, workspace.status().embedder_problem) == ("hybrid", None)
+    match how:
+        case "raises":
+            words.fail = "raises"
+        case "another":
+            words.fingerprint = "another"
+        case "nothing embedded":
+            with Workspace(workspace.folder, embedder="none") as plain:
+                plain.index()
+    with Workspace(workspace.folder, MemoryConfig.from_dict({"sync": {"on_search": False}}), embedder=words) as other:
+        status = other.status()
+        assert (status.search_mode, status.vector_available) == ("fts-only", False)
+        found = other.search("valkey")
+        assert "meaning was not searched" in found.problems[0]
+        assert status.embedder_problem is not None
+        words.fail = None
+        other.index()
+        assert (other.status().search_mode, other.status().embedder_problem) == ("hybrid", None)
+
+
 def test_search_works_while_the_embedder_is_down(workspace, words):
     """memweave: search fails when the embedder is down (promised fallback)."""
     written(workspace.folder, a="The cache is Valkey.")
@@ -256,6 +294,24 @@ def test_a_strategy_reads_the_index_and_its_rows_are_processed(workspace):
     ]  # fmt: skip
     assert strategy.seen == ("anything", 256, "words", 8, None)
     assert workspace.search("anything", strategy="newest", min_score=0.95) == []
+
+
+def test_a_strategy_sees_the_label_that_source_filter_knows(workspace):
+    written(workspace.folder, agents__coder="the cache is valkey", x="the queue is kafka")
+    (workspace.folder / "README.md").write_text("a text")
+    workspace.register_strategy("look", look := Labels())
+    workspace.search("cache", strategy="look", min_score=0.0)
+    assert look.seen == {"memory/agents/coder.md": "agents", "memory/x.md": "memory", "README.md": "external"}
+    for label in look.seen.values():
+        assert {each.source for each in workspace.search("cache queue text", source_filter=label, min_score=0.0)} == {
+            label
+        }
+
+
+class Labels:
+    def search(self, db, query, query_vec, model, limit, *, source_filter=None):
+        self.seen = dict(db.execute("SELECT source, label FROM chunks"))
+        return []
 
 
 def test_a_strategy_may_be_a_coroutine_and_find_no_vector(workspace, words):

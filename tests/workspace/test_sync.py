@@ -492,8 +492,8 @@ def test_models_over_http_are_named_as_in_the_seed(folder, monkeypatch):
     assert spec(model="instant") == "instant"
     with pytest.raises(InvalidInput, match="there is no key"):
         spec(model="text-embedding-3-small")
-    with pytest.raises(InvalidInput, match="give api_base"):
-        spec(model="voyage/voyage-3")
+    with pytest.raises(InvalidInput, match="is not known: use one of default"):
+        spec(model="acme/voyage-3")
 
 
 # ── the index file ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -637,6 +637,47 @@ def test_a_configuration_may_stand_alone_and_stays_where_it_was(folder, tmp_path
         Workspace(MemoryConfig(), MemoryConfig())
     with pytest.raises(InvalidInput, match="is a file"):
         Workspace(folder / "a.md")
+
+
+def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monkeypatch):
+    """Until files, the index or how they are cut change: then everything is compared again."""
+    for name in ("alpha", "bravo"):
+        write(folder, f"{name[0]}.md", f"Text {name}.")
+    settle(folder)
+    monkeypatch.setattr(sync, "_RACY_NS", -(10**10))  # else files are past doubt two seconds after a change
+    compared = []
+    find_many = sync.documents.find_many
+    monkeypatch.setattr(sync.documents, "find_many", lambda *given: compared.append(1) or find_many(*given))
+
+    def compares(workspace):
+        compared.clear()
+        result = workspace.index()
+        assert result.files_scanned == len(list(folder.glob("*.md")))
+        return len(compared)
+
+    with Workspace(folder, config(), embedder="none") as workspace:
+        assert [compares(workspace) for _ in range(2)] == [1, 1]  # the first run changed the index
+        assert [compares(workspace) for _ in range(3)] == [0, 0, 0]
+        write(folder, "c.md", "Text c.")
+        assert compares(workspace) == 1
+        assert len(workspace.files()) == 3
+        (folder / "c.md").unlink()
+        assert compares(workspace) == 1
+        assert [compares(workspace) for _ in range(2)] == [1, 0]
+        (folder / "a.md").write_text("Text gamma.")
+        os.utime(folder / "a.md", ns=(LONG_AGO_NS, LONG_AGO_NS))  # the same size and time
+        assert compares(workspace) == 1
+        (folder / "a.md").write_text("Text gamma delta.")
+        workspace.index()
+        assert len(workspace.search("delta", min_score=0.0)) == 1
+        assert [compares(workspace) for _ in range(2)] == [1, 0]
+        with Workspace(folder, config(), embedder="none") as other:
+            other._with_engine(lambda engine: sync.delete_documents(engine, "/", ["b.md"]), writing=True)
+        assert compares(workspace) == 1  # another process has changed the index
+        assert len(workspace.search("bravo", min_score=0.0)) == 1
+        shutil.rmtree(folder / ".recollect")
+        assert compares(workspace) == 1
+        assert len(workspace.files()) == 2
 
 
 def test_settled_files_need_no_second_reading(notes, folder):

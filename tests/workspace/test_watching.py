@@ -9,8 +9,9 @@ import pytest
 
 from recollect import Workspace
 from recollect.errors import InvalidInput
-from recollect.workspace import watching
-from tests.workspace.support import config, until, write
+from recollect.workspace import files, watching
+from tests.limits import until
+from tests.workspace.support import config, write
 
 QUICK = {"sync": {"on_search": False, "watch_debounce_ms": 20}}
 
@@ -79,7 +80,7 @@ def test_a_failure_shows_in_status_and_does_not_end_the_watcher(watched, folder,
     monkeypatch.setattr(watched._watcher, "_sync", worked)
     write(folder, "c.md", "text")
     until(lambda: paths(watched) == ["b.md", "c.md", "memory/a.md"])
-    assert watched.status().sync_problem is None
+    until(lambda: watched.status().sync_problem is None)
 
 
 def test_stopped_is_stopped_and_can_be_started_again(watched, folder):
@@ -141,7 +142,72 @@ def test_an_edit_is_found_before_the_debounce_where_searches_sync(folder):
     slow = config(sync={"on_search": True, "watch_debounce_ms": 3_600_000})
     with Workspace(folder, slow, embedder="none") as workspace:
         workspace.start_watching()
-        workspace._sync_if_due()
+        until(lambda: workspace._watcher.may_be_trusted)
         write(folder, "b.md", "text")
-        workspace._sync_if_due()
-        assert paths(workspace) == ["a.md", "b.md"]
+        until(lambda: workspace._sync_if_due() is None and paths(workspace) == ["a.md", "b.md"])
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """The looks at all files, as they are counted."""
+    looked, counted = files.Selection.look, []
+
+    def look(self):
+        counted.append(1)
+        return looked(self)
+
+    monkeypatch.setattr(files.Selection, "look", look)
+    return counted
+
+
+def test_while_a_watcher_runs_searches_look_at_no_file(folder, looks, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
+    write(folder, "a.md", "A zebra.")
+    with Workspace(folder, embedder="none") as workspace:
+        workspace.search("zebra", min_score=0.0)
+        workspace.start_watching()
+        until(lambda: workspace._watcher.may_be_trusted)
+        looks.clear()
+        for _ in range(5):
+            assert len(workspace.search("zebra", min_score=0.0)) == 1
+        assert looks == []
+        write(folder, "b.md", "Another zebra.")  # before its debounce, which this clock never reaches
+        until(lambda: len(workspace.search("zebra", min_score=0.0)) == 2)
+        assert not workspace._watcher.may_be_trusted
+
+
+def test_a_watcher_is_not_trusted_while_it_indexes(folder):
+    write(folder, "a.md", "A zebra.")
+    with Workspace(folder, embedder="none") as workspace:
+        watcher = workspace._watcher
+        workspace.start_watching()
+        until(lambda: watcher.may_be_trusted)
+        index, during = watcher._sync, []
+        watcher._sync = lambda: (during.append(watcher.may_be_trusted), index())[1]
+        write(folder, "b.md", "Another zebra.")
+        until(lambda: during)
+        assert not during[0]
+
+
+@pytest.mark.parametrize("why", ["long ago", "a problem", "stopped", "a failed run"])
+def test_a_watcher_is_not_trusted_for_good(folder, monkeypatch, why):
+    """Changes that it tells nothing of are found all the same."""
+    write(folder, "a.md", "A zebra.")
+    with Workspace(folder, embedder="none") as workspace:
+        workspace.start_watching()
+        until(lambda: workspace._watcher.may_be_trusted)
+        monkeypatch.setattr(workspace._watcher, "_concerns", lambda *_: False)
+        match why:
+            case "long ago":
+                workspace._watcher.looked_at -= 5.0
+            case "a problem":
+                workspace._watcher.problem = "too many folders are watched"
+            case "stopped":
+                workspace.stop_watching()
+            case "a failed run":
+                monkeypatch.setattr(workspace._watcher, "_sync", lambda: 1 / 0)
+                workspace._watcher._run()
+                workspace._watcher.problem = None
+        write(folder, "b.md", "Another zebra.")
+        assert len(workspace.search("zebra", min_score=0.0)) == 2

@@ -37,12 +37,17 @@ Exit codes:
 \b
 Environment:
   RECOLLECT_DB        the store, where --db is not given
+  RECOLLECT_KEY       the key of an encrypted store; or RECOLLECT_KEY_FILE, a file with it
   RECOLLECT_SETTINGS  a settings file, where --settings is not given
-  RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name or a folder with model.onnx
+  RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name, a folder with model.onnx, or a model
+                      over HTTP with its provider, as "ollama/nomic-embed-text" or "voyage/voyage-3"
   EMBEDDING_PROVIDER, EMBEDDING_MODEL, EMBEDDING_BASE_URL, EMBEDDING_API_KEY
-                      an embedder over HTTP: "openai", "ollama" or a base URL
+                      an embedder over HTTP: "openai", "ollama", another provider's name or a base URL
   RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL, RECOLLECT_LLM_API_KEY
-                      a language model over HTTP, for long questions and consolidate --extract
+                      a language model over HTTP, for long questions, consolidate --extract and workspace flush;
+                      "gemini/gemini-2.0-flash" needs no URL
+  OPENAI_API_KEY, OPENAI_BASE_URL
+                      for workspace flush, where no other language model is named
   RECOLLECT_KERNELS   "numba" or "python"
   RECOLLECT_DEBUG     1 shows the traceback of a failure
   NO_COLOR            no colour
@@ -109,11 +114,13 @@ for command in (
     transfer.export,
     upkeep.stats,
     upkeep.verify,
+    upkeep.audit,
     upkeep.rebuild,
     upkeep.purge_expired,
     upkeep.vacuum,
     upkeep.backup,
     upkeep.reembed,
+    upkeep.rekey,
     upkeep.warmup,
     demo.demo,
 ):

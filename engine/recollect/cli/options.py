@@ -13,7 +13,16 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from recollect.memory import Memory
 
-__all__ = ["SETTINGS", "AsJson", "open_memory", "open_within", "parse_json", "parse_overrides", "recall_options"]
+__all__ = [
+    "SETTINGS",
+    "AsJson",
+    "new_key",
+    "open_memory",
+    "open_within",
+    "parse_json",
+    "parse_overrides",
+    "recall_options",
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
@@ -60,6 +69,20 @@ def open_memory(context: typer.Context, **settings: Any) -> Memory:
     if given.index != "auto":
         settings.pop("index", None)
     return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
+
+
+def new_key(path: str | None, *, decrypt: bool) -> str | None:
+    """The new key of rekey: that in a file or in RECOLLECT_NEW_KEY; None to decrypt."""
+    from recollect.settings import key_in, new_environment_key
+
+    if path is not None and decrypt:
+        raise InvalidInput("--decrypt removes the key: leave --new-key-file out")
+    if decrypt:
+        return None
+    key = new_environment_key() if path is None else key_in(path)
+    if not key:
+        raise InvalidInput("there is no new key: set RECOLLECT_NEW_KEY, or give --new-key-file or --decrypt")
+    return key
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def print_json(value: object) -> None:
     encoded = msgspec.json.encode(list(value) if isinstance(value, list) else value)
     if sys.stdout.isatty():
         encoded = msgspec.json.format(encoded, indent=2)
-    typer.echo(encoded)
+    typer.echo(encoded.decode())  # a StringIO in the place of standard output takes no bytes
 
 
 def console() -> Console | None:
@@ -124,7 +124,7 @@ def fail(name: str, message: str, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        typer.echo(msgspec.json.encode({"error": {"type": name, "message": message}}), err=True)
+        typer.echo(msgspec.json.encode({"error": {"type": name, "message": message}}).decode(), err=True)
     else:
         typer.echo(f"recollect: {name}: {message}", err=True)
 

@@ -44,7 +44,20 @@ _ClickException = typer.BadParameter.__mro__[2]
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command with these arguments, or the process's."""
+    """Run the command with these arguments, or the process's.
+
+    The streams may be any text streams, such as a StringIO, or None, as in a process without a console.
+    """
+    with open(os.devnull, encoding="utf-8") as nothing, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        found = sys.stdin, sys.stdout, sys.stderr
+        sys.stdin, sys.stdout, sys.stderr = sys.stdin or nothing, sys.stdout or nowhere, sys.stderr or nowhere
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdin, sys.stdout, sys.stderr = found
+
+
+def _run(arguments: list[str] | None) -> int:
     given = [_decoded(each) for each in (sys.argv[1:] if arguments is None else arguments)]
     as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
     for stream in (sys.stdout, sys.stderr):
@@ -115,5 +128,8 @@ def _decoded(argument: str) -> str:
 
 def _drop_stdout() -> None:
     """Nobody reads any more: keep the interpreter from saying so when it flushes at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        target = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, target)
+        os.close(nowhere)

@@ -188,5 +188,9 @@ def bootstrap(
     with open_within(context, scope) as memory:
         found = memory.bootstrap(agent, task, budget, task_type=task_type)
     print_json(found) if as_json else typer.echo(safe(found.text))
+    if found.tips and not as_json:
+        from recollect.tiers.bootstrap import TIPS_FOUND
+
+        hint(f"[experience] {len(found.tips)} {TIPS_FOUND}")
     if found.left_out and not as_json:
         hint(f"{found.left_out:,} more did not fit the budget")

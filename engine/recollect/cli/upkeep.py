@@ -1,4 +1,4 @@
-"""Commands that look after the store: stats, verify, rebuild, purge-expired, vacuum, backup, reembed, warmup."""
+"""Commands that look after the store: stats, verify, audit, rebuild, purge-expired, vacuum, backup, reembed, warmup."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.options import AsJson, Scope, open_memory
+from recollect.cli.options import AsJson, Scope, new_key, open_memory
 from recollect.cli.output import hint, print_json, print_pairs, print_rows, progress
 
 if TYPE_CHECKING:
     from recollect.records import Verification
 
-__all__ = ["backup", "purge_expired", "rebuild", "reembed", "stats", "vacuum", "verify", "warmup"]
+__all__ = ["audit", "backup", "purge_expired", "rebuild", "reembed", "rekey", "stats", "vacuum", "verify", "warmup"]
+
+# As in recollect.audit, which is loaded when it is used.
+_CHECKS = (
+    "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
+)  # fmt: skip
 
 
 def stats(context: typer.Context, as_json: AsJson = False) -> None:
@@ -39,6 +44,35 @@ def rebuild(context: typer.Context, as_json: AsJson = False) -> None:
     with open_memory(context) as memory, progress("rebuilding", "memories") as report:
         found = memory.rebuild(on_progress=report)
     _print_verification(found, as_json=as_json)
+
+
+def audit(
+    context: typer.Context,
+    checks: Annotated[
+        list[str] | None, typer.Argument(metavar="[CHECK]...", help=f"{', '.join(_CHECKS)}; all of them.")
+    ] = None,
+    scope: Scope = None,
+    mend: Annotated[bool, typer.Option("--mend", help="Do what the findings of these checks propose.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what should not be in the memory, and the verb that would mend it; nothing changes without --mend.
+
+    The exit status is 1 where something was found and not mended.
+    """
+    with open_memory(context) as memory, progress("auditing", "memories") as report:
+        found = memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
+    if as_json:
+        print_json(found)
+    else:
+        rows = [
+            (each.check, "mended" if each.mended else each.verb or "", each.id, each.reason, each.text)
+            for each in found.findings
+        ]
+        print_rows(("check", "verb", "id", "reason", "text"), rows, under=("text",))
+        for name, why in found.skipped.items():
+            hint(f"{name} were not looked for: {why}")
+    if not all(each.mended for each in found.findings):
+        raise typer.Exit(1)
 
 
 def purge_expired(context: typer.Context, scope: Scope = None, as_json: AsJson = False) -> None:
@@ -71,6 +105,25 @@ def reembed(context: typer.Context, as_json: AsJson = False) -> None:
     with open_memory(context) as memory, progress("embedding", "memories") as report:
         embedded = memory.reembed(on_progress=report)
     print_json({"embedded": embedded}) if as_json else print_rows(("", ""), [(embedded, "embedded")])
+
+
+def rekey(
+    context: typer.Context,
+    new_key_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A file whose first line is the new key; else RECOLLECT_NEW_KEY.")
+    ] = None,
+    decrypt: Annotated[bool, typer.Option("--decrypt", help="Write the store without encryption instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Encrypt the store with a new key; RECOLLECT_KEY or RECOLLECT_KEY_FILE gives the one it has, if it has one.
+
+    A key is never an argument: the arguments of a process are seen by all users.
+    """
+    new = new_key(new_key_file, decrypt=decrypt)
+    with open_memory(context) as memory:
+        memory.rekey(new)
+    state = "encrypted" if new is not None else "not encrypted"
+    print_json({"encrypted": new is not None}) if as_json else hint(f"{memory.path} is {state} now")
 
 
 def warmup(context: typer.Context, as_json: AsJson = False) -> None:

@@ -28,11 +28,20 @@ def search_files(
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question; else standard input.")] = None,
     folder: Folder = None,
     max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
+    min_confidence: Annotated[float | None, typer.Option(help="Drop results of a confidence below this.")] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help="hybrid, vector or keyword.")] = None,
     source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only files of this label.")] = None,
+    vector_weight: Annotated[
+        float | None, typer.Option(help="Share of meaning, from 0 to 1; words have the rest.")
+    ] = None,
+    text_weight: Annotated[float | None, typer.Option(help="Share of words; meaning has the rest.")] = None,
+    candidate_multiplier: Annotated[
+        int | None, typer.Option(help="Meaning and words each find so many times the limit.")
+    ] = None,
     mmr_lambda: Annotated[float | None, typer.Option(help="From 1, relevance alone, to 0, diversity alone.")] = None,
     half_life_days: Annotated[float | None, typer.Option(help="Scores halve in so many days.")] = None,
+    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Whether old files score less.")] = None,
     snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
@@ -42,8 +51,10 @@ def search_files(
     asked = stdin_text("workspace search") if query is None else query
     with open_workspace(folder, config, embedder) as opened:
         found = opened.search(
-            asked, max_results=max_results, min_score=min_score, strategy=strategy, source_filter=source,
-            mmr_lambda=mmr_lambda, decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
+            asked, max_results=max_results, min_score=min_score, min_confidence=min_confidence, strategy=strategy,
+            source_filter=source, vector_weight=vector_weight, text_weight=text_weight,
+            candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=decay,
+            decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
         )  # fmt: skip
         root = opened.folder
     if as_json:
@@ -51,8 +62,8 @@ def search_files(
     else:
         for result in found:
             _print_result(result, asked, root)
-    for problem in found.problems:
-        hint(problem)
+    for remark in (*found.problems, *found.evidence_gaps):
+        hint(remark)
     fail_quietly(not found)
 
 
@@ -62,13 +73,17 @@ def flush_conversation(
         str, typer.Argument(metavar="FILE", help="The conversation as JSON, a list of messages; - is standard input.")
     ] = "-",
     folder: Folder = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="Another model at the same endpoint.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model, as gpt-4o-mini or gemini/gemini-2.0-flash.")
+    ] = None,
     system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of Recollect's own.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a language model note what of a conversation is worth keeping, in today's file (RECOLLECT_LLM_BASE_URL)."""
+    """Have a language model note what of a conversation is worth keeping, in today's file (OPENAI_API_KEY, or
+    RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL).
+    """
     conversation = _conversation(file)
     with open_workspace(folder, config, embedder) as opened:
         written = opened.flush(conversation, model=model, system_prompt=system_prompt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from recollect.cli.options import AsJson, Id, Kinds, Scope, Tags, Vector, Where,
 from recollect.cli.output import hint, print_json, print_rows
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.records import ErasureReceipt
 
 __all__ = ["forget", "link", "remember", "update"]
 
@@ -114,9 +117,15 @@ def forget(
     kind: Kinds = None,
     tag: Tags = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    receipt: Annotated[
+        bool, typer.Option("--receipt", help="Compact the file, search its bytes for what was removed, and say so.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Purge memories for good, by id or all that filters match. On a terminal it asks before more than one goes."""
+    """Purge memories for good, by id or all that filters match. On a terminal it asks before more than one goes.
+
+    With --receipt the exit status is 1 where something of them is left in the files.
+    """
     filters: dict[str, Any] = {
         "scope": scope, "where": parse_json(where, "--where"), "kinds": kind or None, "tags": tag or None,
     }  # fmt: skip
@@ -126,10 +135,29 @@ def forget(
             if going > 1 and not typer.confirm(f"Forget {going:,} memories for good?", err=True):
                 hint("nothing was forgotten")
                 raise typer.Exit(1)
-        gone = memory.forget(ids or None, **filters)
-    print_json(gone) if as_json else print_rows(("memories", ""), [(gone.records, "forgotten")])
-    if not gone.records and not gone.services:
+        gone = memory.forget(ids or None, **filters, receipt=receipt)
+    if as_json:
+        print_json(gone)
+    else:
+        print_rows(("memories", ""), [(gone.records, "forgotten")])
+        if gone.receipt is not None:
+            _print_receipt(gone.receipt)
+    if not (gone.records or gone.services) or (gone.receipt is not None and not gone.receipt.complete):
         raise typer.Exit(1)
+
+
+def _print_receipt(receipt: ErasureReceipt) -> None:
+    """A receipt as lines of what and how much."""
+    lines = [
+        *((f"removed from {table}", f"{rows:,} rows") for table, rows in receipt.removed.items()),
+        *((f"searched {name}", f"{size:,} bytes") for name, size in receipt.files.items()),
+        ("byte sequences looked for", f"{receipt.searched:,}"),
+        *((f"also in {column}, not forgotten", f"{rows:,} rows") for column, rows in receipt.elsewhere.items()),
+        ("nothing else is left", "yes" if receipt.complete else "no"),
+    ]
+    print_rows(("", ""), lines)
+    for problem in receipt.problems:
+        hint(problem)
 
 
 def link(

@@ -98,8 +98,9 @@ def embed_documents(
         parts += [head + piece for piece in pieces]
         owners += [owner] * len(pieces)
     vectors = np.empty((len(parts), embedder.dimension), np.float32)
-    for begin in range(0, len(parts), _BATCH):
-        batch = parts[begin : begin + _BATCH]
+    together = max(1, int(getattr(embedder, "batch_size", _BATCH)))
+    for begin in range(0, len(parts), together):
+        batch = parts[begin : begin + together]
         vectors[begin : begin + len(batch)] = embed_checked(embedder, batch)
         if on_progress is not None:
             on_progress(begin + len(batch), len(parts))

@@ -61,11 +61,20 @@ class EmbedderHandle:
 
     @property
     def failure(self) -> str | None:
-        """Why the embedder could not be loaded, or None."""
-        return None if self._failure is None else str(self._failure)
+        """Why the embedder could not be loaded, or why its last request failed; None where neither is so."""
+        if self._failure is not None:
+            return str(self._failure)
+        problem = getattr(self._embedder, "problem", None)
+        return problem if isinstance(problem, str) else None
 
-    def get(self) -> Embedder:
-        """The embedder; EmbedderMissing when there is none here."""
+    @property
+    def batch_size(self) -> int | None:
+        """Texts that the embedder takes at once, where it says so; nothing is loaded for it."""
+        size = getattr(self._embedder or self._spec, "batch_size", None)
+        return size if isinstance(size, int) and size > 0 else None
+
+    def get(self, *, queries_first: bool = False) -> Embedder:
+        """The embedder, loaded for a lone query or for documents; EmbedderMissing when there is none here."""
         if not self.enabled:
             raise EmbedderMissing("this memory has no embedder (Settings(embedder='none')): keyword recall only")
         with self._lock:
@@ -74,7 +83,7 @@ class EmbedderHandle:
                 from recollect.embedding.load import load
 
                 try:
-                    self._embedder = load(self._spec)
+                    self._embedder = load(self._spec, queries_first=queries_first)
                 except RecollectError as failure:
                     self._failure = failure
                     raise
@@ -82,14 +91,14 @@ class EmbedderHandle:
                 self._cache = QueryCache(self._embedder, self._query_cache_size)
             return self._embedder
 
-    def identity(self) -> Identity:
+    def identity(self, *, queries_first: bool = False) -> Identity:
         """The embedder's identity."""
-        embedder = self.get()
+        embedder = self.get(queries_first=queries_first)
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
     def queries(self, texts: Sequence[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """A unit vector of each query, and its tokens if asked for; those asked lately come from memory."""
-        self.get()
+        self.get(queries_first=len(texts) == 1)
         assert self._cache is not None
         return self._cache.embed_many(list(texts), tokens=tokens)
 

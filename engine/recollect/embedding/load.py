@@ -10,21 +10,25 @@ from recollect.checks import shown
 from recollect.embedding.protocol import Embedder
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
 from recollect.remote.address import ModelAddress
+from recollect.settings import named_embedder
 
 __all__ = ["load", "model_folder"]
 
 _INSTANT = "instant"
 
 
-def load(spec: object = None) -> Embedder:
+def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     """The embedder that `spec` means.
 
     None or "default" is the bundled model; a bundled model's name, "instant" being the one without a network; a
-    folder with an ONNX sentence-embedding model; a `ModelAddress`, asked over HTTP; or an object with the `Embedder`
-    protocol, which is checked and returned.
+    folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or as a `ModelAddress`,
+    of which nothing is asked yet; or an object with the `Embedder` protocol, which is checked and returned.
+    `queries_first` says that what it embeds first will be a lone query.
     Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """
+    if isinstance(spec, str):
+        spec = named_embedder(spec)
     if spec is None or isinstance(spec, (str, os.PathLike)):
         folder = model_folder(spec)
         if isinstance(spec, str) and spec.lower() == _INSTANT:
@@ -33,14 +37,13 @@ def load(spec: object = None) -> Embedder:
             return InstantEmbedder(folder, model_folder(None) / "tokenizer.json")
         from recollect.embedding.onnx import OnnxEmbedder
 
-        return OnnxEmbedder(folder)
-    if isinstance(spec, ModelAddress):
-        from recollect.embedding.remote import RemoteEmbedder
+        return OnnxEmbedder(folder, queries_first=queries_first)
+    from recollect.embedding.remote import RemoteEmbedder
 
-        spec = RemoteEmbedder(
-            spec.base_url, spec.model,
-            api_key=spec.api_key, batch_size=spec.batch_size, timeout_seconds=spec.timeout_seconds,
-        )  # fmt: skip
+    if isinstance(spec, ModelAddress):
+        spec = RemoteEmbedder.at(spec)
+    if isinstance(spec, RemoteEmbedder):  # asking what it is would send a request
+        return cast(Embedder, spec)
     return _checked(spec)
 
 

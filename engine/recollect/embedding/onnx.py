@@ -30,15 +30,16 @@ class OnnxEmbedder:
 
     `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use one
     model file share one session; a forked child gets its own. Raises ModelInvalid for a folder that cannot be
-    used and EmbedderMissing where onnxruntime or tokenizers is not installed.
+    used and EmbedderMissing where onnxruntime or tokenizers is not installed. `queries_first` says that what it embeds
+    first will be a lone query.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, queries_first: bool = False) -> None:
         self._folder = read_folder(Path(folder))
         self.name = self._folder.name
         self.max_tokens = self._folder.max_tokens
         self._process = os.getpid()
-        self._runtime = engine = runtime(self._folder)
+        self._runtime = engine = runtime(self._folder, queries_first=queries_first)
         self._ids = TokenIds(engine.tokenizer)
         self._sentence = "sentence_embedding" if "sentence_embedding" in engine.outputs else None
         self._tokens = next((name for name in _TOKEN_OUTPUTS if name in engine.outputs), None)
@@ -276,4 +277,4 @@ class OnnxEmbedder:
         if shape and isinstance(shape[-1], int):
             return shape[-1]
         row = self._ids.frame(self._ids.encode(["a"])[0])
-        return int(self._pooled([row], [0], engine, engine.run, None).shape[1])
+        return int(self._pooled([row], [0], engine, engine.run_query, None).shape[1])

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from recollect.checks import check_count, check_finite, shown
-from recollect.errors import EmbedderError, EmbedderMissing, InvalidInput
+from recollect.checks import check_count, check_finite
+from recollect.errors import EmbedderError, EmbedderMissing, TextRefused
 from recollect.remote.address import ModelAddress
+from recollect.remote.breaker import Breaker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -34,12 +37,14 @@ class RemoteEmbedder:
 
     Nothing is sent before the first text is embedded or the dimension is asked for, which one request with a short
     text finds out. The model's name and the dimension are its fingerprint: the same model elsewhere makes the same
-    vectors.
+    vectors. An endpoint that fails is left alone for 2 s, then twice as long each time, up to 5 minutes; meanwhile
+    every call fails at once, and `problem` says why.
 
     - max_tokens: the length of the parts of long documents, at four characters a token
     - batch_size: texts a request
     - timeout_seconds: of one attempt; `attempts`: how often a request is tried that the endpoint could not serve
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
+    - clock: seconds, by which an endpoint that failed is left alone
 
     Raises InvalidInput for a wrong argument and EmbedderMissing where `recollect[llm]` is not installed.
     """
@@ -55,26 +60,57 @@ class RemoteEmbedder:
         timeout_seconds: float = 30.0,
         attempts: int = 3,
         longest_wait_seconds: float = 10.0,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._address = ModelAddress(base_url=base_url, model=model, api_key=api_key)
+        address = ModelAddress(
+            base_url=base_url, model=model, api_key=api_key, batch_size=batch_size, timeout_seconds=timeout_seconds
+        )
+        self._serve(address, clock, max_tokens=max_tokens, attempts=attempts, longest_wait_seconds=longest_wait_seconds)
+
+    @classmethod
+    def at(cls, address: ModelAddress) -> RemoteEmbedder:
+        """The embedder of an address. Raises EmbedderMissing where what asks it is not installed."""
+        embedder = cls.__new__(cls)
+        embedder._serve(address, None)
+        return embedder
+
+    def _serve(
+        self,
+        address: ModelAddress,
+        clock: Callable[[], float] | None,
+        *,
+        max_tokens: int = 256,
+        attempts: int = 3,
+        longest_wait_seconds: float = 10.0,
+    ) -> None:
+        self._address = address
         self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
-        self._batch_size = check_count(batch_size, "batch_size")
-        if check_finite(timeout_seconds, "timeout_seconds") <= 0:
-            raise InvalidInput(f"timeout_seconds is {shown(timeout_seconds)}: give seconds above 0")
+        options = {
+            "timeout_seconds": address.timeout_seconds,
+            "attempts": check_count(attempts, "attempts"),
+            "longest_wait_seconds": check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
+            "breaker": Breaker(clock=clock),
+        }
         try:
-            from recollect.remote.endpoint import Endpoint
+            from recollect.remote.service import service_at
+
+            self._service = service_at(address, **options)
         except ImportError as missing:
             raise EmbedderMissing(
-                f"an embedder over HTTP needs {missing.name}: pip install 'recollect[llm]'"
+                f"the embedder {address.model} needs {missing.name}: pip install 'recollect[{address.extra}]'"
             ) from missing
-        self._endpoint = Endpoint(
-            self._address,
-            timeout_seconds=float(timeout_seconds),
-            attempts=check_count(attempts, "attempts"),
-            longest_wait_seconds=check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
-        )
         self._probing = threading.Lock()
         self._dimension: int | None = None
+
+    @property
+    def batch_size(self) -> int:
+        """Texts a request."""
+        return self._address.batch_size
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last request failed, and when the endpoint is asked again; None where it succeeded."""
+        return self._service.problem
 
     @property
     def name(self) -> str:
@@ -97,15 +133,15 @@ class RemoteEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension), one row a text.
 
-        Raises EmbedderError when the endpoint fails, or answers with another number of vectors, another dimension,
-        NaN, infinity or zeros.
+        Raises TextRefused where the endpoint can be reached and refuses these texts, and EmbedderError when it fails,
+        or answers with another number of vectors, another dimension, NaN, infinity or zeros.
         """
         import numpy as np
 
         dimension = self.dimension
         vectors = np.empty((len(texts), dimension), np.float64)
-        for begin in range(0, len(texts), self._batch_size):
-            batch = list(texts[begin : begin + self._batch_size])
+        for begin in range(0, len(texts), self.batch_size):
+            batch = list(texts[begin : begin + self.batch_size])
             for item in self._ask(batch):
                 if len(item.embedding) != dimension:
                     raise self._wrong(f"a vector of {len(item.embedding)} components where {dimension} are expected")
@@ -113,7 +149,7 @@ class RemoteEmbedder:
         peaks = np.abs(vectors).max(axis=1, initial=0.0, keepdims=True)
         if not (np.isfinite(peaks).all() and peaks.all()):
             row = int(np.flatnonzero(~(np.isfinite(peaks) & (peaks > 0)))[0])
-            raise self._wrong(f"a vector that is zero or not finite for text {row}")
+            raise TextRefused(str(self._wrong(f"a vector that is zero or not finite for text {row}")))
         vectors /= peaks  # squares of large components overflow
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
@@ -123,18 +159,19 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str]) -> list[_Item]:
         """The vectors of one request, each of the positions of `texts` once, none empty."""
-        from recollect.remote.endpoint import EndpointError
+        from recollect.remote.service import CONTENT_REFUSED, EndpointError
 
         body: dict[str, Any] = {"model": self._address.model, "input": texts}
         try:
-            answer = self._endpoint.post("/embeddings", body)
+            answer = self._service.post("/embeddings", body)
         except EndpointError as failure:
-            raise EmbedderError(f"{self._address.model}: {failure}") from failure
+            kind = TextRefused if failure.status in CONTENT_REFUSED else EmbedderError
+            raise kind(f"{self._address.model}: {failure}") from failure
         try:
             items = msgspec.convert(answer, _Answer).data
         except msgspec.ValidationError as reason:
             raise self._wrong(
-                f"{self._endpoint.clean(repr(answer))}, which is no list of embeddings ({reason})"
+                f"{self._service.clean(repr(answer))}, which is no list of embeddings ({reason})"
             ) from None
         if sorted(item.index for item in items) != list(range(len(texts))):
             raise self._wrong(f"{len(items)} vectors for {len(texts)} texts, or not one a text")
@@ -143,6 +180,4 @@ class RemoteEmbedder:
         return items
 
     def _wrong(self, what: str) -> EmbedderError:
-        return EmbedderError(
-            f"{self._address.model} at {self._address.base_url} answered {what}: is it an embedding model?"
-        )
+        return EmbedderError(f"{self._address} answered {what}: is it an embedding model?")

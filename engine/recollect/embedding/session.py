@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.cpus import preemptions, saturates_int8, usable_cpus
 from recollect.embedding.folder import ModelFolder, verify
 from recollect.errors import EmbedderError, EmbedderMissing, ModelInvalid
+from recollect_models.runtime import load_onnxruntime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,25 +38,28 @@ class Runtime:
     two that do not spin. Where somebody else wants the cores, one thread waits for another that has none: with five
     busy processes on two AVX2 cores 17.5 ms against 8.6 alone. The system says when that happens (`preemptions`:
     4.0 ms in the median of runs without, 17.6 with), and queries then stay on one thread for a while.
+
+    A session takes 32 MB, so each is opened when it is first needed; `queries_first` says which is.
     """
 
-    def __init__(self, folder: ModelFolder) -> None:
+    def __init__(self, folder: ModelFolder, *, queries_first: bool = False) -> None:
+        self._folder = folder
+        self._threads = usable_cpus()
+        first = _QUERY_THREADS if queries_first and self._threads >= _QUERY_THREADS else 1
         # Hashing runs beside the session's construction: both release the GIL.
         hashed: Future[str] = Future()
         thread = threading.Thread(target=_fill, args=(hashed, lambda: verify(folder.model, folder.sha256)))
         thread.start()
         try:
-            self.session, self.tokenizer = _open(folder)
-            self._query_session: Any = None
+            session, self.tokenizer = _open(folder, first)
         except Exception:
             thread.join()
             hashed.result()  # a damaged file is named as such, not by what the parser made of it
             raise
         self.sha256 = hashed.result()
-        self.inputs = frozenset(entry.name for entry in self.session.get_inputs())
-        self.outputs = {entry.name: entry.shape for entry in self.session.get_outputs()}
-        self._folder = folder
-        self._threads = usable_cpus()
+        self.inputs = frozenset(entry.name for entry in session.get_inputs())
+        self.outputs = {entry.name: entry.shape for entry in session.get_outputs()}
+        self._sessions = {first: session}
         self._query_lock = threading.Lock()
         self._pause, self._next_pause = 0, 1
         self._pool: ThreadPoolExecutor | None = None
@@ -63,7 +67,7 @@ class Runtime:
 
     def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """These outputs of one batch; only what they need is computed. Raises EmbedderError."""
-        return _run(self.session, outputs, feeds)
+        return _run(self._session(1), outputs, feeds)
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """`run` for a lone query. One caller at a time has two cores; another that comes meanwhile takes one."""
@@ -73,10 +77,9 @@ class Runtime:
             if self._pause:
                 self._pause -= 1
                 return self.run(outputs, feeds)
-            if self._query_session is None:
-                self._query_session = _open_session(self._folder, _QUERY_THREADS)
+            session = self._session(_QUERY_THREADS)
             before = preemptions()
-            results = _run(self._query_session, outputs, feeds)
+            results = _run(session, outputs, feeds)
             if preemptions() == before:
                 self._next_pause = max(1, self._next_pause // 2)
             else:
@@ -134,6 +137,16 @@ class Runtime:
             helper.result()
         tick(finished[0])
 
+    def _session(self, threads: int) -> Any:
+        """The session of so many threads, opened at the first call."""
+        found = self._sessions.get(threads)
+        if found is not None:
+            return found
+        with self._lock:
+            if threads not in self._sessions:
+                self._sessions[threads] = _open_session(self._folder, threads)
+            return self._sessions[threads]
+
     def _workers(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._pool is None:
@@ -156,9 +169,10 @@ def _fill(future: Future[str], work: Callable[[], str]) -> None:
         future.set_exception(reason)
 
 
-def _open(folder: ModelFolder) -> tuple[Any, Any]:
+def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
+    """A session of so many threads, and the tokenizer."""
     try:
-        import onnxruntime  # noqa: F401
+        load_onnxruntime()
         from tokenizers import Tokenizer
     except ImportError as reason:
         raise EmbedderMissing(
@@ -172,12 +186,11 @@ def _open(folder: ModelFolder) -> tuple[Any, Any]:
         tokenizer.no_truncation()
     except Exception as reason:
         raise ModelInvalid(f"{folder.tokenizer} is no tokenizer that can be read: {reason}") from reason
-    return _open_session(folder, 1), tokenizer
+    return _open_session(folder, threads), tokenizer
 
 
 def _open_session(folder: ModelFolder, threads: int) -> Any:
-    import onnxruntime
-
+    onnxruntime = load_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0" if threads == 1 else "1")
@@ -199,8 +212,10 @@ def _open_session(folder: ModelFolder, threads: int) -> Any:
             disabled = ["SkipLayerNormFusion"]
     try:
         session = onnxruntime.InferenceSession(
-            str(folder.model), options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
-        )
+            # Without enable_fallback=0 a model that cannot be loaded is tried twice, and standard output is told.
+            str(folder.model), options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled,
+            enable_fallback=0,
+        )  # fmt: skip
     except Exception as reason:
         raise ModelInvalid(f"{folder.model} cannot be loaded by ONNX Runtime: {reason}") from reason
     return session
@@ -211,13 +226,13 @@ _runtimes: dict[_Key, Runtime] = {}
 _lock = threading.Lock()
 
 
-def runtime(folder: ModelFolder) -> Runtime:
-    """The process's one runtime of this model file, made at the first call."""
+def runtime(folder: ModelFolder, *, queries_first: bool = False) -> Runtime:
+    """The process's one runtime of this model file, made at the first call; see `Runtime` for `queries_first`."""
     status = folder.model.stat()
     key = (folder.model.resolve(), status.st_mtime_ns, status.st_size)
     with _lock:
         if key not in _runtimes:
-            _runtimes[key] = Runtime(folder)
+            _runtimes[key] = Runtime(folder, queries_first=queries_first)
         return _runtimes[key]
 
 

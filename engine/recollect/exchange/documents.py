@@ -11,6 +11,7 @@ from msgspec import Struct
 from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.exchange.lines import DocumentLine, written_time
+from recollect.exchange.naming import name_document
 from recollect.store import documents
 from recollect.store.documents import KIND
 
@@ -94,12 +95,13 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     )
 
 
-def put_document(connection: apsw.Connection, document: IncomingDocument) -> None:
-    """Store a document whose chunks are here, unless its source has one, or its id stands elsewhere."""
-    if documents.find(connection, document.scope, document.source) or documents.with_id(connection, document.id, "/"):
+def put_document(connection: apsw.Connection, document: IncomingDocument, sight: str) -> None:
+    """Store a document whose chunks are here, unless its source has one, or its id stands where the handle sees it."""
+    public_id = name_document(connection, document.id, sight)
+    if documents.find(connection, document.scope, document.source) or documents.with_id(connection, public_id, "/"):
         return
     columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
-    documents.put(connection, document.scope, document.source, document.id, columns)
+    documents.put(connection, document.scope, document.source, public_id, columns)
     row = documents.find(connection, document.scope, document.source)
     assert row is not None
     chunks = len(documents.chunks_of(connection, row.source_id))
@@ -107,5 +109,5 @@ def put_document(connection: apsw.Connection, document: IncomingDocument) -> Non
         documents.delete(connection, [row])
         return
     documents.put(
-        connection, document.scope, document.source, document.id, {**document.columns, "chunks": chunks}
+        connection, document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
     )  # the first moment stays

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import structs
 
-from recollect.checks import to_datetime
 from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
 from recollect.exchange.lines import COLUMNS, FORMAT, VERSION, written_time
@@ -27,7 +25,8 @@ __all__ = ["export"]
 
 Progress = Callable[[int, int | None], None]
 _PROGRESS_EVERY = 500
-_LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
+# Whole runs, so that each is looked at once: the white space around a line break goes with it.
+_SPACE = re.compile(r"\s+")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -65,14 +64,8 @@ def export(
 
 def _counted_up(engine: Engine, versions: Iterator[Version]) -> Iterator[Version]:
     """The versions with the accesses that are not written yet."""
-    for version in versions:
-        record = version.record
-        count, accessed_at = (0, 0) if record.valid_to is not None else engine.accesses.pending(record.id)
-        if count:
-            record = structs.replace(
-                record, access_count=record.access_count + count, accessed_at=to_datetime(accessed_at)
-            )
-        yield Version(record, version.vectors)
+    for record, parts in versions:
+        yield Version(engine.counted(record), parts)
 
 
 class _Counted:
@@ -131,7 +124,11 @@ def _write_text(
 ) -> None:
     for record, _ in versions:
         if record.valid_to is None:
-            stream.write(_LINE_BREAKS.sub(" ", record.text.strip()) + "\n")
+            stream.write(_on_one_line(record.text) + "\n")
+
+
+def _on_one_line(text: str) -> str:
+    return _SPACE.sub(lambda run: " " if "\n" in run[0] or "\r" in run[0] else run[0], text.strip())
 
 
 def _fields(record: Record, base: str) -> dict[str, Any]:

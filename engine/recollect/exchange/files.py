@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from recollect.checks import shown
+from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput, RecollectError, StoreFull
+from recollect.unfinished import new_file_mode, unfinished
 
 __all__ = ["Lines", "Place", "format_of", "reading", "writing"]
 
@@ -30,14 +30,14 @@ _COUNTED_BYTES = 1 << 20
 def format_of(place: Place, format: str | None) -> str:
     """The format asked for, else by the file's ending; JSON lines for a stream."""
     if format is not None:
-        if format == "markdown":
+        if isinstance(format, str) and format == "markdown":
             raise InvalidInput("Markdown is a folder of files: use export_folder and import_folder")
-        if format not in FORMATS:
+        if not isinstance(format, str) or format not in FORMATS:
             raise InvalidInput(f"format is {shown(format)}: use one of {', '.join(FORMATS)}")
         return format
     if not isinstance(place, str | os.PathLike):
         return "jsonl"
-    ending = Path(place).suffix.lower()
+    ending = check_path(place).suffix.lower()
     if ending not in _ENDINGS:
         raise InvalidInput(
             f"the format of {shown(os.fspath(place))} is not clear from its ending: "
@@ -84,6 +84,8 @@ class Lines:
 def reading(source: Place, *, store: str, count: bool) -> Iterator[tuple[IO[str], int | None]]:
     """The text stream of a source and, for a regular file and if asked for, how many lines it has."""
     if not isinstance(source, str | os.PathLike):
+        if not callable(getattr(source, "readline", None)):
+            raise InvalidInput(f"source is {shown(source)}: give a path, or a text stream to read from")
         yield source, None
         return
     path = _checked(source, store)
@@ -100,6 +102,8 @@ def reading(source: Place, *, store: str, count: bool) -> Iterator[tuple[IO[str]
 def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
     """A text stream to write to. A file appears, or is replaced, when all of it has been written."""
     if not isinstance(target, str | os.PathLike):
+        if not callable(getattr(target, "write", None)):
+            raise InvalidInput(f"target is {shown(target)}: give a path, or a text stream to write to")
         yield target
         target.flush()
         return
@@ -109,17 +113,13 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
             with path.open("w", encoding="utf-8", newline="") as stream:
                 yield stream
             return
-        unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-        try:
-            with unfinished.open("x", encoding="utf-8", newline="") as stream:
-                if path.exists():
-                    unfinished.chmod(path.stat().st_mode & 0o777)
+        mode = path.stat().st_mode & 0o777 if path.exists() else new_file_mode()
+        with unfinished(f"{path.parent}{os.sep}", path.name) as part:
+            with open(part.descriptor, "w", encoding="utf-8", newline="", closefd=False) as stream:
                 yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+            part.finish()
+            os.replace(part.path, path)
+            part.give(mode)
     except OSError as fault:
         if isinstance(fault, BrokenPipeError):
             raise
@@ -130,10 +130,7 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
 
 def _checked(place: str | os.PathLike[str], store: str) -> Path:
     """The real path of a file that is not the store itself: plain reading of it would drop SQLite's locks."""
-    text = os.fspath(place)
-    if not isinstance(text, str) or not text or "\x00" in text:
-        raise InvalidInput(f"{text!r} is no path: give the path of a file")
-    path = Path(text).expanduser().absolute()
+    path = check_path(place)
     try:
         path = path.resolve()
         if path.is_dir():

@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from recollect.checks import shown
+from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput, StoreFull
 from recollect.folders import open_file
 from recollect.locks import FolderLock
+from recollect.unfinished import new_file_mode, sweep, unfinished
 
 __all__ = ["MAX_FILE_BYTES", "OWN", "Changed", "Folder", "digest"]
 
@@ -23,8 +24,8 @@ OWN = ".recollect"
 _WAIT_SECONDS = 60.0
 MAX_FILE_BYTES = 256 * 2**20
 """A larger file is not read."""
+_OURS = re.compile(r".+\.(md|json)|\.gitignore", re.DOTALL)
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _CLOSED_ON_EXEC
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
 
@@ -46,10 +47,7 @@ class Folder:
     """
 
     def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
-        text = os.fspath(root)
-        if not isinstance(text, str) or not text or "\x00" in text:
-            raise InvalidInput(f"{shown(text)} is no path: give the path of a folder")
-        self.root = Path(text).expanduser().absolute()
+        self.root = check_path(root, "folder")
         try:
             if create:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -94,6 +92,12 @@ class Folder:
                 if name.endswith(suffix) and not name.startswith(".") and _may_be_read(path):
                     yield path.relative_to(self.root).as_posix()
 
+    def sweep(self) -> None:
+        """Remove what killed writers left unfinished below the folder."""
+        for folder, names, _ in os.walk(self.root):
+            names[:] = [name for name in names if not name.startswith(".") or (folder, name) == (str(self.root), OWN)]
+            sweep(f"{folder}{os.sep}", _OURS)
+
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is none."""
         try:
@@ -111,22 +115,22 @@ class Folder:
         parts = _parts(self.root, path)
         try:
             with self._parent(parts[:-1]) as (parent, prefix):
-                name, unfinished = prefix + parts[-1], f"{prefix}.{parts[-1][:100]}.{secrets.token_hex(4)}.part"
-                try:
-                    mode = 0o666 if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
-                    _write(parent, unfinished, data, mode)
+                name = prefix + parts[-1]
+                mode = new_file_mode() if over is None else stat.S_IMODE(os.stat(name, dir_fd=parent).st_mode)
+                with unfinished(prefix, parts[-1], parent=parent) as part:
+                    with open(part.descriptor, "wb", closefd=False) as stream:
+                        stream.write(data)
+                    part.finish()
                     if over is None:
                         # Unlike a rename, a hard link never replaces what has come to stand there meanwhile.
-                        os.link(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
+                        os.link(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
                     else:
                         if self._read(parts) != over:
                             raise Changed(path)
-                        os.replace(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
+                        os.replace(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    part.give(mode)
                     if parent is not None:
                         os.fsync(parent)
-                finally:
-                    with suppress(FileNotFoundError):
-                        os.unlink(unfinished, dir_fd=parent)
         except (FileExistsError, FileNotFoundError) as fault:
             raise Changed(path) from fault
         except OSError as fault:
@@ -211,10 +215,3 @@ def _parts(root: Path, path: str) -> tuple[str, ...]:
     ):
         raise InvalidInput(f"{shown(path)} leads out of {root}")
     return pure.parts
-
-
-def _write(parent: int | None, name: str, data: bytes, mode: int) -> None:
-    with open(os.open(name, _NEW, mode, dir_fd=parent), "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())

@@ -13,6 +13,7 @@ from recollect.exchange.importing import Batch
 from recollect.exchange.lines import Incoming, Joined
 from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
 from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
+from recollect.exchange.naming import name_memories
 from recollect.exchange.to_folder import derived_id
 from recollect.records import FileTrouble, NewRecord, Record, Restored
 from recollect.remember import change
@@ -58,7 +59,7 @@ class _Run:
 
     def __init__(self, engine: Engine, known: Known, base: str, overwrite: bool) -> None:
         self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
-        self._batch = Batch(engine, base)
+        self._batch = Batch(engine, base, base)
         self._entries = dict(known.files)
         self._files = 0
         self._before = {public_id: said for entry in known.files.values() for public_id, said in entry.memories.items()}
@@ -106,18 +107,10 @@ class _Run:
         with self._engine.store.read() as connection:
             ids = list(sections)
             rows = reading.find_ids(connection, ids, scope_condition(self._base))
-            hidden = exporting.existing_ids(connection, ids) - rows.keys()
             records = exporting.records_with(connection, list(rows.values()))
         digests = {}
         for public_id, section in sections.items():
             try:
-                if public_id in hidden:
-                    self._trouble(
-                        path,
-                        section.line,
-                        f"the id {public_id} cannot be used here: remove it, and the memory gets another",
-                    )
-                    continue
                 now = said(file.scope, section.fields, section.text)
                 if public_id in rows:
                     self._compare(records[rows[public_id]], path, section, now)
@@ -133,8 +126,14 @@ class _Run:
 
     def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
         found = {}
-        for section in file.sections:
-            public_id = section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
+        given = [
+            section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
+            for section in file.sections
+        ]
+        with self._engine.store.read() as connection:
+            names = name_memories(connection, given, self._base)
+        for section, given_id in zip(file.sections, given, strict=True):
+            public_id = names[given_id]
             if public_id in self._places:
                 other, line = self._places[public_id]
                 self._trouble(
@@ -203,12 +202,13 @@ class _Run:
         """Make the links whose ends are both here."""
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
         with self._engine.store.read() as connection:
-            seen = reading.find_ids(connection, list(ends), scope_condition(self._base))
+            names = name_memories(connection, ends, self._base)
+            seen = reading.find_ids(connection, list(names.values()), scope_condition(self._base))
         for path, line, joined in self._joined:
             try:
-                if joined.target not in seen:
+                if names[joined.target] not in seen:
                     self._trouble(path, line, f"the link's end {joined.target} is no memory here")
-                elif joined.source in seen:
+                elif names[joined.source] in seen:
                     self._batch.add(joined, line)
             except RecollectError as reason:
                 self._trouble(path, line, reason)

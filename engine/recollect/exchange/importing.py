@@ -14,6 +14,7 @@ from recollect.errors import InvalidInput, InvalidItem, InvalidVector, Recollect
 from recollect.exchange.documents import IncomingDocument, check_document, put_document
 from recollect.exchange.files import Lines, Place, format_of, reading
 from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, Joined, parse
+from recollect.exchange.naming import name_memories
 from recollect.records import Imported
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.links import LINK_TYPES
@@ -46,11 +47,15 @@ def import_(
     source: Place,
     *,
     base: str,
+    sight: str,
     format: str | None,
     batch_size: int,
     on_progress: Progress | None,
 ) -> Imported:
     """Store what a file or text stream holds, under the scope `base`; `on_progress(done, total)` counts lines.
+
+    `sight` is the scope of the handle: a memory whose id stands there is skipped, one whose id stands elsewhere in the
+    file gets another, and nothing tells so.
 
     InvalidItem names the line that stopped it; the batches before it stay. A memory and its versions are never
     parted by the end of a batch.
@@ -60,7 +65,7 @@ def import_(
     with reading(source, store=engine.store.path, count=on_progress is not None) as (stream, total):
         lines = Lines(stream, max_chars=_CHARS_PER_CHARACTER * limit + _OTHER_CHARS)
         entries = parse(chosen, lines, max_text_chars=limit)
-        batch = Batch(engine, base)
+        batch = Batch(engine, base, sight)
         while True:
             try:
                 entry = next(entries, None)
@@ -76,10 +81,11 @@ def import_(
 
 
 class _Item(Struct):
-    """A version to be stored: its row, the vector given with it, and its parts if they came along."""
+    """A version to be stored: its row, the id it came with, the vector given with it, its parts if they came along."""
 
     line: int
     row: Row
+    given_id: str
     vector: object
     parts: tuple[bytes, ...]
 
@@ -93,15 +99,14 @@ class _Link(Struct, frozen=True):
 class Batch:
     """What goes into one transaction, and the counts of those before."""
 
-    def __init__(self, engine: Engine, base: str) -> None:
+    def __init__(self, engine: Engine, base: str, sight: str) -> None:
         self._engine = engine
-        self._base = base
+        self._base, self._sight = base, sight
         self._embedder: Embedder | None = None
         self._versions: list[_Item] = []  # closed ones that wait for the version that holds
         self._memories: list[list[_Item]] = []  # each: its closed versions, then the one that holds
         self._links: list[_Link] = []
         self._documents: list[IncomingDocument] = []
-        self._passed: set[str] = set()  # ids that were read and skipped
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
 
@@ -145,7 +150,8 @@ class Batch:
             )
 
     def _item(self, entry: Incoming, line: int) -> _Item:
-        row = prepare(entry.new, base=self._base, max_text_chars=self._engine.settings.max_text_chars)
+        settings = self._engine.settings
+        row = prepare(entry.new, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
         if entry.id is not None:
             row.public_id = checks.check_name(entry.id, "id")
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
@@ -165,39 +171,40 @@ class Batch:
             row.access_count, row.accessed_at = 0, None
         if entry.parts:
             _check_parts(entry.parts, self._embedder)
-        return _Item(line, row, entry.new.vector, entry.parts)
+        return _Item(line, row, row.public_id, entry.new.vector, entry.parts)
 
     def write(self) -> None:
         """Embed and store what was added, in one transaction."""
         engine = self._engine
         memories, links, documents = self._memories, self._links, self._documents
         self._memories, self._links, self._documents, self._chars = [], [], [], 0
-        fresh = self._fresh(memories)
+        with engine.store.read() as connection:
+            fresh = self._fresh(connection, memories)
         identity = self._embed([item for memory in fresh for item in memory])
         with engine.atomic() as connection:
-            if fresh and (late := exporting.existing_ids(connection, _ids(fresh))):
-                fresh = [memory for memory in fresh if memory[-1].row.public_id not in late]
+            fresh = self._fresh(connection, fresh)
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(engine, connection, rows, identity)
-            if self._base != "/":
-                self._passed |= set(_ids(memories)) - set(_ids(fresh))
             linked = self._write_links(connection, links)
             for document in documents:
-                put_document(connection, document)
+                put_document(connection, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)
         self.stored += len(fresh)
         self.skipped += len(memories) - len(fresh)
         self.linked += linked
 
-    def _fresh(self, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
-        """Those whose id is neither in the store nor earlier in the batch."""
-        with self._engine.store.read() as connection:
-            seen = exporting.existing_ids(connection, _ids(memories))
+    def _fresh(self, connection: apsw.Connection, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
+        """Those whose id is neither in the store nor earlier in the batch, under the ids that they are to have."""
+        names = name_memories(connection, [memory[-1].given_id for memory in memories], self._sight)
+        seen = exporting.existing_ids(connection, list(names.values()))
         fresh = []
         for memory in memories:
-            if (public_id := memory[-1].row.public_id) not in seen:
+            public_id = names[memory[-1].given_id]
+            if public_id not in seen:
                 seen.add(public_id)
                 fresh.append(memory)
+                for item in memory:
+                    item.row.public_id = public_id
         return fresh
 
     def _embed(self, items: Sequence[_Item]) -> Identity | None:
@@ -230,28 +237,22 @@ class Batch:
     def _write_links(self, connection: apsw.Connection, links: Sequence[_Link]) -> int:
         if not links:
             return 0
-        ends = list({end for link in links for end in (link.joined.source, link.joined.target)})
-        ids = stored.find_ids(connection, ends, scope_condition(self._base))
-        # An end that was read, and was skipped as it is out of this handle's sight: so is its link. What else lies out
-        # of sight is told as if it were not there.
-        unknown = set(ends) - ids.keys() - self._passed
+        ends = {end for link in links for end in (link.joined.source, link.joined.target)}
+        names = name_memories(connection, ends, self._sight)
+        ids = stored.find_ids(connection, list(names.values()), scope_condition(self._sight))
         rows = []
         for link in links:
-            source, target = link.joined.source, link.joined.target
-            for end in (source, target):
-                if end in unknown:
+            joined = link.joined
+            for end in (joined.source, joined.target):
+                if names[end] not in ids:
                     reason = InvalidInput(f"the link's end {checks.shown(end)} is no memory here or in a line before")
                     raise _at_line(link.line, self.stored, reason)
-            if source in ids and target in ids:
-                rows.append((ids[source], ids[target], link.joined.type, link.joined.strength, link.created_at))
+            source, target = ids[names[joined.source]], ids[names[joined.target]]
+            rows.append((source, target, joined.type, joined.strength, link.created_at))
         rows = exporting.new_links(connection, rows)
         if rows:
             changing.put_links(connection, rows)
         return len(rows)
-
-
-def _ids(memories: Sequence[list[_Item]]) -> list[str]:
-    return [memory[-1].row.public_id for memory in memories]
 
 
 def _checked_link(joined: Joined, line: int) -> _Link:

@@ -182,6 +182,8 @@ def _decoded(text: str) -> _Line:
         raise InvalidInput(f"{shown(text.strip())} is not JSON ({fault}){hint}") from None
     except RecursionError:
         raise InvalidInput("the line is nested too deeply") from None
+    except UnicodeEncodeError as fault:
+        raise InvalidInput(f"the line holds a lone surrogate at {fault.start}, which is no character") from None
 
 
 def _incoming(line: _Line) -> Incoming:

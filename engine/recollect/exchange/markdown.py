@@ -52,12 +52,11 @@ __all__ = [
 ]
 
 _HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
-_COMMENT = re.compile(r"<!-- recollect (.*?)[ \t]*-->[ \t]*")
-_HEADING = re.compile(r"##[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recollect ", "-->"
 _TITLE_BEGINS = "# Memories of "
-_TITLE = re.compile(r"#[ \t]+.*")
+_TITLE = re.compile(r"#[ \t].*")
 _MONTH = re.compile(r"\d{4}-\d\d[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)(.*)")
 _STRUCTURE = r"(?:#{1,2}(?=[ \t]|$)|=+[ \t]*$|-+[ \t]*$|<!-- recollect )"
 _TO_ESCAPE = re.compile(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
 _ESCAPED = re.compile(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
@@ -160,7 +159,7 @@ def said_in(part: str) -> str:
     """A part of a file as it is to be searched: its comments are blank lines. With one a memory's cosine to a question
     was half of what it is without.
     """
-    bare = "\n".join("" if _COMMENT.fullmatch(line) else line for line in part.split("\n"))
+    bare = "\n".join(line if _comment_in(line) is None else "" for line in part.split("\n"))
     return bare if bare.strip() else part
 
 
@@ -209,6 +208,7 @@ class _Reader:
         self._heading: str | None = None
         self._comment: str | None = None
         self._body: list[str] = []
+        self._said = False  # whether a line of the body is not blank
         self._fence: str | None = None
         self.sections: list[Section] = []
         self.problems: list[tuple[int, str]] = []
@@ -217,13 +217,13 @@ class _Reader:
         titled = False
         for place, line in enumerate(lines):
             self._line += 1
-            if comment := _COMMENT.fullmatch(line):
-                if self._comment is not None or any(each.strip() for each in self._body):
+            if (comment := _comment_in(line)) is not None:
+                if self._comment is not None or self._said:
                     self._end()
-                self._comment, self._body, self._fence = comment[1], [], None
-            elif (heading := _HEADING.fullmatch(line)) and (self._fence is None or _commented(lines, place)):
+                self._comment, self._body, self._fence = comment, [], None
+            elif (heading := _heading_in(line)) is not None and (self._fence is None or _commented(lines, place)):
                 self._end()
-                self._heading = heading[1]
+                self._heading = heading
             elif not titled and not self.sections and self._blank() and _TITLE.fullmatch(line):
                 titled = True
                 if not line.startswith(self._title) or not _MONTH.fullmatch(line, len(self._title)):
@@ -232,10 +232,11 @@ class _Reader:
             else:
                 self._follow_fence(line)
                 self._body.append(line)
+                self._said = self._said or not (not line or line.isspace())
         self._end()
 
     def _blank(self) -> bool:
-        return not self._heading and self._comment is None and not any(each.strip() for each in self._body)
+        return not self._heading and self._comment is None and not self._said
 
     def _follow_fence(self, line: str) -> None:
         fence = _FENCE.fullmatch(line)
@@ -252,7 +253,7 @@ class _Reader:
         begun, blank = self._begun, self._blank()
         heading, comment, body = self._heading, self._comment, "\n".join(self._body).strip(_BLANK)
         self._heading = self._comment = self._fence = None
-        self._body, self._begun = [], self._line
+        self._body, self._said, self._begun = [], False, self._line
         if blank:
             return
         try:
@@ -272,8 +273,25 @@ class _Reader:
 
 def _commented(lines: list[str], place: int) -> bool:
     """Whether the next line that is not blank is a comment of ours."""
-    following = next((line for line in lines[place + 1 :] if line.strip()), "")
-    return _COMMENT.fullmatch(following) is not None
+    following = next((lines[at] for at in range(place + 1, len(lines)) if lines[at].strip()), "")
+    return _comment_in(following) is not None
+
+
+def _comment_in(line: str) -> str | None:
+    """What stands in a line that is a comment of ours; None for any other."""
+    line = line.rstrip(" \t")
+    if not line.startswith(_COMMENT_BEGINS) or not line.endswith(_COMMENT_ENDS, len(_COMMENT_BEGINS)):
+        return None
+    return line[len(_COMMENT_BEGINS) : -len(_COMMENT_ENDS)].rstrip(" \t")
+
+
+def _heading_in(line: str) -> str | None:
+    """The words of a line that is a heading of the second level, without the #s that may close it."""
+    if not line.startswith(("## ", "##\t")):
+        return None
+    words = line[2:].strip(" \t")
+    open_ended = words.rstrip("#")
+    return open_ended.rstrip(" \t") if open_ended.endswith((" ", "\t")) else words
 
 
 def _fields(comment: str) -> Fields:

@@ -73,6 +73,7 @@ def export_folder(
     documents are not exported. `on_progress(done, total)` counts memories.
     """
     with folder.locked():
+        folder.sweep()
         return _export(engine, folder, chosen, base, overwrite, on_progress)
 
 

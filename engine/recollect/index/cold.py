@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recollect.index.cold_sum import contenders
 from recollect.index.memory_index import MemoryIndex
 from recollect.index.memory_view import MemoryQuestions, MemoryView
+from recollect.index.population import Population
+from recollect.index.protocol import Summed
 from recollect.index.table import Visible
 from recollect.index.vectors import shortlist_size
 from recollect.numerics import kernels
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["ColdView", "nearest_records"]
 
 _REACH = 2
+# Records without a vector compete by their words alone: so many of the best by words are looked at for a weighted sum.
+_WORDED = 2000
 
 
 class ColdView:
@@ -54,25 +59,36 @@ class ColdView:
         terms: Sequence[NDArray[np.int32]],
         words: Sequence[Sequence[str]],
         wanted: int,
+        summed: Summed | None = None,
     ) -> MemoryQuestions:
         """As `MemoryView.ask`: the shortlists of these queries are loaded into an index of their own."""
         connection = self._connection
         found: list[int] = []
         all_visible = self._filter.unrestricted and not cold.hides_some(connection)
         condition = None if all_visible else self._condition
-        for query, asked in enumerate(words):
-            if vectors is not None and self._embedder is not None:
-                found += nearest_records(connection, self._embedder, vectors[query], condition, wanted)
-            found += cold.with_words(connection, asked, self._condition, 2 * wanted)
+        most_words = 2 * wanted if summed is None else max(2 * wanted, _WORDED)
+        worded = cold.best_by_words(connection, words, self._filter.base, self._condition, most_words)
+        if vectors is not None and self._embedder is not None:
+            near = [nearest_records(connection, self._embedder, each, condition, wanted) for each in vectors]
+            if summed is not None:
+                found = contenders(connection, self._embedder, vectors, self._condition, summed, near)
+            found += [key for each in near for key in each]
+        found += [key for each in worded.found for key in each]
         found = [*dict.fromkeys(found)]
         found += cold.linked_to(connection, found)
-        near = cold.places_around(connection, found, _REACH)
+        around = cold.places_around(connection, found, _REACH)
         index = MemoryIndex()
-        index.load_some(connection, near, cold.statistics(connection, [word for asked in words for word in asked]))
-        visible = records_in(near.ids) & self._condition
+        index.load_some(connection, around)
+        visible = records_in(around.ids) & self._condition
         listed = index.table.listing(reading.matching_ids(connection, visible))
         selection = index.selection(Visible(now=self._now, as_of=self._filter.as_of, listed=listed))
-        return MemoryView(index, selection, self._originals).ask(vectors, terms, words, wanted)
+        counted = {
+            term: worded.frequencies[word] or -1
+            for asked, numbers in zip(words, terms, strict=True)
+            for word, term in zip(asked, numbers.tolist(), strict=True)
+        }
+        population = Population(worded.records, worded.words, counted=counted)
+        return MemoryView(index, selection, population, self._originals).ask(vectors, terms, words, wanted)
 
 
 def nearest_records(

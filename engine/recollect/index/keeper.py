@@ -38,9 +38,14 @@ class Keeper:
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
         self._store = store
-        self._enabled = enabled and not store.in_memory
+        self._wanted = enabled and not store.in_memory
         self._low_memory = low_memory and not store.in_memory
         self._thread: threading.Thread | None = None
+
+    @property
+    def _enabled(self) -> bool:
+        # Mapped arrays cannot be encrypted.
+        return self._wanted and self._store.key is None
 
     @property
     def folder(self) -> str | None:
@@ -56,9 +61,7 @@ class Keeper:
         expected = identity(connection)
         if not self._enabled or not expected.token:
             return None
-        # Codes are most of the file. Damage there moves a cosine a little, and the best are rescored from the store.
-        unchecked = ("vectors._codes",) if self._low_memory else ()
-        found = sidecar.read(path_of(connection.filename), unchecked=unchecked)
+        found = sidecar.read(path_of(connection.filename), folder=self.folder)
         if found is None or found.header.sequence > feed.last_sequence(connection):
             return None
         header = found.header
@@ -135,11 +138,12 @@ class Keeper:
 
     def _publish(self, expected: Identity, header: sidecar.Header, move: Callable[[], None]) -> bool:
         with self._store.atomic(wait=False) as connection:
-            return publish(connection, expected, header.token, header.sequence, move)
+            # The store may have got a key while the file was written.
+            return self._enabled and publish(connection, expected, header.token, header.sequence, move)
 
     def _move(self, index: MemoryIndex, path: str, version: int, embedder_id: int | None) -> None:
         """Put the index onto its sidecar: what is only mapped takes no memory."""
-        found = sidecar.read(path, unchecked=("vectors._codes",))
+        found = sidecar.read(path, folder=self.folder)
         with index.lock.writing():
             if found is not None and index.version == version:
                 index.adopt(found, embedder_id)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recollect.store.cold import Statistics
+    from recollect.index.population import Population
     from recollect.store.loading import TermBlock
 
 __all__ = ["K1", "B", "LexicalIndex", "Slices"]
@@ -50,7 +50,8 @@ class Slices(NamedTuple):
 
     Query i has the words from word_offsets[i] to word_offsets[i + 1], `idf` by word, and the slices of the buffer from
     slice_offsets[i] on; `words` says which word each slice is of. Slices stand by descending IDF: equal records sum in
-    the same order and tie exactly.
+    the same order and tie exactly. `carried` is by asked word, 1 for those that some record of the population carries:
+    the others are none of these words.
     """
 
     starts: NDArray[np.int64]
@@ -59,6 +60,7 @@ class Slices(NamedTuple):
     slice_offsets: NDArray[np.int64]
     idf: NDArray[np.float32]
     word_offsets: NDArray[np.int64]
+    carried: NDArray[np.bool_]
 
 
 class LexicalIndex:
@@ -75,8 +77,6 @@ class LexicalIndex:
         self._tail_segment = False
         self._live_words = 0.0
         self._spare: list[NDArray[np.float32]] = []
-        # Those of a whole store of which only some records are here; None where all are.
-        self.statistics: Statistics | None = None
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -138,8 +138,18 @@ class LexicalIndex:
         """Take rows that died out of the statistics."""
         self._live_words -= float(self._lengths.array[rows].sum(dtype=np.float64))
 
-    def slices(self, terms: Sequence[NDArray[np.int32]], open_rows: int, open_mask: NDArray[np.uint8] | None) -> Slices:
-        """The slices and IDF of the words of each query; `open_mask` is None when every row counts."""
+    @property
+    def live_words(self) -> float:
+        """Words of all rows that count in the statistics."""
+        return self._live_words
+
+    @property
+    def lengths(self) -> NDArray[np.float32]:
+        """Words of each row."""
+        return self._lengths.array
+
+    def slices(self, terms: Sequence[NDArray[np.int32]], population: Population) -> Slices:
+        """The slices of the words of each query, and their IDF in a population."""
         asked = terms[0] if len(terms) == 1 else np.concatenate(terms)
         word_offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
         starts, stops, owners = [], [], []
@@ -152,29 +162,29 @@ class LexicalIndex:
             stops.append(segment.starts[places[held] + 1])
             owners.append(held)
         begin, end, words = _joined(starts), _joined(stops), _joined(owners)
-        if self.statistics is not None:
-            frequency, open_rows = self.statistics.frequencies, self.statistics.records
-        else:
-            counts = end - begin
-            if open_mask is not None:
-                counts = kernels.allowed_in_slices(self._rows.array, begin, end, open_mask)
-            frequency = np.bincount(words, weights=counts, minlength=len(asked))
+        frequency = population.frequencies(asked, self._rows.array, begin, end, words)
+        carried: NDArray[np.bool_] = frequency >= 0
+        if not carried.all():
+            before = np.insert(np.cumsum(carried, dtype=np.int64), 0, 0)
+            kept = carried[words]
+            begin, end, words = begin[kept], end[kept], before[words[kept]]
+            frequency, word_offsets = frequency[carried], before[word_offsets]
         # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
-        idf = np.log1p((open_rows - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+        idf = np.log1p((population.records - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         query = np.searchsorted(word_offsets, words, side="right") if len(terms) > 1 else words * 0 + 1
         order = np.lexsort((words, -idf[words], query))
         slice_offsets = np.searchsorted(query[order], np.arange(1, len(terms) + 2))
-        return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets)
+        return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets, carried)
 
     def best(
-        self, slices: Slices, open_rows: int, mask: NDArray[np.uint8] | None, wanted: int
+        self, slices: Slices, population: Population, mask: NDArray[np.uint8] | None, wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first, per query.
 
         Rows (q, wanted), their scores, and how many of them count (q,).
         """
         scratch = self._scratch()
-        found = kernels.bm25_top_k(*self.postings(slices, open_rows), mask, scratch, wanted)
+        found = kernels.bm25_top_k(*self.postings(slices, population), mask, scratch, wanted)
         self._spare.append(scratch)
         return found
 
@@ -187,7 +197,7 @@ class LexicalIndex:
         )
         return carried, met.view(np.bool_)
 
-    def postings(self, slices: Slices, open_rows: int) -> kernels.Postings:
+    def postings(self, slices: Slices, population: Population) -> kernels.Postings:
         """What every BM25 kernel takes."""
         return kernels.Postings(
             self._rows.array,
@@ -197,7 +207,7 @@ class LexicalIndex:
             slices.idf[slices.words],
             slices.slice_offsets,
             self._lengths.array,
-            self._average(open_rows),
+            population.average_length,
             K1,
             B,
         )
@@ -209,13 +219,6 @@ class LexicalIndex:
             if len(scratch) == len(self):
                 return scratch
         return np.zeros(len(self), dtype=np.float32)
-
-    def _average(self, open_rows: int) -> float:
-        """Words of the average record."""
-        words = self._live_words
-        if self.statistics is not None:
-            words, open_rows = self.statistics.words, self.statistics.records
-        return words / open_rows if open_rows and words > 0 else 1.0
 
     def _invert_tail(self) -> None:
         """Make the tail the last segment. When it is full it stays one, and segments of like size merge."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,10 +17,11 @@ from recollect.index.growable import growables
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.near import Block
+from recollect.index.population import Population
 from recollect.index.table import RecordTable, Visible
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading, standing
-from recollect.store.cold import Places, Statistics
+from recollect.store.cold import Places
 from recollect.store.sidecar import identity
 from recollect.store.vectors import EmbedderRow, active_embedder
 
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryIndex", "Selection"]
 
-# Filters are resolved once between two commits; each kept one is a byte a record, and 8 for those it admits.
+# Filters are resolved once between two commits; each kept one is a byte a record, and 8 for those it admits. So many
+# are kept, and more where they are small: those of a hundred tenants of 100,000 records.
 _KEPT_FILTERS = 16
+_KEPT_BYTES = 32 * 2**20
 _Part: TypeAlias = RecordTable | LexicalIndex | RecordGraph | VectorIndex
 
 Kept = TypeVar("Kept")
@@ -63,7 +67,8 @@ class MemoryIndex:
         self.origin = "nothing"
         self.changed = 0
         self._keeper = keeper
-        self._kept_values: dict[Hashable, Any] = {}
+        self._kept_values: dict[Hashable, tuple[Any, int]] = {}
+        self._kept_bytes = 0
         self._kept_version = -1
         self._keeping = threading.Lock()
         self._late_block, self._late_version, self._late_seen = Block(0), -1, 0
@@ -89,11 +94,23 @@ class MemoryIndex:
         vectors = 0 if self.vectors is None else self.vectors.nbytes
         return self.table.nbytes + self.words.nbytes + self.graph.nbytes + vectors
 
-    @property
-    def records(self) -> int:
-        """Open records of the store."""
-        statistics = self.words.statistics
-        return self.table.open_rows if statistics is None else statistics.records
+    def population(self, scopes: tuple[int, ...] | None) -> Population:
+        """The open records of these scopes, None for all, kept until the index changes."""
+        return self._kept("population", scopes, lambda: self._populate(scopes))
+
+    def _populate(self, scopes: tuple[int, ...] | None) -> Population:
+        table, held = self.table, None
+        if not table.all_open:
+            held = partial(table.mask, Visible(now=0, scopes=scopes), closed=True)
+        if scopes is None:
+            return Population(table.open_rows, self.words.live_words, None if table.all_open else table.open, held)
+        mask = self._scope_mask(scopes)
+        words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
+        return Population(int(np.count_nonzero(mask)), words, mask, held)
+
+    def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
+        """1 for the open records of these scopes."""
+        return self._kept("scopes", scopes, lambda: self.table.mask(Visible(now=0, scopes=scopes)))
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
         """1 for the rows of the records that `read_ids` gives, kept by `key` until the index changes."""
@@ -110,21 +127,27 @@ class MemoryIndex:
     def _select(self, visible: Visible, expired: NDArray[np.int64]) -> Selection:
         if visible.unrestricted and self.table.all_open and not len(expired):
             return Selection(None, None)
-        mask = self.table.mask(visible)
-        mask[expired] = 0
+        if visible.scoped_only and not len(expired):
+            mask = self._scope_mask(visible.scopes)
+        else:
+            mask = self.table.mask(visible)
+            mask[expired] = 0
         return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
 
     def _kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
         if self._kept_version != self.version:
-            self._kept_values, self._kept_version = {}, self.version
+            self._kept_values, self._kept_bytes, self._kept_version = {}, 0, self.version
         kept = self._kept_values
-        value = kept.get((kind, key))
-        if value is None:
-            value = make()
-            with self._keeping:  # recalls share the index: another may be adding while the oldest is looked for
-                while len(kept) >= _KEPT_FILTERS:
-                    del kept[next(iter(kept))]
-                kept[kind, key] = value
+        held = kept.get((kind, key))
+        if held is not None:
+            return held[0]  # type: ignore[no-any-return]
+        value = make()
+        size = _bytes_of(value)
+        with self._keeping:  # recalls share the index: another may be adding while the oldest is looked for
+            while len(kept) >= _KEPT_FILTERS and self._kept_bytes + size > _KEPT_BYTES:
+                self._kept_bytes -= kept.pop(next(iter(kept)))[1]
+            self._kept_bytes += size
+            kept[kind, key] = value, size
         return value
 
     def describe(self) -> dict[str, Any]:
@@ -214,12 +237,11 @@ class MemoryIndex:
             self.sequence = sequence
             self.version += 1
 
-    def load_some(self, connection: apsw.Connection, near: Places, statistics: Statistics) -> None:
-        """Load only the records of `near`; `statistics` are those of the whole store."""
+    def load_some(self, connection: apsw.Connection, near: Places) -> None:
+        """Load only the records of `near`."""
         ids = near.ids.tolist()
         self.table.append(loading.columns(connection, ids))
         self.words.extend(aligned(loading.terms(connection, ids), self.table.ids), self.table.open)
-        self.words.statistics = statistics
         self.graph.load(near.places[np.searchsorted(near.ids, self.table.ids)])
         embedder = self._expect_vectors(active_embedder(connection))
         if self.vectors is not None and embedder is not None:
@@ -349,3 +371,9 @@ class MemoryIndex:
         known = (sources >= 0) & (targets >= 0)
         if known.any():
             self.graph.add_links(sources[known], targets[known], links.strengths[known])
+
+
+def _bytes_of(kept: object) -> int:
+    """Of the arrays of a value that is kept; a population's is kept by itself."""
+    arrays = kept if isinstance(kept, Selection) else (kept,)
+    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))

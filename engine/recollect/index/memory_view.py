@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.index.pool import run_tasks
-from recollect.index.protocol import Found
+from recollect.index.protocol import Found, Summed
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.memory_index import MemoryIndex, Selection
+    from recollect.index.population import Population
     from recollect.index.vectors import Originals
 
 __all__ = ["MemoryQuestions", "MemoryView"]
@@ -28,11 +29,14 @@ _SIDE_BY_SIDE = 200_000
 
 
 class MemoryView:
-    """The index under one filter. Use it while holding `index.lock.reading()`."""
+    """The index under one filter, whose words are weighed by a population. Use it while holding
+    `index.lock.reading()`.
+    """
 
-    def __init__(self, index: MemoryIndex, selection: Selection, originals: Originals) -> None:
+    def __init__(self, index: MemoryIndex, selection: Selection, population: Population, originals: Originals) -> None:
         self.index = index
         self.selection = selection
+        self.population = population
         self.originals = originals
 
     def ask(
@@ -41,10 +45,11 @@ class MemoryView:
         terms: Sequence[NDArray[np.int32]],
         words: Sequence[Sequence[str]],
         wanted: int,
+        summed: Summed | None = None,
     ) -> MemoryQuestions:
         """Some queries: unit vectors (q, dimension) or None, their known words as numbers and as text.
 
-        `wanted` is how many candidates `search` will be asked for.
+        `wanted` is how many candidates `search` will be asked for, `summed` what they are scored by where that adds up.
         """
         return MemoryQuestions(self, vectors, terms)
 
@@ -66,16 +71,20 @@ class MemoryQuestions:
         self._bytes = _EVERYTHING if self._mask is None else self._mask
         self._vectors = vectors if index.vectors is not None else None
         self._count = len(terms)
-        self._open_rows = index.table.open_rows
-        open_mask = None if index.table.all_open else index.table.open
-        self._slices = index.words.slices(terms, self._open_rows, open_mask)
+        self._population = view.population
+        self._slices = index.words.slices(terms, self._population)
 
     def __len__(self) -> int:
         return self._count
 
     @property
+    def carried(self) -> NDArray[np.bool_]:
+        """By asked word of all queries, whether any record of the population carries it: see `Questions`."""
+        return self._slices.carried
+
+    @property
     def idf(self) -> NDArray[np.float32]:
-        """IDF of the known words of all queries."""
+        """IDF of the carried words of all queries."""
         return self._slices.idf
 
     @property
@@ -86,7 +95,7 @@ class MemoryQuestions:
     @property
     def unseen_idf(self) -> float:
         """IDF of a word that no record carries."""
-        return math.log1p((self._index.records + 0.5) / 0.5)
+        return math.log1p((self._population.records + 0.5) / 0.5)
 
     def search(self, wanted: int, *, by_vector: bool, by_words: bool) -> tuple[Found, Found]:
         """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
@@ -94,7 +103,7 @@ class MemoryQuestions:
         nearest = best = Found.nothing(self._count)
         tasks: list[Callable[[], object]] = []
         if by_words and len(self._slices.idf):
-            tasks.append(lambda: index.words.best(self._slices, self._open_rows, self._mask, wanted))
+            tasks.append(lambda: index.words.best(self._slices, self._population, self._mask, wanted))
         words = len(tasks)
         if by_vector and vectors is not None and index.vectors is not None:
             tasks += index.vectors.shortlist_tasks(vectors, self._view.selection.places, wanted)
@@ -146,12 +155,49 @@ class MemoryQuestions:
         return kernels.rank_candidates(
             kernels.Lists(*nearest, *best),
             codes,
-            index.words.postings(self._slices, self._open_rows),
+            index.words.postings(self._slices, self._population),
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
             kernels.Records(table.ids, table.created_at, table.importance),
             choices,
             look,
         )
+
+    def contenders(
+        self,
+        offsets: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        floors: NDArray[np.float64],
+        word_ceilings: NDArray[np.float64],
+        choices: kernels.Choices,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The visible rows that may reach the floors beside those held: see `recollect_kernels.contenders`."""
+        index, table = self._index, self._index.table
+        codes = sketches = None
+        if self._vectors is not None and index.vectors is not None:
+            codes = kernels.Codes(self._vectors, np.zeros(self._count, dtype=np.float32), *index.vectors.codes)
+            sketches = index.vectors.sketches_of(self._vectors)
+        records = kernels.Records(table.ids, table.created_at, table.importance)
+        ends, found = kernels.contenders(
+            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, records, choices
+        )
+        worded = np.ones(len(found), dtype=bool)
+        bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))
+        if len(bare):  # without a vector and a word in common there is nothing that says for it
+            of_query = np.searchsorted(ends, bare, side="right") - 1
+            counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
+            scores = np.full(len(bare), np.nan, dtype=np.float32)
+            postings = index.words.postings(self._slices, self._population)
+            kernels.bm25_for_rows(*postings, counts.astype(np.int64), found[bare], scores)
+            worded[bare] = scores > 0
+        kept = np.concatenate([[0], np.cumsum(worded)])
+        return kept[ends].astype(np.int64), found[worded]
+
+    def code_errors(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By how much each row's cosine from codes may differ from the exact one with the query of that number."""
+        if self._vectors is None or self._index.vectors is None:
+            return np.zeros(len(rows))
+        reach: NDArray[np.float64] = np.abs(self._vectors.astype(np.float64)).sum(axis=1)
+        return 0.5 * reach[queries] * self._index.vectors.steps(rows) + 1e-5
 
     def exact_cosines(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosine of each row's best part with the query of that number, from the float32 originals."""

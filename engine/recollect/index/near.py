@@ -6,7 +6,6 @@ filter is applied to the few that are left.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from recollect.index.pool import run_tasks
 from recollect.index.table import Visible
-from recollect.index.vectors import Shortlist
+from recollect.index.vectors import Shortlist, cosines_of_pairs, farthest_sketch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,12 +27,9 @@ __all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
 
 # Queries that go through a kernel together, as in recall.
 _GROUP = 32
-# On 100,000 real vectors sketches of pairs were at most 3.4 standard deviations farther apart than their cosine says.
-_DEVIATIONS = 5.0
-# Components so near 0 that two vectors which are all but equal may differ in their signs.
-_SIGNS_OF_NOTHING = 4
 # How far a cosine from int8 codes is from the exact one: 0.004 at most on the same vectors.
 _CODE_ERROR = 0.02
+_ROUNDING = 1e-4
 
 
 class Wanted(NamedTuple):
@@ -66,14 +62,25 @@ class Block:
     def near(self, queries: NDArray[np.float32], wanted: Wanted) -> list[list[tuple[int, float, bool]]]:
         """(row id, cosine, whether of one part) of what is near each query, in no order."""
         found: list[list[tuple[int, float, bool]]] = [[] for _ in queries]
-        if not self.ids:
+        places = [place for place, traits in enumerate(self._traits) if _admits(traits, wanted)]
+        if not places:
             return found
-        best = np.maximum.reduceat(queries @ self._vectors.T, self._starts, axis=1)
-        for query, place in np.argwhere(best >= wanted.floor).tolist():
-            scope_id, kind, expires_at, parts = self._traits[place]
-            if (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now:
-                found[query].append((self.ids[place], min(1.0, float(best[query, place])), parts == 1))
+        parts = np.array([self._traits[place][3] for place in places])
+        firsts = np.cumsum(parts) - parts
+        vectors = self._vectors[np.repeat(self._starts[places] - firsts, parts) + np.arange(parts.sum())]
+        rough = np.maximum.reduceat(queries @ vectors.T, firsts, axis=1)
+        # A product of matrices rounds otherwise in other company, which may be another scope's.
+        for query, at in np.argwhere(rough >= wanted.floor - _ROUNDING).tolist():
+            own = vectors[firsts[at] : firsts[at] + parts[at]]
+            cosine = float(cosines_of_pairs(own, np.broadcast_to(queries[query], own.shape)).max())
+            if cosine >= wanted.floor:
+                found[query].append((self.ids[places[at]], cosine, bool(parts[at] == 1)))
         return found
+
+
+def _admits(traits: tuple[int, str, int, int], wanted: Wanted) -> bool:
+    scope_id, kind, expires_at, _ = traits
+    return (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
 
 
 class NearRows(NamedTuple):
@@ -105,7 +112,7 @@ def nearest_rows(
             exact = vectors.exact_cosines(
                 np.broadcast_to(queries[query], (len(rows), vectors.dimension)), rows, originals
             )
-            order = np.lexsort((rows, -exact))
+            order = np.lexsort((index.table.ids[rows], -exact))
             order = order[exact[order] >= wanted.floor]
             rows, cosines = rows[order], exact[order]
         else:
@@ -120,9 +127,7 @@ def _shortlists(
     """The admitted rows that may be near each query, each once, with their cosines from codes, nearest first."""
     vectors = index.vectors
     assert vectors is not None
-    share = math.acos(wanted.floor) / math.pi
-    spread = _DEVIATIONS * math.sqrt(vectors.dimension * share * (1 - share))
-    limit = vectors.dimension * share + spread + _SIGNS_OF_NOTHING
+    limit = farthest_sketch(vectors.dimension, wanted.floor)
     lists = [task() for task in vectors.shortlist_tasks(queries, allowed, wanted.most)]
     total = len(vectors) if allowed is None else len(allowed)
     short = []

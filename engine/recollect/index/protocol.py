@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from recollect.numerics import kernels
 
-__all__ = ["Found", "Questions"]
+__all__ = ["Found", "Questions", "Summed"]
 
 
 class Found(NamedTuple):
@@ -36,18 +36,32 @@ class Found(NamedTuple):
         return cls(rows, values, np.zeros(queries, dtype=np.int64))
 
 
+class Summed(NamedTuple):
+    """A weighted sum by whose best `held` records all that may be among them become candidates."""
+
+    choices: kernels.Choices
+    held: int
+
+
 class Questions(Protocol):
     """Some queries, under one filter."""
 
     def __len__(self) -> int: ...
 
     @property
+    def carried(self) -> NDArray[np.bool_]:
+        """By asked word of all queries, whether any record of the handle's scope carries it.
+
+        The others are as unknown as those that the store never saw; only carried words have an IDF and are counted.
+        """
+
+    @property
     def idf(self) -> NDArray[np.float32]:
-        """IDF of the known words of all queries."""
+        """IDF of the carried words of all queries, by what the handle's scope holds."""
 
     @property
     def word_offsets(self) -> NDArray[np.int64]:
-        """Query i has the words from word_offsets[i] to word_offsets[i + 1]."""
+        """Query i has the carried words from word_offsets[i] to word_offsets[i + 1]."""
 
     @property
     def unseen_idf(self) -> float:
@@ -68,6 +82,19 @@ class Questions(Protocol):
 
         Values that are NaN are measured; no measured cosine of query i passes ceilings[i], float32 (q,).
         """
+
+    def contenders(
+        self,
+        offsets: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        floors: NDArray[np.float64],
+        word_ceilings: NDArray[np.float64],
+        choices: kernels.Choices,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The visible rows that may reach the floors beside those held: see `recollect_kernels.contenders`."""
+
+    def code_errors(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By how much each row's cosine from codes may differ from the exact one with the query of that number."""
 
     def exact_cosines(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosine of each row's best part with the query of that number, from the float32 originals."""

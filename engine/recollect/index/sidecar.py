@@ -1,8 +1,12 @@
-"""The in-memory index in a file, mapped: a million records are ready without reading the store.
+"""The in-memory index in a file: a million records are ready without reading the store.
 
 The file is `<database>-index`, derived and private to its owner (mode 0600). It can be deleted at any time, and
-whatever does not match is ignored: format, size, checksums, and the store's token, lexicon and embedder. Pages are
-mapped copy-on-write: changes stay in memory, and other processes may replace the file meanwhile.
+whatever does not match is ignored: format, size, checksums, and the store's token, lexicon and embedder.
+
+The file itself is never mapped: whoever truncates a mapped file ends the processes that read it, by SIGBUS. It is read
+into memory, or, where it shall take none, copied into a file without a name, which nobody else can open, and mapped
+from there. Either way opening 100,000 records (80 MB) takes 60 ms of processor time more than mapping it took: 0.2 s,
+against 0.8 s for loading them from the store.
 
 Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
 of 4096, each with room to append behind it (a hole that takes no space).
@@ -10,13 +14,16 @@ of 4096, each with room to append behind it (a hole that takes no space).
 
 from __future__ import annotations
 
+import hashlib
+import math
 import mmap
 import os
 import struct
+import tempfile
 import time
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,21 +32,22 @@ import numpy as np
 from msgspec import Struct
 
 from recollect.index.growable import Growable
-from recollect.index.pool import blocks, run_tasks
+from recollect.index.pool import run_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Header", "Saved", "new_token", "read", "write"]
 
-_MAGIC = b"RcIndex\x01"
+_MAGIC = b"RcIndex\x02"
 _PREFIX = struct.Struct("<8sII")
 _PAGE = 4096
 # Who leaves an unfinished file that long was killed.
 _ABANDONED_SECONDS = 600
 # Rows that fit behind a section before it has to be copied, beside an eighth of it.
 _ROOM = 4096
-_SMALLEST_SUM = 2**20
+# What a task reads and sums: it is still in the processor's cache when it is summed.
+_BLOCK_BYTES = 2**20
 
 
 class _Section(Struct, frozen=True):
@@ -48,7 +56,11 @@ class _Section(Struct, frozen=True):
     shape: tuple[int, ...]
     capacity: int
     offset: int
-    checksum: int
+    digest: str
+
+    @property
+    def filled_bytes(self) -> int:
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -71,7 +83,7 @@ class _Contents(Struct, frozen=True):
 
 
 class Saved(NamedTuple):
-    """A sidecar that was read: its arrays are mapped."""
+    """A sidecar that was read: its arrays are this process's own."""
 
     header: Header
     arrays: dict[str, Growable[Any]]
@@ -82,8 +94,8 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
     sections, end = [], 0
     for name, array in arrays.items():
         capacity = len(array) + len(array) // 8 + _ROOM
-        sections.append(_Section(name, array.dtype.str, array.shape, capacity, end, _checksum(array)))
-        end += _pages(capacity * array.dtype.itemsize * int(np.prod(array.shape[1:])))
+        sections.append(_Section(name, array.dtype.str, array.shape, capacity, end, _digest(_bytes(array))))
+        end += _pages(capacity * array.dtype.itemsize * math.prod(array.shape[1:]))
     # Where the sections begin depends on the header's length, and that on where they begin: leave room for it.
     start = _pages(_PREFIX.size + len(msgspec.json.encode(sections)) + 40 * len(sections) + _PAGE)
     sections = [msgspec.structs.replace(section, offset=section.offset + start) for section in sections]
@@ -99,27 +111,29 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
         os.fsync(file.fileno())
 
 
-def read(path: str, *, unchecked: Iterable[str] = ()) -> Saved | None:
-    """The sidecar at `path`; None where there is none or it is not whole. Sections `unchecked` are not read now."""
+def read(path: str, *, folder: str | None = None) -> Saved | None:
+    """The sidecar at `path`; None where there is none or it is not whole.
+
+    With a `folder` the arrays are mapped from a copy in a nameless file there, as long as there is space, and take
+    memory only where they are written to.
+    """
     try:
-        with open(path, "rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        magic, length, checksum = _PREFIX.unpack_from(mapped)
-        encoded = mapped[_PREFIX.size : _PREFIX.size + length]
-        if magic != _MAGIC or zlib.crc32(encoded) != checksum:
-            return None
-        contents = msgspec.json.decode(encoded, type=_Contents)
-        if contents.size != len(mapped):
-            return None
-        arrays = {}
-        for section in contents.sections:
-            dtype = np.dtype(section.dtype)
-            shape = (section.capacity, *section.shape[1:])
-            data = np.frombuffer(mapped, dtype, int(np.prod(shape)), section.offset).reshape(shape)
-            array = Growable.over(data, section.shape[0])
-            if section.name not in unchecked and _checksum(array.array) != section.checksum:
+        with open(path, "rb", buffering=0) as file:
+            contents = _contents(file.fileno())
+            if contents is None:
                 return None
-            arrays[section.name] = array
+            mapped = None if folder is None else _copied(file.fileno(), contents, folder)
+            source = file.fileno() if mapped is None else None
+            if mapped is None:
+                mapped = _room(contents.size)
+            arrays = {}
+            for section in contents.sections:
+                begin, dtype = section.offset, np.dtype(section.dtype)
+                if _digest(mapped[begin : begin + section.filled_bytes], source, begin) != section.digest:
+                    return None
+                shape = (section.capacity, *section.shape[1:])
+                data = mapped[begin : begin + dtype.itemsize * math.prod(shape)].view(dtype).reshape(shape)
+                arrays[section.name] = Growable.over(data, section.shape[0])
     except (OSError, ValueError, struct.error, msgspec.DecodeError):
         return None
     return Saved(contents.header, arrays)
@@ -130,6 +144,48 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
+def _contents(descriptor: int) -> _Contents | None:
+    magic, length, checksum = _PREFIX.unpack(os.pread(descriptor, _PREFIX.size, 0))
+    size = os.fstat(descriptor).st_size
+    if magic != _MAGIC or length > size:
+        return None
+    encoded = os.pread(descriptor, length, _PREFIX.size)
+    if zlib.crc32(encoded) != checksum:
+        return None
+    contents = msgspec.json.decode(encoded, type=_Contents)
+    return contents if contents.size == size else None
+
+
+def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uint8] | None:
+    """The sections, mapped from a copy; None where there is no space for one. What lies between them stays a hole."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, prefix="recollect-") as file:
+            for section in contents.sections:
+                _copy(descriptor, file.fileno(), section.offset, section.offset + section.filled_bytes)
+            file.truncate(contents.size)
+            return np.frombuffer(mmap.mmap(file.fileno(), contents.size, access=mmap.ACCESS_COPY), np.uint8)
+    except OSError:
+        return None
+
+
+def _copy(source: int, target: int, begin: int, end: int) -> None:
+    while begin < end:
+        if hasattr(os, "copy_file_range"):  # shares the blocks on a file system that can
+            done = os.copy_file_range(source, target, end - begin, begin, begin)
+        else:
+            done = os.pwrite(target, os.pread(source, min(end - begin, _BLOCK_BYTES), begin), begin)
+        if not done:
+            raise ValueError("it ends too soon")
+        begin += done
+
+
+def _room(size: int) -> NDArray[np.uint8]:
+    """Zeros that take memory only once they are written to."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size, np.uint8)
+    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+
+
 def _pages(size: int) -> int:
     return -(-size // _PAGE) * _PAGE
 
@@ -138,17 +194,34 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _checksum(array: NDArray[Any]) -> int:
-    """The sum of all 8-byte words, and of the bytes left over, modulo 2^64: every byte counts, at memory speed."""
-    flat = _bytes(array)
-    words = flat[: len(flat) // 8 * 8].view(np.uint64)
-    rest = int(flat[8 * len(words) :].sum(dtype=np.uint64))
-    sums = run_tasks([partial(_sum, words[start:stop]) for start, stop in blocks(len(words), _SMALLEST_SUM)])
-    return (rest + sum(sums)) % 2**64
+def _digest(flat: NDArray[np.uint8], source: int | None = None, offset: int = 0) -> str:
+    """SHA-256 of the sums of all pages' 8-byte words: any flipped bit and any page in another's place changes it.
+
+    At memory speed, by all threads. With a `source` the bytes are first read from there, at `offset`.
+    """
+    bounds = range(0, len(flat), _BLOCK_BYTES)
+    tasks = [partial(_sums, flat[start : start + _BLOCK_BYTES], source, offset + start) for start in bounds]
+    digest = hashlib.sha256(len(flat).to_bytes(8, "little"))
+    for sums in run_tasks(tasks):
+        digest.update(sums)
+    return digest.hexdigest()
 
 
-def _sum(words: NDArray[np.uint64]) -> int:
-    return int(words.sum())
+def _sums(flat: NDArray[np.uint8], source: int | None, offset: int) -> bytes:
+    if source is not None:
+        _fill(flat, source, offset)
+    whole = len(flat) // _PAGE * _PAGE
+    sums: NDArray[np.uint64] = flat[:whole].view("<u8").reshape(-1, _PAGE // 8).sum(axis=1, dtype=np.uint64)
+    return sums.tobytes() + flat[whole:].tobytes()
+
+
+def _fill(flat: NDArray[np.uint8], source: int, offset: int) -> None:
+    view = flat.data
+    while view:
+        done = os.preadv(source, [view], offset)
+        if not done:
+            raise ValueError("it ends too soon")
+        view, offset = view[done:], offset + done
 
 
 def _remove_abandoned(path: str) -> None:

@@ -32,7 +32,12 @@ class Visible(Struct, frozen=True, kw_only=True):
     @property
     def unrestricted(self) -> bool:
         """True when every open record is visible that has not expired."""
-        given = self.as_of, self.scopes, self.since, self.until, self.listed
+        return self.scopes is None and self.scoped_only
+
+    @property
+    def scoped_only(self) -> bool:
+        """True when nothing but scopes and expiry restricts."""
+        given = self.as_of, self.since, self.until, self.listed
         return not self.kinds and all(value is None for value in given)
 
 
@@ -190,10 +195,12 @@ class RecordTable:
                 rows[place] = self._moved.get(record_id, rows[place])
         return rows
 
-    def mask(self, visible: Visible) -> NDArray[np.uint8]:
-        """1 for the rows that `visible` admits, whether or not they have expired."""
+    def mask(self, visible: Visible, *, closed: bool = False) -> NDArray[np.uint8]:
+        """1 for the rows that `visible` admits, whether or not they have expired; with `closed` all versions."""
         moment = visible.now if visible.as_of is None else visible.as_of
-        if visible.as_of is None:
+        if closed:
+            mask = self._present.array.copy()
+        elif visible.as_of is None:
             mask = self._open.array.copy()
         else:
             mask = (

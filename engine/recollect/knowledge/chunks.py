@@ -25,7 +25,8 @@ PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page"
 """What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
 
 _MOST_STATED_BYTES = 65_536
-_TITLE = re.compile(r"\ufeff?\s*# +([^\n]*[^\n#\s])")
+_TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
+_CLOSING = re.compile(r"[#\s]*+")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
@@ -38,9 +39,17 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         metadata, begin = front_matter(loaded.text)
         heading = _TITLE.match(loaded.text, begin)
         stated = metadata.get("title")
-        title = stated if isinstance(stated, str) and stated.strip() else heading[1] if heading else None
+        title = None if heading is None else _unclosed(heading[1]) or None
+        if isinstance(stated, str) and stated.strip():
+            title = stated
     kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
     return kept, None if title is None else short_name(title)
+
+
+def _unclosed(title: str) -> str:
+    """A heading's words without the #s and the white space at its end."""
+    closing = _CLOSING.match(title[::-1])
+    return title if closing is None else title[: len(title) - closing.end()]
 
 
 def cut(

@@ -15,9 +15,9 @@ import httpx2
 from msgspec import Struct
 
 from recollect._version import __version__
-from recollect.checks import shown
+from recollect.checks import shown, without_userinfo
 from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
-from recollect.knowledge.addresses import is_public
+from recollect.knowledge.addresses import is_metadata, is_public
 from recollect.knowledge.loaded import Limits
 
 __all__ = ["Fetched", "fetch"]
@@ -98,8 +98,10 @@ class _Stream(httpcore2.NetworkStream):
 
 
 class _Network(httpcore2.NetworkBackend):
-    """Connects to public addresses only, unless all are allowed: the name is resolved once, and what was checked is
-    what is connected to, so that no second answer of the resolver can lead elsewhere.
+    """Connects to public addresses only, unless private ones are allowed, and never to a cloud's metadata service.
+
+    The name is resolved once, and what was checked is what is connected to: no second answer of the resolver can lead
+    elsewhere.
     """
 
     def __init__(self, budget: _Budget, *, allow_private_addresses: bool) -> None:
@@ -117,6 +119,10 @@ class _Network(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         """A connection to the first address of the host that is allowed and answers."""
         addresses = _resolved(host, port, self._budget)
+        if any(map(is_metadata, addresses)):
+            raise DocumentRefused(
+                f"{host} is at {', '.join(addresses)}, where a cloud keeps credentials of its machines"
+            )
         allowed = [address for address in addresses if self._allow_private_addresses or is_public(address)]
         if not allowed:
             raise DocumentRefused(
@@ -188,11 +194,11 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url) if base is None else base.join(url)
     except (httpx2.InvalidURL, ValueError) as reason:
-        raise DocumentRefused(f"{shown(url)} is no URL: {reason}") from None
+        raise DocumentRefused(f"{shown(without_userinfo(url))} is no URL: {without_userinfo(str(reason))}") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise DocumentRefused(f"{shown(str(parsed))} is no http(s) URL")
+        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no http(s) URL")
     if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would take it modulo 65,536
-        raise DocumentRefused(f"{shown(str(parsed))} is no URL: its port is {parsed.port}")
+        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no URL: its port is {parsed.port}")
     if parsed.userinfo:
         # Not shown: it may be a secret.
         raise DocumentRefused("the URL holds a user or a password: they would be stored as the document's source")

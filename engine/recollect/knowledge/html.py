@@ -14,7 +14,7 @@ from recollect.knowledge.plain import decode
 
 __all__ = ["load_html", "markdown_of"]
 
-_CHARSET = re.compile(rb"<meta[^>]+?charset\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
+_CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _AROUND = frozenset(("nav", "aside", "footer"))
 _METADATA = {
     "author": "author",

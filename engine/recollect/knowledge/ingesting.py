@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import structs
 
-from recollect.checks import check_name, join_scopes, now_us, shown
+from recollect.checks import check_name, check_path, join_scopes, now_us, shown, without_userinfo
 from recollect.engine import Engine
 from recollect.errors import (
     DocumentError,
@@ -125,7 +125,7 @@ class Ingest:
             try:
                 yield from self._named(source)
             except DocumentError as reason:
-                self._skip(source if isinstance(source, str) else shown(source), reason)
+                self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
 
     def _named(self, source: object) -> Iterator[_Item]:
         choices = self._choices
@@ -135,19 +135,18 @@ class Ingest:
             yield _Item(check_name(name, "name"), name, data=data)
         elif isinstance(source, str) and is_url(source):
             if choices.root is not None:
-                raise DocumentRefused(f"{source} is no path in {choices.root}")
+                raise DocumentRefused(f"{without_userinfo(source)} is no path in {choices.root}")
             yield _Item(check_name(choices.name or source, "source"), source)
         elif isinstance(source, str) and not source.strip():
             raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
         elif isinstance(source, str | os.PathLike):
-            yield from self._at_path(Path(os.path.expanduser(os.fsdecode(source))))
+            check_path(source, "source")
+            yield from self._at_path(Path(source).expanduser())
         else:
             raise InvalidInput(f"source is {shown(source)}: give a path, a URL, bytes, or a list of these")
 
     def _at_path(self, path: Path) -> Iterator[_Item]:
         choices = self._choices
-        if "\x00" in str(path):
-            raise InvalidInput(f"source is {shown(str(path))}: a path has no NUL")
         found = find_file(path, choices.root)
         if isinstance(found, FoundFile):
             yield _Item(check_name(choices.name or found.source, "source"), found.inner, file=found)
@@ -174,7 +173,7 @@ class Ingest:
             try:
                 document = self._new_document(item, parser)
             except DocumentError as reason:
-                self._skip(item.source, reason)
+                self._skip(without_userinfo(item.source), reason)
                 continue
             if document is not None:
                 yield document

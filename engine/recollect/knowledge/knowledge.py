@@ -74,7 +74,7 @@ class Knowledge(Service):
         """
         began = perf_counter()
         several = isinstance(source, Iterable) and not isinstance(source, str | bytes | bytearray | memoryview)
-        sources: builtins.list[object] = builtins.list(source) if several else [source]  # type: ignore[arg-type]
+        sources: builtins.list[object] = checks.check_list(source, "source") if several else [source]
         if several and len(sources) != 1 and (name is not None or title is not None):
             raise InvalidInput("name and title are for one document: ingest them one by one")
         if password is not None and not isinstance(password, str):
@@ -84,7 +84,8 @@ class Knowledge(Service):
             name=None if name is None else checks.check_name(name, "name"),
             title=None if title is None else checks.check_name(title, "title"), include=include, exclude=exclude,
             password=password, recursive=recursive, follow_symlinks=follow_symlinks,
-            allow_private_addresses=allow_private_addresses, root=None if root is None else Path(root),
+            allow_private_addresses=allow_private_addresses,
+            root=None if root is None else checks.check_path(root, "root"),
         )  # fmt: skip
         ingest = Ingest(self._engine, self._base, choices, alone=not several)
         found = ingest.run(sources, on_progress)

@@ -26,8 +26,8 @@ __all__ = ["Parser"]
 
 # Not multiprocessing, which runs the caller's own script again in the child.
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recollect.knowledge.worker import main; main()"
-# What starting Python needs, and no secrets.
-_KEPT_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
+# What starting Python needs, and no secrets. Without HOME Python asks the system's user database, which may be remote.
+_KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
 _BYTES_PER_CHAR = 8
 _OVERHEAD_BYTES = 16_000_000
 

@@ -136,7 +136,7 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
     starts: list[int] = []
     length = 0
     previous: Line | None = None
-    words = {word for lines in pages for line in lines for word in re.findall(r"\w+-\w+", line.text)}
+    words = {word for lines in pages for line in lines for word in re.findall(r"(?<!\w)\w++-\w+", line.text)}
     for lines in pages:
         layout = _Layout(lines)
         turned = True
@@ -163,7 +163,7 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
 
 def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
     """Whether the hyphen at the end of a line belongs to the word: it is written so elsewhere, or a name follows."""
-    left = re.search(r"\w+(?=\ufffe$)", before)
+    left = re.search(r"(?<!\w)\w++(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
     if left is None or right is None:
         return True

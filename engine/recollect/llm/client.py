@@ -11,13 +11,15 @@ import msgspec
 from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, shown
-from recollect.errors import InvalidInput, LanguageModelError
+from recollect.errors import EmbedderMissing, InvalidInput, LanguageModelError
 from recollect.llm.budget import Budget
+from recollect.remote.address import ModelAddress, require
 from recollect.settings import language_model_address
 
 __all__ = ["OpenAICompatible"]
 
 _CHARS_PER_TOKEN = 4
+_TIMEOUT_SECONDS = 60.0
 # How endpoints refuse a parameter: most with 400, some that validate with 422, some with 501.
 _REFUSED_PARAMETER = (400, 422, 501)
 _OTHER_LIMIT = "max_completion_tokens"
@@ -51,7 +53,8 @@ class _Completion(Struct):
 class OpenAICompatible:
     """A `LanguageModel` by chat completions. Nothing is sent before the first `complete`; thread-safe.
 
-    What is not given is read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY.
+    What is not given is read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY. A model of a
+    provider that litellm asks has it before its name, as "gemini/gemini-2.0-flash", and needs `recollect[providers]`.
 
     - timeout_seconds: of one attempt; `attempts`: how often a request is tried that an endpoint could not serve
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
@@ -81,25 +84,51 @@ class OpenAICompatible:
                 "no language model is named: give base_url and model, or set RECOLLECT_LLM_BASE_URL and "
                 "RECOLLECT_LLM_MODEL"
             )
-        if check_finite(timeout_seconds, "timeout_seconds") <= 0:
-            raise InvalidInput(f"timeout_seconds is {shown(timeout_seconds)}: give seconds above 0")
-        if temperature is not None:
-            check_finite(temperature, "temperature", minimum=0.0)
-        try:
-            from recollect.remote.endpoint import Endpoint
-        except ImportError as missing:
-            raise LanguageModelError(
-                f"a language model over HTTP needs {missing.name}: pip install 'recollect[llm]'"
-            ) from missing
-        self._address = address
-        self._temperature = temperature
-        self._budget = Budget(most_calls, most_tokens, per_seconds)
-        self._endpoint = Endpoint(
-            address,
-            timeout_seconds=float(timeout_seconds),
+        self._serve(
+            structs.replace(address, timeout_seconds=timeout_seconds),
+            Budget(most_calls, most_tokens, per_seconds),
+            temperature,
             attempts=check_count(attempts, "attempts"),
             longest_wait_seconds=check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
         )
+
+    @classmethod
+    def at(cls, address: ModelAddress, *, temperature: float | None = None) -> OpenAICompatible:
+        """The model of an address, without a budget. Raises LanguageModelError where what asks it is not installed."""
+        model = cls.__new__(cls)
+        model._serve(structs.replace(address, timeout_seconds=_TIMEOUT_SECONDS), Budget(), temperature)
+        return model
+
+    def _serve(
+        self,
+        address: ModelAddress,
+        budget: Budget,
+        temperature: float | None,
+        *,
+        attempts: int = 3,
+        longest_wait_seconds: float = 30.0,
+    ) -> None:
+        if temperature is not None:
+            check_finite(temperature, "temperature", minimum=0.0)
+        self._address = address
+        self._temperature = temperature
+        self._budget = budget
+        try:
+            require(address)
+            from recollect.remote.service import service_at
+
+            self._service = service_at(
+                address,
+                timeout_seconds=address.timeout_seconds,
+                attempts=attempts,
+                longest_wait_seconds=longest_wait_seconds,
+            )
+        except EmbedderMissing as missing:
+            raise LanguageModelError(str(missing)) from None
+        except ImportError as missing:
+            raise LanguageModelError(
+                f"a language model over HTTP needs {missing.name}: pip install 'recollect[{address.extra}]'"
+            ) from missing
         # What the endpoint was found to take.
         self._takes_schema = True
         self._limit_name = "max_tokens"
@@ -137,13 +166,13 @@ class OpenAICompatible:
 
     def _ask(self, body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None) -> _Completion:
         """The completion, asked again in another form where the endpoint refuses a parameter."""
-        from recollect.remote.endpoint import EndpointError
+        from recollect.remote.service import EndpointError
 
         takes_schema, limit_name = self._takes_schema, self._limit_name
         while True:
             sent = _request(body, schema, limit, takes_schema=takes_schema, limit_name=limit_name)
             try:
-                answer = self._endpoint.post("/chat/completions", sent, before_each=self._budget.take_call)
+                answer = self._service.post("/chat/completions", sent, before_each=self._budget.take_call)
                 break
             except EndpointError as failure:
                 refused = failure.status in _REFUSED_PARAMETER
@@ -165,8 +194,7 @@ class OpenAICompatible:
             completion = msgspec.convert(answer, _Completion)
         except msgspec.ValidationError as reason:
             raise LanguageModelError(
-                f"{self._address.model} at {self._address.base_url} answered {self._endpoint.clean(repr(answer))}, "
-                f"which is no chat completion ({reason})"
+                f"{self._address} answered {self._service.clean(repr(answer))}, which is no chat completion ({reason})"
             ) from None
         tokens = None if completion.usage is None else completion.usage.total_tokens
         if tokens is None:
@@ -177,7 +205,7 @@ class OpenAICompatible:
         return completion
 
     def _text(self, completion: _Completion, *, as_json: bool) -> str:
-        where = f"{self._address.model} at {self._address.base_url}"
+        where = f"{self._address}"
         if not completion.choices:
             raise LanguageModelError(f"{where} answered without a choice: ask again, or another model")
         choice = completion.choices[0]
@@ -185,7 +213,7 @@ class OpenAICompatible:
             raise LanguageModelError(f"{where} was cut off in its answer: raise max_tokens, or ask for less")
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise LanguageModelError(
-                f"{where} refused to answer: {self._endpoint.clean(choice.message.refusal or 'filtered')}"
+                f"{where} refused to answer: {self._service.clean(choice.message.refusal or 'filtered')}"
             )
         text = _THOUGHT.sub("", choice.message.content or "", count=1).strip()
         if not text:
@@ -201,7 +229,7 @@ class OpenAICompatible:
                 continue
             return form.strip()
         raise LanguageModelError(
-            f"{where} answered {self._endpoint.clean(text)}, which is no JSON: ask again, or another model"
+            f"{where} answered {self._service.clean(text)}, which is no JSON: ask again, or another model"
         )
 
 

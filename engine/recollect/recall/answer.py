@@ -12,14 +12,14 @@ import numpy as np
 
 from recollect.index.cold import ColdView
 from recollect.index.memory_view import MemoryView
-from recollect.recall.candidates import Candidates, gather, share
+from recollect.recall.candidates import Candidates, Held, gather, share, summed_by
 from recollect.recall.confidence import evidence_gaps, weigh_evidence, weigh_for_each
 from recollect.recall.depth import Whole, fuse_parts
 from recollect.recall.hits import Line, describe
 from recollect.recall.look import ReadCodes, second_look
-from recollect.recall.query import Words
+from recollect.recall.query import Words, carried_words
 from recollect.recall.request import Request
-from recollect.recall.select import available, diversify, group_by_source, threshold
+from recollect.recall.select import MMR_LEAST, MMR_POOL, available, diversify, group_by_source, threshold
 from recollect.store import codes, loading
 from recollect.store.vectors import EmbedderRow
 
@@ -89,13 +89,20 @@ def answer(
     With `whole` they are a question and its parts, and have one answer.
     """
     profile = request.profile
-    questions = view.ask(vectors, [each.terms for each in words], [each.known for each in words], wanted)
+    questions = view.ask(
+        vectors,
+        [each.terms for each in words],
+        [each.known for each in words],
+        wanted,
+        summed_by(profile, request.clock, _held(request, wanted)),
+    )
+    asked_words, words = words, carried_words(words, questions.carried)
     look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
-    candidates, more = gather(questions, profile, wanted, request.clock, look, limit=request.limit)
+    candidates, more = gather(questions, profile, wanted, request.clock, look, held=_held(request, wanted))
     if whole:
         found = _answer_whole(texts, words, questions, candidates, rows, request)
         if more.any() and available(found.candidates, questions, request) < request.limit:
-            return answer(view, rows, texts, vectors, tokens, words, request, 4 * wanted, whole=True)
+            return answer(view, rows, texts, vectors, tokens, asked_words, request, 4 * wanted, whole=True)
         return [found]
     unknown = [len(each.unknown) for each in words]
     sure = None
@@ -125,8 +132,17 @@ def answer(
         one = slice(query, query + 1)
         again = None if vectors is None else vectors[one]
         asked = None if tokens is None else tokens[one]
-        (answers[query],) = answer(view, rows, texts[one], again, asked, words[one], request, 4 * wanted)
+        (answers[query],) = answer(view, rows, texts[one], again, asked, asked_words[one], request, 4 * wanted)
     return answers
+
+
+def _held(request: Request, wanted: int) -> Held:
+    """How many of the best are to be known exactly so that the hits are."""
+    if request.profile.min_confidence > 0:
+        return Held(wanted)
+    if request.profile.mmr_lambda is not None:
+        return Held(max(MMR_POOL * request.limit, MMR_LEAST))
+    return Held(request.limit, request.group_by is not None)
 
 
 def _scores_enough(lines: Sequence[Line], profile: Profile) -> bool:

@@ -6,14 +6,15 @@ spreading can lift a record that neither signal found. Every candidate then has 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
-from recollect.index.protocol import Found
+from recollect.index.protocol import Found, Summed
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -22,15 +23,25 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Questions
     from recollect.profiles import Profile
 
-__all__ = ["Candidates", "Look", "gather", "measure", "share"]
+__all__ = ["Candidates", "Held", "Look", "gather", "measure", "share"]
 
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.
 LONE_SHARE = 0.8
 # How much of a neighbour's activation arrives: from one place away, and from two.
 _NEAR, _FAR = 1.0, 0.7
+# More than float64 sums of the same numbers in another order differ by.
+_ROUNDING = 1e-9
+_A_SOURCE = 20
 
 
 Look = Callable[["Candidates"], "NDArray[np.float64]"]
+
+
+class Held(NamedTuple):
+    """How many of the best by score are to be exact: so many records, or the best of so many sources."""
+
+    records: int
+    by_source: bool = False
 
 
 class Candidates(Struct):
@@ -116,26 +127,120 @@ class Candidates(Struct):
 
 
 def gather(
-    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None, *, limit: int
+    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None, *, held: Held
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,).
 
-    `look` says what to add to the fused score of each candidate before spreading; `limit` is how many will be hits.
+    `look` says what to add to the fused score of each candidate before spreading; `held` is how many will be hits.
     """
     by_words = profile.keyword_weight > 0 or profile.keyword_stands_in
     nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
-    ceilings = _rescore(nearest, questions, profile.rescored if profile.vector_weight > 0 else 0)
     choices = _choices(profile, clock_us)
-    if look is None and not profile.exact:
+    more = (nearest.counts >= wanted) | (best.counts >= wanted)
+    summed = summed_by(profile, clock_us, held) is not None
+    if summed:
+        nearest, best = with_contenders(questions, (nearest, best), choices, profile, wanted, held)
+        ceilings = _no_ceilings(len(questions))
+    else:
+        ceilings = _rescore(nearest, questions, profile.rescored if profile.vector_weight > 0 else 0)
+    exact = profile.exact and not summed
+    if look is None and not exact:
         ranked = _ranked(questions, nearest, best, ceilings, choices)
     else:
         unspread = choices._replace(neighbor_weight=0.0, source_weight=0.0)
         first = _ranked(questions, nearest, best, ceilings, unspread)
-        if profile.exact and profile.vector_weight > 0:
-            _measure_best(first, questions, max(profile.rescored, 2 * limit))
+        if exact and profile.vector_weight > 0:
+            _measure_best(first, questions, max(profile.rescored, 2 * held.records))
         added = None if look is None else look(first)
         ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), added)
-    return ranked, (nearest.counts >= wanted) | (best.counts >= wanted)
+    return ranked, more
+
+
+def summed_by(profile: Profile, clock_us: int, held: Held) -> Summed | None:
+    """The sum by which the best of all records are sought; None where the profile multiplies, or fuses ranks."""
+    if profile.composition != "weighted_sum" or profile.fusion != "weighted":
+        return None
+    unspread = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
+    # Of a source the best counts: many a source's records may stand among the best before so many sources do.
+    return Summed(unspread, held.records * _A_SOURCE if held.by_source else held.records)
+
+
+def with_contenders(
+    questions: Questions,
+    lists: tuple[Found, Found],
+    choices: kernels.Choices,
+    profile: Profile,
+    wanted: int,
+    held: Held,
+) -> tuple[Found, Found]:
+    """The lists with all that may be among the best `held` of the whole store by the weighted sum, measured exactly.
+
+    The best found so far are measured, the score of the last that is held becomes the floor, and every visible record
+    that may reach it is measured too, which gives the best by the sum without a look at every vector. Spreading and
+    the second look come after, and move candidates only.
+    """
+    nearest, best = lists
+    unspread = choices._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
+    first = _ranked(questions, nearest, best, _no_ceilings(len(questions)), unspread)
+    a_cosine = choices.vector_weight / (choices.vector_weight + choices.keyword_weight)
+    a_point = choices.semantic_weight / (choices.semantic_weight + choices.recency_weight + choices.importance_weight)
+    queries = np.arange(len(questions))
+    of_query = np.repeat(queries, np.diff(first.offsets))
+
+    def measure_exactly(places: NDArray[np.int64]) -> None:
+        """Put the exact cosine of these candidates, and the score that it gives, in place of those from codes."""
+        if not a_cosine or not len(places):
+            return
+        cosines = questions.exact_cosines(of_query[places], first.rows[places]).astype(np.float64)
+        fused = first.fused[places] + a_cosine * (cosines - first.cosine[places])
+        first.score[places] += a_point * (np.clip(fused, 0.0, 1.0) - np.clip(first.fused[places], 0.0, 1.0))
+        first.fused[places], first.cosine[places] = fused, cosines
+
+    looked = [
+        start + first.order[start:stop][: max(profile.rescored, 2 * held.records)]
+        for start, stop in pairwise(first.offsets.tolist())
+    ]
+    measure_exactly(np.concatenate([np.empty(0, dtype=np.int64), *looked]))
+    floors = np.array([_last_score(first, places, questions, held) for places in looked], dtype=np.float64)
+    if profile.min_score_of == "score":
+        floors = np.maximum(floors, profile.min_score - _ROUNDING)
+    rest = np.ones(len(first), dtype=bool)
+    for places in looked:
+        rest[places] = False
+    unsure = np.flatnonzero(rest)
+    reach = a_point * a_cosine * questions.code_errors(of_query[unsure], first.rows[unsure])
+    measure_exactly(unsure[first.score[unsure] + reach >= floors[of_query[unsure]]])
+    word_ceilings = np.zeros(len(questions))
+    for query in np.flatnonzero((best.counts >= wanted) & (best.counts > 0)).tolist():
+        word_ceilings[query] = best.values[query, best.counts[query] - 1] / best.values[query, 0]
+    ends, found = questions.contenders(first.offsets, first.rows, floors, word_ceilings, unspread)
+    known, words = _found_again(first)
+    if not len(found):
+        return known, words
+    cosines = np.zeros(len(found), dtype=np.float32)
+    if a_cosine:
+        cosines = questions.exact_cosines(np.repeat(queries, np.diff(ends)), found)
+    counts = known.counts + np.diff(ends)
+    rows = np.zeros((len(questions), int(counts.max())), dtype=np.int64)
+    values = np.zeros(rows.shape, dtype=np.float32)
+    for query, (start, stop) in enumerate(pairwise(ends.tolist())):
+        old, every = known.counts[query], counts[query]
+        rows[query, :old], values[query, :old] = known.rows[query, :old], known.values[query, :old]
+        rows[query, old:every], values[query, old:every] = found[start:stop], cosines[start:stop]
+    return Found(rows, values, counts), words
+
+
+def _last_score(candidates: Candidates, places: NDArray[np.int64], questions: Questions, held: Held) -> float:
+    """The score of the last that is held among these places; -inf where there are fewer."""
+    scores = candidates.score[places]
+    if held.by_source:
+        sources = questions.sources(candidates.rows[places])
+        groups = np.where(sources >= 0, sources, -2 - np.arange(len(places)))
+        order = np.argsort(-scores, kind="stable")
+        scores = scores[order][np.unique(groups[order], return_index=True)[1]]
+    if len(scores) < held.records:
+        return -math.inf
+    return float(np.sort(scores)[-held.records]) - _ROUNDING
 
 
 def measure(questions: Questions, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
@@ -243,4 +348,5 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         additive=int(profile.composition == "weighted_sum"),
         semantic_weight=profile.semantic_weight,
         recency_weight=profile.recency_weight,
+        ranked_share=profile.ranked_share,
     )

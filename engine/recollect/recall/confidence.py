@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from recollect.index.protocol import Questions
     from recollect.recall.query import Words
 
-__all__ = ["Evidence", "evidence_gaps", "weigh_evidence", "weigh_for_each"]
+__all__ = ["Evidence", "confidence_of", "evidence_gaps", "weigh_evidence", "weigh_for_each"]
 
 # Evidence at which a hit is as likely right as not, and how fast that changes.
 _EVEN = 0.62
 _STEEPNESS = 10.0
 _COVERAGE = 0.7
+# Gaps go into prompts: so many words are named, and so much of each.
+_MOST_NAMED, _LONGEST_NAMED = 20, 60
 
 
 class Evidence(NamedTuple):
@@ -60,6 +63,11 @@ def weigh_evidence(
     return Evidence(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), met)
 
 
+def confidence_of(cosine: float, coverage: float = 0.0) -> float:
+    """The confidence of a cosine and a share of the query's IDF mass, from 0 to 1."""
+    return 1.0 / (1.0 + math.exp(-_STEEPNESS * (max(cosine, 0.0) + _COVERAGE * coverage - _EVEN)))
+
+
 def weigh_for_each(
     questions: Questions, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
 ) -> Evidence:
@@ -93,7 +101,12 @@ def evidence_gaps(
     weight = idf.mean() if len(idf) else 0.0
     written = _as_written(text)
     missing = [*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist())]
-    gaps = [f"no hit mentions {written.get(word, word)!r}" for word in missing]
+    named = [written.get(word, word) for word in missing[:_MOST_NAMED]]
+    gaps = [
+        f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}" for word in named
+    ]
+    if len(missing) > _MOST_NAMED:
+        gaps.append(f"nor {len(missing) - _MOST_NAMED:,} other words of the query")
     return (*gaps, f"the best hit's confidence is {best:.2f}")
 
 

@@ -16,6 +16,7 @@ from recollect.recall.confidence import weigh_for_each
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import signals_of
 from recollect.recall.pipeline import answer_all, ask_parts, find_words, open_view, show
+from recollect.recall.query import carried_words
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
@@ -82,7 +83,8 @@ def explain(
                 [each.known for each in words],
                 0,
             )
-            watched = Watched(questions, answers[0], [len(each.unknown) for each in words], request)
+            unknown = [len(each.unknown) for each in carried_words(words, questions.carried)]
+            watched = Watched(questions, answers[0], unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             sure = _confidence(watched, rows)

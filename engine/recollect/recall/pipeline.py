@@ -151,19 +151,14 @@ def answer_all(
 def find_words(
     engine: Engine, connection: apsw.Connection, view: MemoryView | ColdView, asked: Queries, request: Request
 ) -> list[Words]:
-    """The words of each query by number."""
+    """The words of each query by number; what some of them are to its handle, `carried_words` says."""
     texts = [[] if request.mode == "vector" else query_words(text) for text in asked.texts]
     every = list(dict.fromkeys(word for words in texts for word in words))
     if isinstance(view, ColdView):
         numbers = engine.lexicon.lookup(connection, every)
     else:
         numbers = engine.lexicon.recalled(connection, every, engine.index.loads)
-    found = []
-    for words in texts:
-        known = tuple(word for word in words if word in numbers)
-        unknown = tuple(word for word in words if word not in numbers)
-        found.append(Words(known, np.array([numbers[word] for word in known], dtype=np.int32), unknown))
-    return found
+    return [Words.of(words, numbers) for words in texts]
 
 
 def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:
@@ -200,7 +195,14 @@ def open_view(
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)
         rows = Rows(connection, embedder)
-        yield MemoryView(engine.index, see(engine, connection, request), rows.originals), rows
+        population = engine.index.population(_population(connection, request))
+        yield MemoryView(engine.index, see(engine, connection, request), population, rows.originals), rows
+
+
+def _population(connection: apsw.Connection, request: Request) -> tuple[int, ...] | None:
+    """The scopes by whose records words are weighed: all that the handle may see, whatever the filter; None is all."""
+    base = request.filter.base
+    return None if base == "/" else tuple(reading.scopes_within(connection, (base,)))
 
 
 def show(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from recollect.checks import check_query, check_vector
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
@@ -13,14 +16,13 @@ from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from recollect.embedding.protocol import QueryTokens
     from recollect.engine import Engine
     from recollect.recall.request import Request
 
-__all__ = ["Queries", "Words", "check_comparable", "prepare_queries", "query_words"]
+__all__ = ["Queries", "Words", "carried_words", "check_comparable", "prepare_queries", "query_words"]
 
 
 class Queries(NamedTuple):
@@ -39,11 +41,32 @@ class Queries(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a query that the store knows, their numbers int32, and those it never saw."""
+    """The words of a query, those of them that are known, their numbers int32, and those that no record carries."""
 
+    every: Sequence[str]
     known: tuple[str, ...]
     terms: NDArray[np.int32]
     unknown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, every: Sequence[str], numbers: Mapping[str, int]) -> Words:
+        """With the numbers of those that are known."""
+        known = tuple(word for word in every if word in numbers)
+        unknown = tuple(word for word in every if word not in numbers)
+        return cls(every, known, np.array([numbers[word] for word in known], dtype=np.int32), unknown)
+
+
+def carried_words(words: Sequence[Words], carried: NDArray[np.bool_]) -> Sequence[Words]:
+    """The words of some queries, where the known ones that are not `carried`, by known word of all, are unknown."""
+    if carried.all():
+        return words
+    found, start = [], 0
+    for each in words:
+        stop = start + len(each.known)
+        kept = compress(zip(each.known, each.terms.tolist(), strict=True), carried[start:stop])
+        found.append(Words.of(each.every, dict(kept)))
+        start = stop
+    return found
 
 
 def prepare_queries(
@@ -63,7 +86,7 @@ def prepare_queries(
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
-        fingerprint = engine.check_embedder(active).fingerprint
+        fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
         embedded = engine.embedder.queries(texts, tokens=look)
         tokens = [each.tokens for each in embedded] if look else None
         return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)

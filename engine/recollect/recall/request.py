@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ _PLAIN = {
     "long_query_chars": None,
 }  # fmt: skip
 MAX_LIMIT = 10_000
+_MOST_SCOPES = 5_000
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -78,9 +79,8 @@ def build_request(
     **overrides: Any,
 ) -> Request:
     """Check the arguments of `recall`; `overrides` are options of the profile."""
-    if mode not in ("hybrid", "vector", "keyword"):
-        raise InvalidInput(f"mode is {checks.shown(mode)}: 'hybrid', 'vector' or 'keyword'")
-    if group_by not in (None, "source"):
+    mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
+    if group_by is not None and not (isinstance(group_by, str) and group_by == "source"):
         raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
     chosen = resolve_profile(default_profile if profile is None else profile).override(overrides)
     if min_score is not None:
@@ -121,16 +121,14 @@ def build_filter(
     as_of: object = None,
 ) -> Filter:
     """The filter that these arguments describe, within the scope `base`."""
-    if isinstance(kinds, str):
-        kinds = [kinds]
-    elif kinds is not None and not isinstance(kinds, Iterable):
-        raise InvalidInput(f"kinds is {checks.shown(kinds)}: give a list of str")
+    if kinds is not None:
+        kinds = [kinds] if isinstance(kinds, str) else checks.check_list(kinds, "kinds")
     if where is not None and not isinstance(where, Mapping):
         raise InvalidFilter(f"where is {checks.shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
     chosen = Filter(
         scopes=_scopes(base, scope),
-        kinds=() if not kinds else tuple(checks.check_name(kind, "a kind") for kind in kinds),
-        tags=() if not tags else checks.check_tags(tags),
+        kinds=() if kinds is None else tuple(checks.check_name(kind, "a kind") for kind in kinds),
+        tags=() if tags is None else checks.check_tags(tags),
         where=dict(where) if where else None,
         since=checks.check_time(since, "since"),
         until=checks.check_time(until, "until"),
@@ -145,14 +143,19 @@ def _scopes(base: str, scope: str | Sequence[str] | None) -> tuple[str, ...]:
     """The scopes to search as the store knows them, each once; none where everything is asked for."""
     if scope is None or isinstance(scope, str):
         asked: list[str | None] = [scope]
-    elif isinstance(scope, Iterable) and not isinstance(scope, bytes | Mapping):
-        asked = list(scope)
+    else:
+        try:
+            asked = checks.check_list(scope, "scope")
+        except InvalidInput:
+            raise InvalidFilter(
+                f"scope is {checks.shown(scope)}: give a path such as '/team/project', or a list of them"
+            ) from None
         if not asked:
             raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
         for each in asked:
             checks.check_scope(each)
-    else:
-        raise InvalidFilter(f"scope is {checks.shown(scope)}: give a path such as '/team/project', or a list of them")
+        if len(asked) > _MOST_SCOPES:
+            raise InvalidFilter(f"scope lists {len(asked):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
     joined = [checks.join_scopes(base, each) for each in asked]
     if None in joined or "/" in joined:
         return ()

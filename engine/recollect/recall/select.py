@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from recollect.recall.request import Request
     from recollect.store.loading import TermBlock
 
-__all__ = ["available", "diversify", "group_by_source", "threshold"]
+__all__ = ["MMR_LEAST", "MMR_POOL", "available", "diversify", "group_by_source", "threshold"]
 
-_MMR_POOL = 4
+# MMR chooses among so many times the limit, and at least so many.
+MMR_POOL, MMR_LEAST = 4, 32
 
 
 def available(candidates: Candidates, questions: Questions, request: Request) -> int:
@@ -32,8 +33,13 @@ def available(candidates: Candidates, questions: Questions, request: Request) ->
 
 
 def threshold(candidates: Candidates, confidence: NDArray[np.float64] | None, profile: Profile) -> NDArray[np.int64]:
-    """The places, best first, whose score and confidence reach the profile's minimum; `confidence` is by candidate."""
+    """The places, best first, whose score and confidence reach the profile's minimum; `confidence` is by candidate.
+
+    Of ranks that are fused, what neither signal ranks nor a neighbour lifts is left out: its score of 0 says nothing.
+    """
     order = candidates.order
+    if profile.fusion == "rrf" and profile.composition == "product":
+        order = order[candidates.spread[order] > 0]
     if profile.min_score > 0:
         reached = candidates.score if profile.min_score_of == "score" else candidates.spread
         order = order[reached[order] >= profile.min_score]
@@ -52,7 +58,7 @@ def diversify(
     mmr_lambda = request.profile.mmr_lambda
     if mmr_lambda is None or len(order) < 2:
         return order
-    pool = order[: max(_MMR_POOL * request.limit, 32)]
+    pool = order[: max(MMR_POOL * request.limit, MMR_LEAST)]
     keys = candidates.keys[pool]
     block = load_terms(keys)
     # The block ascends by record; MMR wants the pool's order, in which ties fall to the better score.

@@ -15,6 +15,7 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.erasure import Erasure
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.store import changing, documents, filters, reading, services, vectors
 from recollect.store.documents import KIND
@@ -26,12 +27,14 @@ from recollect.text.tokens import tokenize
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["forget", "purge_expired", "restore", "row_id", "update"]
+__all__ = ["forget", "purge_expired", "purge_versions", "restore", "row_id", "update", "version_row"]
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
+# Fields that a policy of writing redacts, beside metadata.
+_CLEANED = ("text", "context")
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
@@ -48,8 +51,17 @@ def row_id(connection: Any, public_id: object, base: str) -> int:
     raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
-def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str) -> bool:
-    """Change fields of a record; a new text or context closes the old version. True if the text changed."""
+def update(
+    engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str, keep_version: bool = True
+) -> Record:
+    """Change fields of a record, and return it; a new text or context closes the old version, or purges it with those
+    before it.
+    """
+    policy = engine.settings.write_policy
+    changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
+               for name, value in changes.items()}  # fmt: skip
+    if "metadata" in changes:
+        changes["metadata"] = policy.clean_json(checks.check_metadata(changes["metadata"]))
     columns, tags = _checked(changes, base)
     while True:
         with engine.store.read() as connection:
@@ -61,11 +73,11 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
         context = check_context(changes["context"]) if "context" in changes else old.context
         if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
             text = checks.check_text(text, engine.settings.max_text_chars)
-            row = _version(text, context)
+            row = version_row(text, context)
             identity = identity_for(engine, changes.get("vector"))
             embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
         if row is None and not columns and tags is None:
-            return False
+            return structs.replace(old, outcome="updated")
         with engine.atomic() as connection:
             record_id = row_id(connection, public_id, base)
             (now,) = reading.records(connection, filters.one_record(record_id))
@@ -73,11 +85,17 @@ def update(engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: 
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
                 continue  # another has written meanwhile: what this update changes is to be seen anew
             if row is not None:
-                _put_version(engine, connection, record_id, row, identity)
+                _put_version(engine, connection, record_id, row, identity, keep_version=keep_version)
             if tags is not None or columns:
                 columns["updated_at"] = checks.now_us()
                 changing.change_columns(connection, record_id, columns, tags)
-            return row is not None
+            return _changed(connection, record_id)
+
+
+def _changed(connection: apsw.Connection, record_id: int) -> Record:
+    """The record as this transaction leaves it: read after the commit it could fail, or be gone, though it is done."""
+    (record,) = reading.records(connection, filters.one_record(record_id), outcome="updated")
+    return record
 
 
 def _check_owned(record: Record, changed: Collection[str]) -> None:
@@ -99,31 +117,38 @@ def _says_text(changes: Mapping[str, Any]) -> bool:
     return not changes.keys().isdisjoint(("text", "context", "vector"))
 
 
-def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str) -> Forgotten:
+def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str, receipt: bool = False) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    A filter of a scope and nothing else takes along what the services keep in it.
+    A filter of a scope and nothing else takes along what the services keep in it. With `receipt` the file is compacted
+    and searched for what was removed.
     """
+    erasure = Erasure(engine) if receipt else None
     with engine.atomic() as connection:
         if chosen is None:
-            found = [row_id(connection, public_id, base) for public_id in dict.fromkeys(ids)]
+            found = list(dict.fromkeys(row_id(connection, public_id, base) for public_id in ids))
         else:
             condition = filters.open_versions() & filters.restriction(chosen)
             found = reading.matching_ids(connection, condition)
+        whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
+        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
+        if erasure is not None:
+            erasure.before(connection, found, scopes)
         cut = documents.sources_of(connection, found)
         versions = changing.delete(connection, found)
-        whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
         if not whole:
             documents.settle(connection, cut)
-        scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         kept = sum(services.purge(connection, scope) for scope in scopes)
-    return Forgotten(records=len(found), versions=versions, services=kept)
+        if erasure is not None:
+            erasure.after(connection)
+    return Forgotten(
+        records=len(found), versions=versions, services=kept, receipt=None if erasure is None else erasure.check()
+    )
 
 
-def restore(engine: Engine, public_id: str, version: object, *, base: str) -> None:
-    """Make an earlier version's text and context those of a new version, with the vectors that it had."""
-    row = None
-    while row is None:
+def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
+    """Make an earlier version's text and context those of a new version, with the vectors that it had; returns it."""
+    while True:
         with engine.store.read() as connection:
             row_id(connection, public_id, base)
             ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
@@ -132,10 +157,10 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> No
             _check_owned(old, ("text",))
             parts = vectors.parts_of(connection, chosen)
             active = vectors.active_embedder(connection)
-        row = _version(old.text, old.context)
+        row = version_row(old.text, old.context)
         identity = None
         if parts.values and active is not None:
-            row.vectors, row.codes = parts
+            row.vectors, row.codes, *_ = parts
             identity = Identity(active.fingerprint, active.name, active.dimension)
         else:
             identity = identity_for(engine, None)
@@ -143,9 +168,9 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> No
         with engine.atomic() as connection:
             record_id = row_id(connection, public_id, base)
             if chosen not in reading.version_ids(connection, public_id):
-                row = None  # purged meanwhile: choose again among what is left
-                continue
+                continue  # purged meanwhile: choose again among what is left
             _put_version(engine, connection, record_id, row, identity)
+            return _changed(connection, record_id)
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
@@ -173,14 +198,20 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
 
 
 def _put_version(
-    engine: Engine, connection: apsw.Connection, record_id: int, row: Row, identity: Identity | None
+    engine: Engine,
+    connection: apsw.Connection,
+    record_id: int,
+    row: Row,
+    identity: Identity | None,
+    *,
+    keep_version: bool = True,
 ) -> None:
     """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
     row.valid_from = row.updated_at = checks.now_us()
     made_by = None
-    if row.vectors and identity is not None:
+    if (row.vectors or row.refused) and identity is not None:
         made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-    changing.change_text(connection, engine.lexicon, record_id, row, made_by)
+    changing.change_text(connection, engine.lexicon, record_id, row, made_by, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
 
@@ -191,8 +222,16 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
         if scope is not None:
             condition &= filters.scope_condition(scope)
         found = reading.matching_ids(connection, condition)
+        cut = documents.sources_of(connection, found)
         versions = changing.delete(connection, found)
+        documents.settle(connection, cut)
     return Forgotten(records=len(found), versions=versions)
+
+
+def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
+    """Purge the earlier versions of a record; returns how many there were."""
+    with engine.atomic() as connection:
+        return changing.purge_versions(connection, [row_id(connection, public_id, base)])
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
@@ -229,7 +268,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
     return columns, tags
 
 
-def _version(text: str, context: str | None) -> Row:
+def version_row(text: str, context: str | None) -> Row:
     """A row that carries only what a new version changes."""
     now = checks.now_us()
     return Row(

@@ -20,6 +20,7 @@ from recollect.store.writing import Row
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.normalise import KEY_BYTES
 from recollect.text.quotes import Quotation
+from recollect.text.topics import same_topic
 from recollect.text.wrappers import Claim
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Company:
         for each in met if least is not None else ():
             if least is None or each.cosine < least:
                 break
-            if each.whole and isinstance(each.known, Known):
+            if each.whole and isinstance(each.known, Known) and _on_one_topic(row, each.known):
                 return each.known, each.cosine
         return None, None
 
@@ -221,3 +222,8 @@ class Company:
         assert known.record_id is not None
         (record,) = reading.records(self._connection, filters.one_record(known.record_id))
         return knows(record, claims)
+
+
+def _on_one_topic(row: Row, known: Known) -> bool:
+    one, other = (each.text if each.context is None else f"{each.context}\n{each.text}" for each in (row, known))
+    return same_topic(one, other)

@@ -12,6 +12,7 @@ from recollect.checks import check_metadata, check_name, join_scopes, now_us, to
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
 from recollect.records import NewRecord
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import prepare, uuid7
@@ -32,7 +33,8 @@ __all__ = [
     "write_documents",
 ]
 
-# So many new chunks are embedded together: a stop loses at most these, and 64 are no faster.
+# So many new chunks are embedded together: a stop loses at most these, and 64 are no faster. A model over HTTP has as
+# many as it takes in a request.
 EMBEDDED_TOGETHER = 32
 # So many batches running for which the embedder failed say that it is down.
 _FAILED_WHEN_DOWN = 2
@@ -100,6 +102,9 @@ class Written(Struct, frozen=True, kw_only=True):
     embedder_problem: str | None = None
 
 
+_REDACTED_BEFORE = WritePolicy()
+
+
 class _Attempts(Struct):
     """How the embedder has done in this stream. One that is down is not asked for every batch: each attempt may take
     as long as its endpoint lets it wait. One text that it refuses is no reason to stop.
@@ -113,9 +118,9 @@ class _Attempts(Struct):
         """Whether it is not asked any more."""
         return self.failed >= _FAILED_WHEN_DOWN
 
-    def note(self, problem: str | None) -> None:
-        """Count an attempt; `problem` is why it failed."""
-        self.failed = 0 if problem is None else self.failed + 1
+    def note(self, problem: str | None, *, down: bool) -> None:
+        """Count an attempt; `problem` is why it failed, for all where the embedder is down."""
+        self.failed = self.failed + 1 if down else 0
         self.problem = problem or self.problem
 
 
@@ -154,14 +159,16 @@ def write_documents(
     """
     batch: list[_Item] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
-    for document in stream:
+    together = max(engine.embedder.batch_size or 0, EMBEDDED_TOGETHER)
+    for given in stream:
+        document = _redacted(engine, given)
         item = _Item(document, join_scopes(base, document.scope) or "/")
         with engine.store.read() as connection:
             stored = _stored(connection, item)
         _prepare(engine, item, _compare(stored, document.chunks).new)
         batch.append(item)
         waiting += len(item.rows)
-        if waiting >= EMBEDDED_TOGETHER or len(batch) >= EMBEDDED_TOGETHER:
+        if waiting >= together or len(batch) >= together:
             yield from _write(engine, batch, cache, attempts)
             batch, waiting = [], 0
     yield from _write(engine, batch, cache, attempts)
@@ -198,6 +205,23 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
         yield structs.replace(written, embedder_problem=attempts.problem)
 
 
+def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
+    """The document without what the policy of the settings keeps out; its chunks are compared as they are stored."""
+    policy = engine.settings.write_policy
+    if policy.redact is None:
+        return document
+    chunks = [
+        structs.replace(
+            chunk, text=policy.clean(chunk.text), metadata=policy.clean_json(chunk.metadata),
+            context=None if chunk.context is None else policy.clean(chunk.context),
+        )
+        for chunk in document.chunks
+    ]  # fmt: skip
+    return structs.replace(document, chunks=chunks, metadata=policy.clean_json(document.metadata),
+        given=policy.clean_json(document.given), title=None if document.title is None else policy.clean(document.title),
+    )  # fmt: skip
+
+
 def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
     """Rows for the chunks at these places."""
     document = item.document
@@ -211,7 +235,9 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
                 text=chunk.text, context=chunk.context, kind=KIND, source=document.source, position=place,
                 importance=document.importance, tags=document.tags, created_at=created_at,
             )  # fmt: skip
-            item.rows[place] = prepare(new, base=item.scope, max_text_chars=engine.settings.max_text_chars)
+            item.rows[place] = prepare(
+                new, base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
+            )
             # What a chunk adds to its document's, which were checked, are places and headings of its text.
             item.rows[place].metadata = _json(chunk.metadata)
     except InvalidInput as reason:
@@ -241,17 +267,19 @@ def _embed(
         for item, place in wanted:
             row = item.rows[place]
             if row.content_hash in known:
-                row.vectors, row.codes = known[row.content_hash]
+                row.vectors, row.codes, *_ = known[row.content_hash]
                 item.cached.add(place)
             else:
                 left.append((item, place))
-    for begin in range(0, len(left), EMBEDDED_TOGETHER):
-        rows = [item.rows[place] for item, place in left[begin : begin + EMBEDDED_TOGETHER]]
+    together = engine.embedder.batch_size or EMBEDDED_TOGETHER
+    for begin in range(0, len(left), together):
+        rows = [item.rows[place] for item, place in left[begin : begin + together]]
         if attempts.over:
             for row in rows:
                 row.pending = True
             continue
-        attempts.note(embed_rows(engine.embedder, rows, [None] * len(rows), identity))
+        problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity)
+        attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
         made = {row.content_hash: vectors.Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
             # Before the document is complete: a stopped index has lost none of these.

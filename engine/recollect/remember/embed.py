@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from recollect.checks import check_vector, fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
-from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector
+from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
 from recollect.store import vectors
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from recollect.store.writing import Row
 
-__all__ = ["EXTERNAL", "embed_rows", "identity_for", "parts_of"]
+__all__ = ["EXTERNAL", "embed_rows", "identity_for", "parts_of", "settled", "unsettled"]
 
 EXTERNAL = "external"
+_PLAIN = "memory"
 
 
 def identity_for(engine: Engine, given: object) -> Identity | None:
@@ -51,8 +52,8 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
 ) -> str | None:
-    """Fill `row.vectors` from the vectors given, else from the embedder; where that fails the row stays pending, and
-    why is returned.
+    """Fill `row.vectors` from the vectors given, else from the embedder. A row that it refuses says so; where it fails
+    rows stay pending, and why is returned.
     """
     wanted = []
     for row, vector in zip(rows, given, strict=True):
@@ -65,18 +66,82 @@ def embed_rows(
     if not wanted or not embedder.enabled:
         return None
     try:
+        if identity is None:  # the embedder could not even say whose vectors these would be
+            raise EmbedderError(embedder.failure or "the embedder cannot be asked")
         parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
     except EmbedderError as reason:
         for row in wanted:
             row.pending = True
         return fault_text(reason)
     for row, each in zip(wanted, parts, strict=True):
-        row.vectors, row.codes = each
-    return None
+        row.vectors, row.codes = each.values, each.codes
+        row.refused = each.problem if each.refused else None
+        row.pending = each.problem is not None and not each.refused
+    return unsettled(parts)
 
 
-def parts_of(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> Iterator[vectors.Parts]:
-    """The parts of each text, in order."""
+def parts_of(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], *, patient: bool = False
+) -> list[vectors.Parts]:
+    """The parts of each text, in order. A text that the embedder refuses keeps no other from its vectors: it is found
+    with about 1.5 log2(texts) requests, and its `Parts` say why. With `patient` so is one for which it fails otherwise.
+
+    Raises EmbedderError where the embedder fails, for a plain word too.
+    """
+    try:
+        return _embedded(embedder, texts, contexts)
+    except EmbedderError as reason:
+        if not (patient or isinstance(reason, TextRefused)) or embedder.failure is not None:
+            raise
+        _embedded(embedder, [_PLAIN], [None])
+        return _bisected(embedder, texts, contexts, reason)
+
+
+def settled(parts: Mapping[int, vectors.Parts]) -> dict[int, vectors.Parts]:
+    """Those that are embedded, and those that will never be."""
+    return {key: each for key, each in parts.items() if each.values or each.refused}
+
+
+def unsettled(parts: Iterable[vectors.Parts]) -> str | None:
+    """Why the first text that is to be tried again could not be embedded."""
+    return next((each.problem for each in parts if each.problem is not None and not each.refused), None)
+
+
+def _bisected(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], reason: EmbedderError | None
+) -> list[vectors.Parts]:
+    """The parts of texts of which one cannot be embedded; `reason` is what the embedder said of just these."""
+    if len(texts) == 1:
+        try:
+            if reason is None:
+                return _embedded(embedder, texts, contexts)
+        except EmbedderError as fault:
+            _raise_where_down(embedder, fault)
+            reason = fault
+        return [vectors.Parts((), problem=str(reason), refused=isinstance(reason, TextRefused))]
+    middle = len(texts) // 2
+    head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
+    try:
+        first = _embedded(embedder, *head)
+    except EmbedderError as fault:
+        _raise_where_down(embedder, fault)
+        first = _bisected(embedder, *head, fault)
+        try:
+            return first + _embedded(embedder, *tail)
+        except EmbedderError as other:
+            _raise_where_down(embedder, other)
+            return first + _bisected(embedder, *tail, other)
+    # The fault is in the other half: asking for the whole of it would say nothing new.
+    return first + _bisected(embedder, *tail, None)
+
+
+def _raise_where_down(embedder: EmbedderHandle, fault: EmbedderError) -> None:
+    if embedder.failure is not None:
+        raise fault
+
+
+def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[vectors.Parts]:
+    """The parts of each text, all at once. Raises EmbedderError."""
     embedded, codes = embedder.documents(texts, contexts)
     try:
         values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
@@ -96,12 +161,12 @@ def parts_of(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[
     values = (values / norms[:, None]).astype("<f4")
     data, width = values.tobytes(), values.shape[1] * 4
     bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
-    return (
+    return [
         vectors.Parts(
             tuple(data[part * width : (part + 1) * width] for part in range(start, stop)), tuple(codes[start:stop])
         )
         for start, stop in itertools.pairwise(bounds)
-    )
+    ]
 
 
 def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) -> None:

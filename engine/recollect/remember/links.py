@@ -95,6 +95,6 @@ def check_link_type(type: object) -> str:
 
 def check_direction(direction: Any) -> Direction:
     """Which way links are followed."""
-    if direction not in _DIRECTIONS:
+    if not isinstance(direction, str) or direction not in _DIRECTIONS:
         raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
-    return direction  # type: ignore[no-any-return]
+    return direction

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import parts_of
+from recollect.remember.embed import parts_of, settled, unsettled
 from recollect.store import changing, reading, vectors
 from recollect.store.filters import without_vector
 
@@ -14,52 +14,43 @@ __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
 
 Progress = Callable[[int, int | None], None]
 BATCH = 256
-_PLAIN = "memory"
 
 
 def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None) -> int:
     """Embed records whose embedding failed or was not possible when they were written; returns how many.
 
-    A text that the embedder refuses keeps no other from its vectors. Raises EmbedderError where it fails, or has
-    refused a text, after the others were embedded.
+    A text that the embedder refuses is marked so. Raises EmbedderError where it fails; of one text only after the
+    others were embedded.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as connection:
         vectors.register(connection, engine.store.path, **identity._asdict())
-    done = 0
-    total = None
+    done = tried = last = 0
+    total = problem = None
     if on_progress is not None:
         with engine.store.read() as connection:
             total = reading.count(connection, without_vector())
-    size = BATCH
-    refused: dict[int, EmbedderError] = {}
-    while limit is None or done < limit:
-        wanted = size if limit is None else min(size, limit - done)
+    while limit is None or tried < limit:
         with engine.store.read() as connection:
-            found = vectors.waiting(connection, wanted + len(refused))
-        waiting = [row for row in found if row[0] not in refused][:wanted]
+            waiting = vectors.waiting(connection, BATCH if limit is None else min(BATCH, limit - tried), last)
         if not waiting:
-            engine.may_have_pending = bool(refused)
+            # One that fails alone is not asked for again by every write.
+            engine.may_have_pending = False
             break
-        try:
-            made = parts_of(engine.embedder, [row[1] for row in waiting], [row[2] for row in waiting])
-        except EmbedderError as reason:
-            # Where it fails for a plain word too, it is down.
-            parts_of(engine.embedder, [_PLAIN], [None])
-            if len(waiting) == 1:
-                refused[waiting[0][0]] = reason
-            size = 1
-            continue
-        size = min(BATCH, 2 * size)
+        last = waiting[-1][0]
+        made = parts_of(engine.embedder, [row[1] for row in waiting], [row[2] for row in waiting], patient=True)
         parts = dict(zip((row[0] for row in waiting), made, strict=True))
         with engine.atomic() as connection:
             active = vectors.register(connection, engine.store.path, **identity._asdict())
-            changing.set_vectors(connection, active, vectors.unchanged(connection, waiting, parts), active=True)
-        done += len(waiting)
+            same = vectors.unchanged(connection, waiting, settled(parts))
+            changing.set_vectors(connection, active, same, active=True)
+        tried += len(waiting)
+        done += sum(bool(each.values) for each in made)
+        problem = problem or unsettled(made)
         if on_progress is not None:
-            on_progress(done, total)
-    if refused:
-        raise next(iter(refused.values()))
+            on_progress(tried, total)
+    if problem is not None:
+        raise EmbedderError(problem)
     return done
 
 

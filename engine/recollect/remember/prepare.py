@@ -25,6 +25,7 @@ from recollect.checks import (
     to_datetime,
 )
 from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
@@ -53,22 +54,23 @@ def as_new_record(item: object) -> NewRecord:
     raise InvalidInput(f"the item is {type(item).__name__} {shown(item)}: give a str, a dict or a NewRecord")
 
 
-def prepare(item: NewRecord, *, base: str, max_text_chars: int) -> Row:
-    """The row of a new record, written through a handle bound to the scope `base`."""
-    text = check_text(item.text, max_text_chars)
+def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy) -> Row:
+    """The row of a new record, written through a handle bound to the scope `base`, without what `policy` redacts."""
+    text = policy.clean(check_text(item.text, max_text_chars))
     context = check_context(item.context)
+    context = None if context is None else policy.clean(context)
     now = now_us()
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
-    metadata = None if item.metadata is None else check_metadata(item.metadata)
+    metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
     words = tokenize(text) if context is None else tokenize(context) + tokenize(text)
     return Row(
         public_id=uuid7(),
-        kind=item.kind if item.kind == "memory" else check_name(item.kind, "kind"),
+        kind=check_name(item.kind, "kind"),
         scope=join_scopes(base, item.scope) or "/",
         text=text,
         context=context,
-        importance=0.5 if item.importance == 0.5 else check_unit(item.importance, "importance"),
+        importance=check_unit(item.importance, "importance"),
         pinned=check_flag(item.pinned, "pinned"),
         topic=None if item.topic is None else check_name(item.topic, "topic"),
         source=None if item.source is None else check_name(item.source, "source"),
@@ -81,7 +83,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int) -> Row:
         metadata=msgspec.json.encode(metadata).decode() if metadata else None,
         content_hash=content_hash(text, context),
         words=words,
-        tags=check_tags(item.tags) if item.tags else (),
+        tags=() if item.tags is None else check_tags(item.tags),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from recollect.engine import Engine
-from recollect.remember.embed import parts_of
+from recollect.errors import EmbedderError
+from recollect.remember.embed import parts_of, settled, unsettled
 from recollect.remember.pending import BATCH, Progress, embed_pending
-from recollect.store import changing, codes, feed, vectors
+from recollect.store import changing, codes, feed, refusals, vectors
 
 __all__ = ["reembed", "start_over"]
 
@@ -13,13 +14,15 @@ __all__ = ["reembed", "start_over"]
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
     """Give every record vectors of the configured embedder, then switch to them; returns how many were embedded.
 
-    Token codes are added or removed as the settings say.
+    What it has refused is tried again. Token codes are added or removed as the settings say.
     It can be stopped and resumed: finished batches stay. Recall goes on with the old vectors until the switch.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as connection:
         active = vectors.active_embedder(connection)
         target = vectors.add(connection, **identity._asdict())
+        refusals.forget(connection, target.id)
+    engine.may_have_pending = True
     if active is None or active.fingerprint == identity.fingerprint:
         embedded = embed_pending(engine, on_progress=on_progress)
         return embedded + _settle_codes(engine, target.id)
@@ -41,8 +44,12 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             )
         )
         with engine.atomic() as connection:
-            changing.set_vectors(connection, target, vectors.unchanged(connection, waiting, parts), active=False)
-        done += len(waiting)
+            changing.set_vectors(
+                connection, target, vectors.unchanged(connection, waiting, settled(parts)), active=False
+            )
+        if problem := unsettled(parts.values()):
+            raise EmbedderError(problem)
+        done += sum(bool(each.values) for each in parts.values())
         if on_progress is not None:
             on_progress(done, total)
 
@@ -83,7 +90,7 @@ def _settle_codes(engine: Engine, embedder_id: int) -> int:
         made = parts_of(engine.embedder, [row[1] for row in lacking], [row[2] for row in lacking])
         parts = dict(zip((row[0] for row in lacking), made, strict=True))
         with engine.atomic() as connection:
-            same = vectors.unchanged(connection, lacking, parts)
+            same = vectors.unchanged(connection, lacking, {key: each for key, each in parts.items() if each.values})
             done += codes.add(connection, embedder_id, {record_id: each.codes for record_id, each in same.items()})
         last = lacking[-1][0]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from recollect.checks import check_vector, shown
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
-from recollect.errors import InvalidInput, InvalidItem, RecollectError
+from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
@@ -34,7 +37,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     Call it outside a transaction: the text is embedded first.
     """
     policy = check_policy(engine, policy)
-    row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars)
+    row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
     if policy.idle:
@@ -48,12 +51,13 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
-    """The policy of a write: the one given, else that of the settings."""
+    """The policy of a write: the one given, else that of the settings. What these redact, every write does."""
+    general = engine.settings.write_policy
     if policy is None:
-        policy = engine.settings.write_policy
+        policy = general
     if not isinstance(policy, WritePolicy):
         raise InvalidInput(f"policy is {shown(policy)}: give a WritePolicy, e.g. WritePolicy(link_cosine=0.85)")
-    return policy
+    return policy if general.redact is None else structs.replace(policy, redact=general.redact)
 
 
 def remember_batches(
@@ -80,7 +84,7 @@ def remember_batches(
         for place, item in enumerate(batch):
             try:
                 record = as_new_record(item)
-                rows.append(prepare(record, base=base, max_text_chars=engine.settings.max_text_chars))
+                rows.append(prepare(record, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy))
             except RecollectError as reason:
                 raise InvalidItem(len(ids) + place, len(ids), reason) from reason
             given.append(record.vector)
@@ -110,11 +114,15 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy:
 
 
 def settle(engine: Engine, rows: Sequence[Row]) -> None:
-    """Embed some of what waits for vectors, where the embedder works."""
+    """Embed some of what waits for vectors, where the embedder works.
+
+    The rows are stored: what fails here is tried again with the next write, and no reason to say that they are not.
+    """
     if any(row.pending for row in rows):
         engine.may_have_pending = True
     elif engine.may_have_pending and any(row.vectors for row in rows):
-        drain_pending(engine, PENDING_A_WRITE)
+        with suppress(StoreError):
+            drain_pending(engine, PENDING_A_WRITE)
 
 
 def insert_rows(
@@ -122,7 +130,7 @@ def insert_rows(
 ) -> list[int]:
     """Insert rows in this transaction, their vectors under `identity`; returns their row ids."""
     made_by = None
-    if identity is not None and any(row.vectors for row in rows):
+    if identity is not None and any(row.vectors or row.refused for row in rows):
         made_by = vectors.register(connection, engine.store.path, **identity._asdict())
     return writing.insert(connection, engine.lexicon, rows, made_by)
 

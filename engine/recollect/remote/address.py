@@ -1,37 +1,59 @@
-"""Where a model is served."""
+"""Where a model is served, and the providers that are known by name."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_name, shown
-from recollect.errors import InvalidInput
+from recollect.checks import check_count, check_finite, check_name, shown
+from recollect.errors import EmbedderMissing, InvalidInput
 
-__all__ = ["PROVIDERS", "ModelAddress", "provider_url"]
+__all__ = ["PROVIDERS", "ROUTED", "ModelAddress", "address_of", "provider_url", "require"]
 
 PROVIDERS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
-"""Providers known by name, and their base URLs."""
+"""Providers that are asked in OpenAI's protocol, and their base URLs."""
+ROUTED = (
+    "anthropic", "azure", "bedrock", "cohere", "deepseek", "gemini", "groq", "huggingface", "jina_ai", "mistral",
+    "openrouter", "together_ai", "vertex_ai", "voyage", "xai",
+)  # fmt: skip
+"""Providers that litellm asks, each in its own protocol; their keys are read from the variables that it names."""
 
 
 class ModelAddress(Struct, frozen=True, kw_only=True):
     """A model at an endpoint that speaks OpenAI's protocol: the base URL (it usually ends in /v1), the model's name
     there, the key if one is needed. Its repr does not show the key. Of an embedder, `timeout_seconds` is that of one
     attempt and `batch_size` how many texts a request has.
+
+    A model of a provider of `ROUTED` has its name before it ("voyage/voyage-3"), and a base URL only where it is served
+    elsewhere than litellm knows.
     """
 
-    base_url: str
+    base_url: str = ""
     model: str
     api_key: str | None = None
     timeout_seconds: float = 30.0
     batch_size: int = 64
+    routed: bool = False
 
     def __post_init__(self) -> None:
-        structs.force_setattr(self, "base_url", _checked_url(self.base_url))
+        if self.base_url or not self.routed:
+            structs.force_setattr(self, "base_url", _checked_url(self.base_url))
         check_name(self.model, "model")
         if self.api_key is not None:
             structs.force_setattr(self, "api_key", _checked_key(self.api_key))
+        if check_finite(self.timeout_seconds, "timeout_seconds") <= 0:
+            raise InvalidInput(f"timeout_seconds is {shown(self.timeout_seconds)}: give seconds above 0")
+        check_count(self.batch_size, "batch_size")
+
+    @property
+    def extra(self) -> str:
+        """Which extra of Recollect brings the libraries that ask it."""
+        return "providers" if self.routed else "llm"
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.base_url}" if self.base_url else self.model
 
     def __repr__(self) -> str:
         key = "None" if self.api_key is None else "'…'"
@@ -44,7 +66,34 @@ def provider_url(provider: str, name: str = "provider") -> str:
         return PROVIDERS[provider.strip().lower()]
     if "://" in provider:
         return provider
-    raise InvalidInput(f"{name} is {shown(provider)}: use one of {', '.join(PROVIDERS)}, or a base URL (http://…/v1)")
+    known = ", ".join((*PROVIDERS, *ROUTED))
+    raise InvalidInput(f"{name} is {shown(provider)}: use one of {known}, or a base URL (http://…/v1)")
+
+
+def address_of(name: str, *, api_base: str | None = None, **options: object) -> ModelAddress | None:
+    """The model that a name with its provider before it means: "ollama/nomic-embed-text", "voyage/voyage-3", at
+    `api_base` or at the provider's own; any other name where there is an `api_base`; else None.
+
+    `options` are the other fields of `ModelAddress`.
+    """
+    provider, slash, model = name.partition("/")
+    provider = provider.lower() if slash and model else ""
+    if provider in ROUTED:
+        return ModelAddress(base_url=api_base or "", model=f"{provider}/{model}", routed=True, **options)  # type: ignore[arg-type]
+    if provider not in PROVIDERS and api_base is None:
+        return None
+    base_url = (PROVIDERS[provider] if api_base is None else api_base).rstrip("/")
+    if provider == "ollama" and base_url.count("/") == 2:
+        base_url += "/v1"  # what Ollama's own clients are given has no path
+    return ModelAddress(base_url=base_url, model=model if provider in PROVIDERS else name, **options)  # type: ignore[arg-type]
+
+
+def require(address: ModelAddress) -> None:
+    """Raise EmbedderMissing where the library that asks a model's provider is not installed; nothing is imported."""
+    if address.routed and find_spec("litellm") is None:
+        raise EmbedderMissing(
+            f"{address.model} is asked by litellm, which is not installed: pip install 'recollect[providers]'"
+        )
 
 
 def _checked_url(url: object) -> str:

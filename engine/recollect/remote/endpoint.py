@@ -1,105 +1,48 @@
-"""One HTTP endpoint that takes and gives JSON: timeouts, retries, and failures in words, never with the key."""
+"""One HTTP endpoint that takes and gives JSON: timeouts, and failures in words, never with the key."""
 
 from __future__ import annotations
 
-import logging
 import time
 import weakref
-from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
 import msgspec
-import stamina
 
-from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.remote.address import ModelAddress
+from recollect.remote.service import EndpointError, Service
 
-__all__ = ["Endpoint", "EndpointError"]
+__all__ = ["Endpoint", "retry_after"]
 
 MOST_BYTES = 256 * 1024 * 1024
-_SHOWN_CHARS = 300
 _KEPT_HEADERS = ("Content-Type", "Retry-After", "Location")
 _TOO_MANY = 429
 _REFUSED_KEY = (401, 403)
 _NOT_THERE = 404
 _NOT_IMPLEMENTED = 501
 
-# A retry goes to whoever set up logging, not to the standard error of everybody else.
-logging.getLogger("stamina").addHandler(logging.NullHandler())
 
+class Endpoint(Service):
+    """A `Service` that speaks OpenAI's protocol at one base URL; connections are kept."""
 
-class EndpointError(Exception):
-    """No usable answer. `status` is that of HTTP, None where there was no response; `passing` failures may be tried
-    again, after `wait_seconds` if the endpoint named a time.
-    """
-
-    def __init__(
-        self, message: str, *, status: int | None = None, passing: bool = False, wait_seconds: float | None = None
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.passing = passing
-        self.wait_seconds = wait_seconds
-
-
-class Endpoint:
-    """Posts JSON to one base URL. May be used from many threads; connections are kept.
-
-    A request is tried `attempts` times when the endpoint cannot be reached, is too busy (429) or fails (5xx), with
-    growing pauses, or the pause that it asks for (Retry-After) if that is at most `longest_wait_seconds`. After a
-    request that failed so, each is tried once, until one succeeds: whoever can do without is not kept waiting.
-    """
-
-    def __init__(
-        self, address: ModelAddress, *, timeout_seconds: float, attempts: int, longest_wait_seconds: float
-    ) -> None:
-        self._address = address
-        self._timeout_seconds = timeout_seconds
-        self._attempts = attempts
-        self._longest_wait_seconds = longest_wait_seconds
-        self._down = False
+    def __init__(self, address: ModelAddress, **options: Any) -> None:
+        super().__init__(address, **options)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if address.api_key is not None:
             headers["Authorization"] = f"Bearer {address.api_key}"
         # Redirects are not followed: the key is for this host.
-        self._client = httpx2.Client(timeout=timeout_seconds, headers=headers, follow_redirects=False)
+        self._client = httpx2.Client(timeout=self._timeout_seconds, headers=headers, follow_redirects=False)
         weakref.finalize(self, self._client.close)
 
-    def post(self, path: str, body: dict[str, Any], *, before_each: Callable[[], None] | None = None) -> dict[str, Any]:
-        """The JSON object that the endpoint answers; `before_each` is called before every attempt and may raise.
-
-        Raises EndpointError, and InvalidInput for a body that JSON cannot say.
-        """
+    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
             content = msgspec.json.encode(body)
         except (TypeError, ValueError, RecursionError) as reason:
             raise InvalidInput(f"what was to be sent cannot be written as JSON: {reason}") from None
-        attempts = 1 if self._down else self._attempts
-        try:
-            for attempt in stamina.retry_context(
-                on=self._pause, attempts=attempts, timeout=None, wait_initial=0.5, wait_max=8.0, wait_jitter=0.5
-            ):
-                with attempt:
-                    if before_each is not None:
-                        before_each()
-                    answer = self._post_once(f"{self._address.base_url}{path}", content)
-        except EndpointError as failure:
-            self._down = failure.passing
-            raise
-        self._down = False
-        return answer
-
-    def _pause(self, fault: Exception) -> bool | float:
-        """Whether to try again, or after how many seconds."""
-        if not isinstance(fault, EndpointError) or not fault.passing:
-            return False
-        if fault.wait_seconds is None:
-            return True
-        return fault.wait_seconds if fault.wait_seconds <= self._longest_wait_seconds else False
+        return self._post_once(f"{self._address.base_url}{path}", content)
 
     def _post_once(self, url: str, content: bytes) -> dict[str, Any]:
         try:
@@ -153,16 +96,10 @@ class Endpoint:
             message += ": redirects are not followed; give the base URL that it leads to"
         if status != _TOO_MANY and (status < 500 or status == _NOT_IMPLEMENTED):
             return EndpointError(message, status=status)
-        wait = _retry_after(response.headers.get("Retry-After"))
+        wait = retry_after(response.headers.get("Retry-After"))
         if wait is not None and wait > self._longest_wait_seconds:
             message += f": it asks to wait {wait:,.0f} s, longer than {self._longest_wait_seconds:g} s"
         return EndpointError(message, status=status, passing=True, wait_seconds=wait)
-
-    def clean(self, text: str) -> str:
-        """Text of the endpoint as it may stand in an error: short, and without the key, which some send back."""
-        if self._address.api_key is not None:
-            text = text.replace(self._address.api_key, "…")
-        return shown(text.strip(), _SHOWN_CHARS)
 
 
 def _said(response: httpx2.Response) -> str:
@@ -177,7 +114,7 @@ def _said(response: httpx2.Response) -> str:
     return body if isinstance(body, str) else response.text
 
 
-def _retry_after(value: str | None) -> float | None:
+def retry_after(value: str | None) -> float | None:
     """Seconds from a Retry-After header (RFC 9110, 10.2.3): a number or a date; None for neither."""
     if value is None:
         return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
 
-from recollect.store import feed, sidecar, vectors
+from recollect.store import feed, refusals, sidecar, vectors
 from recollect.store.arrays import id_array
 from recollect.store.lexicon import Lexicon
 from recollect.store.writing import (
@@ -20,10 +20,12 @@ from recollect.store.writing import (
     next_id,
     put_tags,
     put_words,
+    refused_rows,
     vector_rows,
 )
 
 __all__ = [
+    "Access",
     "change_columns",
     "change_text",
     "delete",
@@ -55,6 +57,7 @@ def change_text(
         purge_versions(connection, [record_id])
     vectors.delete_sketches(connection, [record_id])
     connection.execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
+    refusals.drop(connection, record_id)
     connection.execute(
         "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
         "embedding_state = ? WHERE id = ?",
@@ -72,6 +75,7 @@ def change_text(
     put_words(connection, lexicon, [record_id], [row.words])
     if embedder is not None:
         vectors.insert(connection, embedder, vector_rows([record_id], [row]))
+        refusals.add(connection, embedder.id, refused_rows([record_id], [row]))
     feed.append(connection, "text", record_id)
 
 
@@ -144,17 +148,23 @@ def set_vectors(
     *,
     active: bool,
 ) -> None:
-    """Store the vectors of records that had none of this embedder; they become `embedded` when it is the active one."""
+    """Store the vectors of records that had none of this embedder, or why it refused them; they become `embedded`, or
+    `refused`, when it is the active one.
+    """
     connection.execute(
         "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
         (embedder.id, id_array(list(parts))),
     )
     vectors.insert(connection, embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
+    refusals.add(
+        connection, embedder.id, {record_id: each.problem or "" for record_id, each in parts.items() if each.refused}
+    )
     if active:
         connection.execute(
             "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
             (id_array(list(parts)),),
         )
+        refusals.mark(connection)
         feed.append_ids(connection, "text", list(parts))
 
 
@@ -191,13 +201,20 @@ def put_links(connection: apsw.Connection, links: Iterable[tuple[int, int, str, 
     feed.append_ids(connection, "link", sorted({row[0] for row in rows}))
 
 
-def touch(connection: apsw.Connection, counts: dict[str, int], accessed_at: int) -> None:
+class Access(NamedTuple):
+    """How often a record was recalled, and when last, in microseconds."""
+
+    times: int
+    last_at: int
+
+
+def touch(connection: apsw.Connection, accesses: Mapping[str, Access]) -> None:
     """Add to access counts, by public id. Outside the feed: nothing that recall ranks by depends on them."""
     connection.executemany(
         "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
         "WHERE public_id = ?1 AND valid_to IS NULL ON CONFLICT (record_id) DO UPDATE SET "
         "count = count + excluded.count, accessed_at = max(accessed_at, excluded.accessed_at)",
-        [(public_id, count, accessed_at) for public_id, count in counts.items()],
+        [(public_id, *access) for public_id, access in accesses.items()],
     )
 
 
@@ -221,6 +238,7 @@ def _close_version(connection: apsw.Connection, record_id: int, *, closed_at: in
     active = vectors.active_embedder(connection)
     if active is not None:
         vectors.insert(connection, active, vectors.parts_of(connection, record_id).rows(version_id))
+        refusals.copy(connection, record_id, version_id)
     connection.execute(
         "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
         (version_id, _bag_of_words(connection, version_id)),

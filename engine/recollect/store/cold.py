@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 import numpy as np
 
+from recollect.store import full_text, reading
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition
+from recollect.store.filters import Condition, records_in, scope_condition
+from recollect.store.full_text import Table, tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Places", "Statistics", "hides_some", "linked_to", "places_around", "statistics", "with_words"]
+__all__ = ["Ages", "Places", "Worded", "ages", "best_by_words", "hides_some", "linked_to", "places_around"]
 
 
-class Statistics(NamedTuple):
-    """What BM25 needs of the whole store: records, words in all, and in how many records each asked word stands."""
+_WORDS = Table("record_fts", "record r", "r.id")
 
+
+class Worded(NamedTuple):
+    """The best records for some queries by their words, as row ids, and what BM25 needs of all they were chosen from:
+    records, words in all, and in how many records each asked word stands.
+    """
+
+    found: list[list[int]]
     records: int
     words: int
-    frequencies: NDArray[np.int64]
+    frequencies: dict[str, int]
 
 
 class Places(NamedTuple):
@@ -30,6 +38,26 @@ class Places(NamedTuple):
 
     ids: NDArray[np.int64]
     places: NDArray[np.int64]
+
+
+class Ages(NamedTuple):
+    """Records, ascending, with when they were created in microseconds, and their importance, float64."""
+
+    ids: NDArray[np.int64]
+    created_at: NDArray[np.int64]
+    importance: NDArray[np.float64]
+
+
+def ages(connection: apsw.Connection, condition: Condition) -> Ages:
+    """The age and the importance of every record where `condition` holds."""
+    rows = connection.execute(
+        f"SELECT r.id, r.created_at, r.importance FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values
+    ).fetchall()
+    ids, created_at, importance = zip(*rows, strict=True) if rows else ((), (), ())
+    return Ages(
+        np.array(ids, dtype=np.int64), np.array(created_at, dtype=np.int64),
+        np.array(importance, dtype=np.float32).astype(np.float64),
+    )  # fmt: skip
 
 
 def hides_some(connection: apsw.Connection) -> bool:
@@ -41,13 +69,35 @@ def hides_some(connection: apsw.Connection) -> bool:
     return bool(found)
 
 
-def with_words(connection: apsw.Connection, words: Sequence[str], condition: Condition, wanted: int) -> list[int]:
+def best_by_words(
+    connection: apsw.Connection, queries: Sequence[Sequence[str]], base: str, condition: Condition, wanted: int
+) -> Worded:
+    """The `wanted` records with the best BM25 by FTS5 for the words of each query, where `condition` holds.
+
+    Words are weighed by all that is in the scope `base`, closed versions included.
+    """
+    every = list(dict.fromkeys(word for words in queries for word in words))
+    if base == "/":
+        found = [_best(connection, words, condition, wanted) for words in queries]
+        return Worded(found, *_statistics(connection, every))
+    part = scope_condition(base)
+    found = []
+    for words in queries:
+        held = tally(connection, _WORDS, words, part)
+        visible = np.isin(held.rows, reading.matching_ids(connection, records_in(held.rows) & condition))
+        rows = held.rows[visible]
+        found.append(rows[np.argsort(-held.scores[visible], kind="stable")[:wanted]].tolist())
+    counts = tally(connection, _WORDS, every, part)
+    return Worded(found, counts.records, counts.words, dict(zip(every, counts.frequencies.tolist(), strict=True)))
+
+
+def _best(connection: apsw.Connection, words: Sequence[str], condition: Condition, wanted: int) -> list[int]:
     """Row ids of the records with the best BM25 by FTS5, where `condition` holds."""
     if not words:
         return []
     rows = connection.execute(
         "SELECT r.id FROM record_fts f JOIN record r ON r.id = f.rowid WHERE f.record_fts MATCH ? "
-        f"AND {condition.sql} ORDER BY f.rank LIMIT ?",
+        f"AND {condition.sql} ORDER BY f.rank, r.id LIMIT ?",
         (quoted(words), *condition.values, wanted),
     )
     return [row[0] for row in rows]
@@ -58,11 +108,8 @@ def quoted(words: Sequence[str]) -> str:
     return " OR ".join('"' + word.replace('"', '""').replace("\x00", "") + '"' for word in words)
 
 
-def statistics(connection: apsw.Connection, words: Sequence[str]) -> Statistics:
-    """Counts over the whole store, closed versions included, without reading it."""
-    # FTS5 keeps the number of rows and of words in its "averages" record, as variable-length integers.
-    averages = connection.execute("SELECT block FROM record_fts_data WHERE id = 1").get or b""
-    records, total = (*_varints(averages), 0, 0)[:2]
+def _statistics(connection: apsw.Connection, words: Sequence[str]) -> tuple[int, int, dict[str, int]]:
+    """Records, words in all and frequencies over the whole store, closed versions included, without reading it."""
     connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_rows USING fts5vocab(main, record_fts, 'row')")
     found = dict(
         connection.execute(
@@ -70,7 +117,7 @@ def statistics(connection: apsw.Connection, words: Sequence[str]) -> Statistics:
             (apsw.carray(tuple(words) or ("",)),),
         )
     )
-    return Statistics(records, total, np.array([found.get(word, 0) for word in words], dtype=np.int64))
+    return *full_text.whole(connection, _WORDS.name), {word: found.get(word, 0) for word in words}
 
 
 def places_around(connection: apsw.Connection, ids: Sequence[int], reach: int) -> Places:
@@ -107,14 +154,3 @@ def linked_to(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
         (id_array(ids), id_array(ids)),
     )
     return [row[0] for row in rows]
-
-
-def _varints(blob: bytes) -> list[int]:
-    """SQLite's variable-length integers: seven bits a byte, high bit set on all but the last."""
-    numbers, value = [], 0
-    for byte in blob:
-        value = (value << 7) | (byte & 0x7F)
-        if not byte & 0x80:
-            numbers.append(value)
-            value = 0
-    return numbers

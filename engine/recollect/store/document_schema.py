@@ -57,10 +57,13 @@ SELECT d.public_id AS id, o.name AS source, d.title, d.media_type, s.path AS sco
   JOIN source o ON o.id = d.source_id
   JOIN scope s ON s.id = o.scope_id;
 
+-- label is the first tag: in the index of a workspace the label of the file.
 CREATE VIEW chunks AS
 SELECT r.public_id AS id, d.public_id AS document_id, o.name AS source, r.position, r.text AS content, r.context,
        json_extract(r.metadata, '$.lines[0]') AS start_line, json_extract(r.metadata, '$.lines[1]') AS end_line,
-       json_extract(r.metadata, '$.page') AS page, r.metadata, r.embedding_state
+       json_extract(r.metadata, '$.page') AS page, r.metadata, r.embedding_state,
+       (SELECT t.name FROM record_tag rt JOIN tag t ON t.id = rt.tag_id WHERE rt.record_id = r.id AND rt.place = 0)
+           AS label
   FROM document d
   JOIN source o ON o.id = d.source_id
   JOIN record r ON r.source_id = d.source_id AND r.kind = 'chunk' AND r.valid_to IS NULL;

@@ -13,6 +13,7 @@ from recollect.records import Link, Record
 from recollect.store import documents, reading
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition, Filter, restriction
+from recollect.store.rows import read_rows
 from recollect.store.vectors import EmbedderRow
 
 __all__ = [
@@ -81,6 +82,11 @@ def put_identity(connection: apsw.Connection, value: str) -> None:
     connection.execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
 
 
+class _Opened(NamedTuple):
+    id: int
+    public_id: str
+
+
 def versions(connection: apsw.Connection, condition: Condition, embedder: EmbedderRow | None) -> Iterator[Version]:
     """Every version of the open records where `condition` holds: in order of storing, each record's oldest first.
 
@@ -93,7 +99,7 @@ def versions(connection: apsw.Connection, condition: Condition, embedder: Embedd
     )
     while chunk := list(islice(opened, _CHUNK)):
         ids: list[int] = []
-        closed = _closed(connection, [public_id for _, public_id in chunk])
+        closed = _closed(connection, [row.public_id for row in read_rows(chunk, _Opened, "record")])
         for record_id, public_id in chunk:
             ids += (*closed.get(public_id, ()), record_id)
         records = records_with(connection, ids)

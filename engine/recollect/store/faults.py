@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -13,27 +16,53 @@ from recollect.errors import (
     StoreCorrupt,
     StoreError,
     StoreFull,
+    StoreIOError,
     StoreLocked,
     StoreReadOnly,
+    WrongKey,
 )
 
-__all__ = ["translated"]
+__all__ = ["as_store_error", "not_writable", "reading_failed", "system_failed", "translated"]
+
+# For these SQLite says that the file is malformed.
+_UNREADABLE = (errno.EIO, errno.ENXIO)
+# `xFileControl` in `sqlite3_io_methods`, counted in pointers.
+_FILE_CONTROL = 10
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_UNDONE = "the write was rolled back"
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_WRITING = (
+    apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC, apsw.SQLITE_IOERR_TRUNCATE,
+    apsw.SQLITE_IOERR_DELETE, apsw.SQLITE_IOERR_SHMSIZE,
+)  # fmt: skip
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Raise errors of `recollect.errors` for those of SQLite; `path` names the store in them."""
+def translated(path: str, connection: apsw.Connection | None = None, *, encrypted: bool = False) -> Iterator[None]:
+    """Raise errors of `recollect.errors` for those of SQLite; `path` names the store in them.
+
+    With the connection they tell what the system said. Of an `encrypted` store a file that is no database is one of
+    another key.
+    """
     try:
         yield
     except apsw.Error as fault:
-        raise _translate(fault, path) from fault
+        if encrypted and isinstance(fault, apsw.NotADBError):
+            raise WrongKey(
+                f"{path} cannot be read with this key: give the one it was encrypted with; the file was left as it is. "
+                "Where the key is right, the beginning of the file is damaged: restore a backup"
+            ) from None
+        raise as_store_error(fault, path, connection) from fault
     except UnicodeDecodeError as fault:  # apsw's, for a TEXT that another program wrote
         raise StoreCorrupt(
             f"{path} holds a text that is not UTF-8 ({fault}): another program changed it; mend or remove its row"
         ) from None
 
 
-def _translate(fault: apsw.Error, path: str) -> StoreError:
+def as_store_error(
+    fault: apsw.Error, path: str, connection: apsw.Connection | None, *, undone: str = _UNDONE
+) -> StoreError:
+    """The error for one of SQLite; `undone` says what became of a write."""
     match fault:
         case apsw.BusyError() | apsw.LockedError():
             return StoreLocked(
@@ -41,25 +70,125 @@ def _translate(fault: apsw.Error, path: str) -> StoreError:
                 "Try again, or raise Settings(busy_timeout_ms=...)"
             )
         case apsw.FullError():
-            return StoreFull(f"the disk that holds {path} is full; the write was rolled back. Free some space")
+            return _refused(errno.ENOSPC, path, doing="written", after=undone)
         case apsw.ReadOnlyError():
             return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
         case apsw.NotADBError():
             return NotADatabase(f"{path} is not a SQLite database: give another path; the file was left as it is")
-        case apsw.CorruptError() | apsw.IOError() if _is_damage(fault):
+        case apsw.CorruptError() | apsw.IOError() if _is_damage(fault, connection):
             return StoreCorrupt(
                 f"{path} is damaged ({fault}). Copy the file away, then try: recollect --db {path} verify, "
                 f"recollect --db {path} rebuild, or restore a backup"
             )
+        case apsw.CorruptError():
+            return _refused(errno.EIO, path, doing="read", after="nothing was changed")
+        case apsw.IOError():
+            extended = getattr(fault, "extendedresult", None)
+            doing, after = ("written", undone) if extended in _WRITING else ("read", "nothing was changed")
+            if extended == apsw.SQLITE_IOERR_FSYNC and undone == _UNDONE:
+                # Its end stands in the WAL: where the next thing is a crash, or a close that fails, it comes back.
+                after = "the write was undone, but may be there when the file is opened again after a crash"
+            return _refused(_errno(connection), path, doing=doing, after=after)
         case apsw.CantOpenError():
-            return StoreError(f"{path} cannot be opened: check that its folder exists and may be entered")
+            if (number := _of_folder(path)) in (*_SHORT, errno.EIO, errno.ENOSPC):
+                return _refused(number, path, doing="opened", after="nothing was changed")
+            return StoreError(
+                f"{path} cannot be opened: check that its folder exists, may be entered and written, and has space"
+            )
         case apsw.ConnectionClosedError() | apsw.CursorClosedError():
             return StoreClosed(f"{path} was closed: open a new Memory")
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
 
 
-def _is_damage(fault: apsw.Error) -> bool:
-    """Whether the file is not what SQLite wrote: a page of it is wrong, or it or its WAL ends too soon."""
-    extended = getattr(fault, "extendedresult", None)
-    return isinstance(fault, apsw.CorruptError) or extended == apsw.SQLITE_IOERR_SHORT_READ
+def system_failed(connection: apsw.Connection) -> bool:
+    """Whether a call of the system failed at the database or its WAL since they were opened."""
+    return any(_last_errors(connection))
+
+
+def reading_failed(connection: apsw.Connection) -> bool:
+    """Whether the disk could not be read, when the connection last had an error."""
+    return any(number in _UNREADABLE for number in _last_errors(connection))
+
+
+def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
+    """The error for an errno: StoreFull where there is no space, else StoreIOError.
+
+    `doing` is "read", "written" or "opened", `after` says what became of the work.
+    """
+    if number == errno.ENOSPC:
+        return StoreFull(f"the disk that holds {path} is full; {after}. Free some space")
+    if number == errno.EDQUOT:
+        return StoreFull(
+            f"the quota of the disk that holds {path} is used up; {after}. Delete files, or have the quota raised"
+        )
+    if number in _SHORT:
+        remedy = "Free some memory" if number == errno.ENOMEM else "Close some, or raise the limit (ulimit -n)"
+        return StoreIOError(f"{path} cannot be {doing}: {os.strerror(number).lower()}; {after}. {remedy}")
+    if number == errno.EINTR:
+        return StoreIOError(f"{path} cannot be {doing}: a signal interrupted it; {after}. Try again")
+    said = f" ({os.strerror(number)})" if number else ""
+    return StoreIOError(
+        f"{path} cannot be {doing}: the disk or the connection to it failed{said}; {after}. Check the disk and the "
+        f"system's log; the file may be intact: recollect --db {path} verify tells, once the disk is well"
+    )
+
+
+def not_writable(path: str) -> StoreError:
+    """The error for a file that SQLite could open for reading only."""
+    folder = os.path.dirname(path) or "."
+    # As the system would judge now: a process that gave up its rights keeps its real user.
+    effective = os.access in os.supports_effective_ids
+    if all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, folder)):
+        # SQLite falls back to reading whatever the reason is.
+        return StoreIOError(
+            f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
+            "of open files (ulimit -n), or the disk failed. Try again"
+        )
+    return StoreReadOnly(f"{path} cannot be written: check the permissions of the file and its folder")
+
+
+def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:
+    """Whether the file is not what SQLite wrote: a page of it is wrong, or it or its WAL ends too soon.
+
+    SQLite says "malformed", too, where the disk cannot be read: then the system's error tells.
+    """
+    if isinstance(fault, apsw.CorruptError):
+        return connection is None or not reading_failed(connection)
+    return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHORT_READ
+
+
+def _errno(connection: apsw.Connection | None) -> int:
+    if connection is None:
+        return 0
+    with suppress(apsw.ConnectionClosedError):
+        return connection.system_errno or next(filter(None, _last_errors(connection)), 0)
+    return 0
+
+
+def _last_errors(connection: apsw.Connection) -> Iterator[int]:
+    """The last errno at the database file and at its WAL, 0 without any."""
+    number, file = ctypes.c_int(0), ctypes.c_void_p()
+    with suppress(apsw.Error):
+        connection.file_control("main", apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
+        yield number.value
+        connection.file_control("main", apsw.SQLITE_FCNTL_JOURNAL_POINTER, ctypes.addressof(file))
+        methods = ctypes.cast(file, ctypes.POINTER(ctypes.c_void_p))[0] if file else None
+        if methods:
+            # `sqlite3_file_control` asks the database file alone; this is the same call of the other file.
+            address = ctypes.cast(methods, ctypes.POINTER(ctypes.c_void_p))[_FILE_CONTROL]
+            number.value = 0
+            _CALL(address)(file, apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
+            yield number.value
+
+
+def _of_folder(path: str) -> int:
+    """The errno of opening the folder, or ENOSPC: SQLite does not keep that of the file. 0 where all is well now."""
+    folder = os.path.dirname(path) or "."
+    try:
+        os.close(os.open(folder, os.O_RDONLY))
+        if hasattr(os, "statvfs") and os.statvfs(folder).f_bavail == 0:
+            return errno.ENOSPC
+    except OSError as fault:
+        return fault.errno or 0
+    return 0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Condition",
     "Filter",
+    "closed_versions",
     "everything",
     "expired",
     "one_record",
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 _MAX_DEPTH = 20
+_MOST_SHOWN = 60
+# Of the 32,766 that SQLite binds, with room for the scopes.
+_MOST_VALUES = 10_000
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains")
 _COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _TIMES = ("created_at", "event_at", "updated_at", "expires_at")
@@ -105,9 +109,7 @@ def restriction(chosen: Filter) -> Condition:
     """What the filter itself asks for, without validity and expiry."""
     condition = _TRUE
     if chosen.scopes:
-        parts = [scope_condition(scope) for scope in chosen.scopes]
-        joined = " OR ".join(f"({part.sql})" for part in parts)
-        condition &= Condition(joined, tuple(bound for part in parts for bound in part.values))
+        condition &= _joined([scope_condition(scope) for scope in chosen.scopes], "OR")
     if chosen.kinds:
         condition &= Condition("r.kind IN (SELECT value FROM json_each(?))", (_json(chosen.kinds),))
     if chosen.since is not None:
@@ -124,7 +126,21 @@ def where_condition(chosen: Filter) -> Condition:
         condition &= _any_tag(list(chosen.tags))
     if chosen.where is not None:
         condition &= _compile(chosen.where, "where", 0, chosen.base)
+    if len(condition.values) > _MOST_VALUES:
+        raise InvalidFilter(
+            f"where compares {len(condition.values):,} values: at most {_MOST_VALUES:,}; put alternatives into "
+            "one list (in)"
+        )
     return condition
+
+
+def _joined(parts: Sequence[Condition], operator: str) -> Condition:
+    """Conditions joined in pairs, and these in pairs: SQLite takes expressions of a depth of at most 1,000."""
+    if len(parts) < 2:
+        return parts[0] if parts else _TRUE
+    half = len(parts) // 2
+    left, right = _joined(parts[:half], operator), _joined(parts[half:], operator)
+    return Condition(f"({left.sql}) {operator} ({right.sql})", left.values + right.values)
 
 
 def scope_condition(scope: str) -> Condition:
@@ -162,14 +178,19 @@ def open_versions() -> Condition:
     return Condition("r.valid_to IS NULL")
 
 
+def closed_versions() -> Condition:
+    """Texts that another has taken the place of."""
+    return Condition("r.valid_to IS NOT NULL")
+
+
 def expired(now: int) -> Condition:
     """Records as they stand that have expired."""
     return open_versions() & Condition("r.expires_at <= ?", (now,))
 
 
 def without_vector() -> Condition:
-    """Records that have no vector yet."""
-    return Condition("r.embedding_state != 'embedded'")
+    """Records that wait for a vector."""
+    return Condition("r.embedding_state != 'embedded' AND r.embedding_state != 'refused'")
 
 
 def _compile(where: object, path: str, depth: int, base: str) -> Condition:
@@ -177,21 +198,20 @@ def _compile(where: object, path: str, depth: int, base: str) -> Condition:
         raise InvalidFilter(f"{path} is {shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
     if depth > _MAX_DEPTH:
         raise InvalidFilter(f"{path} is nested more than {_MAX_DEPTH} deep")
-    condition = _TRUE
+    found = []
     for key, value in where.items():
-        here = f"{path}.{key}"
+        here = f"{path}.{key if isinstance(key, str) and len(key) <= _MOST_SHOWN and key.isprintable() else shown(key)}"
         if key in ("and", "or"):
             if not isinstance(value, list | tuple) or not value:
                 raise InvalidFilter(f"{here} is {shown(value)}: give a non-empty list of filters")
             parts = [_compile(item, f"{here}[{place}]", depth + 1, base) for place, item in enumerate(value)]
-            joined = f" {key.upper()} ".join(f"({part.sql})" for part in parts)
-            condition &= Condition(joined, tuple(bound for part in parts for bound in part.values))
+            found.append(_joined(parts, key.upper()))
         elif key == "not":
             inner = _compile(value, here, depth + 1, base)
-            condition &= Condition(f"NOT coalesce(({inner.sql}), 0)", inner.values)
+            found.append(Condition(f"NOT coalesce(({inner.sql}), 0)", inner.values))
         else:
-            condition &= _field(key, value, here, base)
-    return condition
+            found.append(_field(key, value, here, base))
+    return _joined(found, "AND")
 
 
 def _field(name: object, comparison: object, path: str, base: str) -> Condition:

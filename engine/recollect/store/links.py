@@ -11,7 +11,7 @@ from recollect.store import feed
 from recollect.store.arrays import id_array
 from recollect.store.filters import Condition
 
-__all__ = ["Direction", "Step", "drop_links", "steps"]
+__all__ = ["Direction", "Step", "contradicting", "drop_links", "steps"]
 
 Direction = Literal["out", "in", "both"]
 
@@ -55,3 +55,9 @@ def steps(
 
 def _of_types(types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
     return ("AND l.type IN (SELECT value FROM carray(?))", (apsw.carray(tuple(types)),)) if types else ("", ())
+
+
+def contradicting(connection: apsw.Connection) -> set[tuple[int, int]]:
+    """The pairs of row ids, the lower first, that are linked as contradicting each other."""
+    rows: Any = connection.execute("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
+    return {(min(row), max(row)) for row in rows}

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import apsw
 import numpy as np
 
+from recollect.errors import StoreCorrupt
 from recollect.store.arrays import id_array
 from recollect.store.packing import PackedVectors, head_bytes, unpack, unpack_heads
+from recollect.store.rows import read_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +59,11 @@ _PACKED = np.dtype(
 )
 _IMPORTANCE_UNIT = 1e-15
 NEVER = 2**63 - 1
+
+
+class _Kind(NamedTuple):
+    name: str
+    id: int
 
 
 class Columns(NamedTuple):
@@ -118,7 +125,8 @@ def _columns(connection: apsw.Connection, blob: bytes) -> Columns:
     packed = np.frombuffer(blob, dtype=_PACKED)
     fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
     fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
-    return Columns(**fields, kind_numbers=dict(connection.execute("SELECT name, id FROM kind")))
+    kinds = read_rows(connection.execute("SELECT name, id FROM kind"), _Kind, "kind")
+    return Columns(**fields, kind_numbers=dict(kinds))
 
 
 def vectors(
@@ -246,5 +254,10 @@ def _term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBl
     marked = np.frombuffer(counts, dtype=np.uint8)
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+    if len(ends) != len(ids) or len(numbers) != 4 * (len(counts) - len(ends)):
+        raise StoreCorrupt(
+            "the words of a record are not what was stored: another program, or the disk, changed them. "
+            "Run: recollect rebuild"
+        )
     offsets[1:] = ends - np.arange(len(ids))
     return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets)

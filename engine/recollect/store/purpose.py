@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import apsw
 
-__all__ = ["claim_as_index", "is_index", "look"]
+__all__ = ["claim_as_index", "is_index"]
 
 _KEY, _INDEX = "purpose", "workspace index"
 # A file that has a row in any of these is somebody's.
@@ -27,22 +25,3 @@ def claim_as_index(connection: apsw.Connection) -> bool:
         return False
     connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_KEY, _INDEX))
     return True
-
-
-def look(path: str) -> Literal["index", "other", "damaged"]:
-    """What a file is that cannot be opened as a store; nothing is written. Raises OSError where it is not there.
-
-    "damaged" cannot be read as a database at all.
-    """
-    with open(path, "rb"):
-        pass
-    try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return "index" if is_index(connection) else "other"
-        finally:
-            connection.close(True)
-    except (apsw.NotADBError, apsw.CorruptError):
-        return "damaged"
-    except apsw.Error:  # no such table, or a lock
-        return "other"

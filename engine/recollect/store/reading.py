@@ -144,6 +144,14 @@ def fetch(connection: apsw.Connection, record_ids: Sequence[int] | NDArray[np.in
     return found
 
 
+def public_ids(connection: apsw.Connection, ids: Sequence[int]) -> list[str]:
+    """The public ids of records, in the order of their row ids."""
+    rows = connection.execute(
+        "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
+    )
+    return [row[0] for row in rows]
+
+
 def find_ids(connection: apsw.Connection, public_ids: Sequence[str], condition: Condition) -> dict[str, int]:
     """Row ids of open records by public id, where `condition` holds; a foreign id is absent like a missing one."""
     if not public_ids:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from recollect.errors import InvalidInput, StoreError
 from recollect.store import feed, sessions, vectors, writing
 from recollect.store.arrays import id_array
 from recollect.store.connection import MEMORY
-from recollect.store.faults import translated
 from recollect.store.lexicon import Lexicon
 from recollect.store.schema import MIGRATIONS, PACKED_SQL
 from recollect.store.store import Store
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["backup", "rebuild", "vacuum"]
+__all__ = ["bytes_on_disk", "compact", "drop_unused", "rebuild", "vacuum"]
 
 Progress = Callable[[int, int | None], None]
 _BATCH = 2000
-_BACKUP_PAGES = 4096
 
 
 def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None) -> None:
@@ -57,51 +53,41 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
 
 
 def vacuum(store: Store, lexicon: Lexicon) -> None:
-    """Give space back: drop unused words, merge FTS segments, compact the sketches, then VACUUM."""
+    """Give space back: drop what nothing refers to, then compact the file."""
     with store.atomic() as connection:
-        used: set[int] = set()
-        for (blob,) in connection.execute("SELECT terms FROM record_terms"):
-            used.update(memoryview(blob).cast("i"))
-        unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
-        if unused:
-            _open_epoch(connection)
-            connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
-            feed.append(connection, "reload", 0)
-        connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
-        connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
-        connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
-        vectors.rebuild_sketches(connection)
+        drop_unused(connection)
     lexicon.forget_unsaved()
     with store.exclusive() as connection:
-        connection.execute("VACUUM").fetchall()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        compact(connection)
 
 
-def backup(store: Store, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
-    """Copy the store, as of one commit, to a new file; an existing file is refused. Returns its path."""
-    path = Path(target).expanduser().absolute()
-    if path.exists():
-        raise InvalidInput(f"{path} exists: give the path of a new file")
-    if not path.parent.is_dir():
-        raise StoreError(f"the folder {path.parent} does not exist: create it first")
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.unlink(missing_ok=True)
-    try:
-        with translated(str(path)), store.exclusive() as source:
-            copy = apsw.Connection(str(unfinished))
-            try:
-                with copy.backup("main", source, "main") as steps:
-                    while not steps.done:
-                        steps.step(_BACKUP_PAGES)
-                        if on_progress is not None:
-                            on_progress(steps.page_count - steps.remaining, steps.page_count)
-                copy.pragma("journal_mode", "delete")
-            finally:
-                copy.close()
-        unfinished.rename(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return str(path)
+def drop_unused(connection: apsw.Connection) -> None:
+    """In a write transaction: drop words and tags that no record has, merge FTS segments, compact the sketches.
+
+    FTS5 and vec0 keep what was deleted until then.
+    """
+    used: set[int] = set()
+    for (blob,) in connection.execute("SELECT terms FROM record_terms"):
+        used.update(memoryview(blob).cast("i"))
+    unused = [row[0] for row in connection.execute("SELECT id FROM term") if row[0] not in used]
+    if unused:
+        _open_epoch(connection)
+        connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
+        feed.append(connection, "reload", 0)
+    connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
+    connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
+    connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
+    vectors.rebuild_sketches(connection)
+
+
+def compact(connection: apsw.Connection) -> bool:
+    """Outside a transaction: rewrite the file without free space and empty its WAL.
+
+    False where a reader of an older state keeps the WAL as it is.
+    """
+    connection.execute("VACUUM").fetchall()
+    busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy[0]
 
 
 def bytes_on_disk(path: str) -> int:

@@ -67,7 +67,7 @@ CREATE TABLE record (
     valid_to        INTEGER,
     metadata        TEXT,
     content_hash    BLOB NOT NULL,
-    embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'none'))
+    embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'refused', 'none'))
 );
 CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL;
 CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
@@ -125,6 +125,14 @@ CREATE TABLE vector (
     value       BLOB NOT NULL
 );
 CREATE UNIQUE INDEX vector_record ON vector(record_id, part, embedder_id);
+
+-- Texts that an embedder refused, which are not sent to it again.
+CREATE TABLE refusal (
+    record_id   INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
+    embedder_id INTEGER NOT NULL REFERENCES embedder(id) ON DELETE CASCADE,
+    reason      TEXT NOT NULL,
+    PRIMARY KEY (record_id, embedder_id)
+) WITHOUT ROWID;
 
 -- Derived: each vector as the in-memory index keeps it, a fifth of its bytes; see `store/packing.py`.
 CREATE TABLE vector_packed (
@@ -209,5 +217,5 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
 # Schemas up to this one were never released: they differ among themselves.
-UNRELEASED = 1
+UNRELEASED = 2
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

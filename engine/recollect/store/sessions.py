@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
+import numpy as np
 
 from recollect.store.arrays import id_array
+from recollect.store.filters import Condition
+from recollect.store.full_text import Table, tally
 from recollect.store.rows import Moment, read_row, read_rows
 from recollect.store.service_schema import SESSION_UPDATED
 from recollect.text.tokens import tokenize
@@ -33,6 +36,7 @@ __all__ = [
     "within",
 ]
 
+_MESSAGES = Table("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
 _WITHIN = "(path = ? OR (path >= ? AND path < ?))"
 
 
@@ -188,18 +192,21 @@ def delete(connection: apsw.Connection, session_ids: Sequence[int]) -> None:
 
 
 def search(connection: apsw.Connection, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
-    """The messages of a scope and its descendants that hold any of `words`, by BM25, best first."""
-    if not words:
-        return []
+    """The messages of a scope and its descendants that hold any of `words`, by their BM25 there, best first."""
     condition, bound = within(scope)
+    part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
+    held = tally(connection, _MESSAGES, words, part)
+    best = np.lexsort((-held.rows, -held.scores))[:limit]
     rows: Any = connection.execute(
-        "SELECT s.name, p.path, m.position, m.role, m.content, m.created_at, -bm25(session_fts) "
-        "FROM session_fts f JOIN session_message m ON m.id = f.rowid JOIN session s ON s.id = m.session_id "
-        f"JOIN scope p ON p.id = s.scope_id WHERE f.session_fts MATCH ? AND {condition} "
-        "ORDER BY bm25(session_fts), m.id DESC LIMIT ?",
-        (" OR ".join(f'"{word}"' for word in words), *bound, limit),
+        "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
+        "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
+        "WHERE m.id IN (SELECT value FROM carray(?))",
+        (id_array(held.rows[best]),),
     )
-    return read_rows(rows, FoundMessage, "a message of session")
+    found = {row_id: message for row_id, *message in rows}
+    ranked = zip(held.rows[best].tolist(), held.scores[best].tolist(), strict=True)
+    listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
+    return read_rows(listed, FoundMessage, "a message of session")
 
 
 def put_snapshot(connection: apsw.Connection, scope_id: int, row: SnapshotRow) -> None:

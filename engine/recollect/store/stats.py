@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store import feed, services
+from recollect.store import feed, refusals, services
 from recollect.store.connection import sqlite_vec_version
 from recollect.store.filters import scope_condition
 from recollect.store.rebuilding import bytes_on_disk
@@ -38,6 +38,7 @@ def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any
         "records": records("r.valid_to IS NULL"),
         "versions": records("r.valid_to IS NOT NULL"),
         "pending": records("r.embedding_state = 'pending'"),
+        "refused": refusals.count(connection, visible),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
         **_codes(connection, seen, visible.values),
         "links": count(f"link WHERE source_id IN {seen}", *visible.values),

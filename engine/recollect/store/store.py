@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import apsw
 
-from recollect.errors import ForkedProcess, StoreClosed
+from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
 from recollect.store.connection import MEMORY, open_connection, resolve, sqlite_vec_version
 from recollect.store.faults import translated
+from recollect.store.keys import Key
+from recollect.store.rekeying import remove_unfinished, replace_file
 
 __all__ = ["Store"]
 
@@ -24,9 +26,15 @@ class Store:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, busy_timeout_ms: int = 10_000, durability: str = "full"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        busy_timeout_ms: int = 10_000,
+        durability: str = "full",
+        key: Key | None = None,
     ) -> None:
         self.path = resolve(path)
+        self.key = None if self.in_memory else key
         self._busy_timeout_ms = busy_timeout_ms
         self._durability = durability
         self._process = os.getpid()
@@ -36,6 +44,8 @@ class Store:
         self._on_rollback: list[Callable[[], None]] = []
         self._closed = False
         self._writer = self._open()
+        if not self.in_memory:
+            remove_unfinished(self._writer.filename)
         self.sqlite_vec = sqlite_vec_version(self._writer)
 
     @property
@@ -55,7 +65,7 @@ class Store:
         Without `wait`, another process's lock is an error at once.
         """
         self.check_usable()
-        with self._lock, translated(self.path):
+        with self._lock, self._translated(self._writer):
             self.check_usable()
             if self._depth:
                 self._depth += 1
@@ -103,7 +113,7 @@ class Store:
         """A read transaction: every statement in it sees the same commit."""
         self.check_usable()
         if self.in_memory:
-            with self._lock, translated(self.path):
+            with self._lock, self._translated(self._writer):
                 yield self._writer
             return
         try:
@@ -112,7 +122,7 @@ class Store:
             connection = self._open(readonly=True)
         sound = False
         try:
-            with translated(self.path):
+            with self._translated(connection):
                 connection.execute("BEGIN")
                 yield connection
             sound = True
@@ -138,9 +148,31 @@ class Store:
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
         self.check_usable()
-        with self._lock, translated(self.path):
+        with self._lock, self._translated(self._writer):
             self.check_usable()
             yield self._writer
+
+    def rekey(self, key: Key | None) -> None:
+        """Encrypt the file anew with `key`, or write it without encryption; all of it or nothing.
+
+        Raises StoreLocked where another connection, of this process or another, has the file open.
+        """
+        self.check_usable()
+        if self.in_memory:
+            raise InvalidInput(":memory: is no file, and has no key")
+        with self._lock, self._translated(self._writer):
+            self.check_usable()
+            while self._idle:
+                self._idle.pop().close(True)
+            self._writer.pragma("locking_mode", "exclusive")
+            try:
+                self._writer.pragma("journal_mode", "delete")
+                self._writer.execute("BEGIN EXCLUSIVE; COMMIT").fetchall()
+                with replace_file(self._writer, self.key, key):
+                    self.key = key
+            finally:
+                self._writer.close(True)
+                self._writer = self._open()
 
     def check_usable(self) -> None:
         """Raise if the store was closed, or was opened by the process that forked this one."""
@@ -164,10 +196,14 @@ class Store:
                 self._idle.pop().close()
             self._writer.close()
 
+    def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
+        return translated(self.path, connection, encrypted=self.key is not None)
+
     def _open(self, *, readonly: bool = False) -> apsw.Connection:
         return open_connection(
             self.path,
             busy_timeout_ms=self._busy_timeout_ms,
             durability=self._durability,
             readonly=readonly,
+            key=self.key,
         )

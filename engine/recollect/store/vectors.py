@@ -9,8 +9,9 @@ import apsw
 import numpy as np
 
 from recollect.errors import EmbedderMismatch
-from recollect.store import codes
+from recollect.store import codes, refusals
 from recollect.store.arrays import id_array
+from recollect.store.faults import system_failed
 from recollect.store.packing import pack
 
 if TYPE_CHECKING:
@@ -32,10 +33,15 @@ __all__ = [
 
 
 class Parts(NamedTuple):
-    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all."""
+    """A text embedded: the float32 bytes of each part, and the codes of each part's tokens, or none at all.
+
+    One without parts could not be embedded: `problem` says why, and `refused` that asking again would not help.
+    """
 
     values: tuple[bytes, ...]
     codes: tuple[bytes, ...] = ()
+    problem: str | None = None
+    refused: bool = False
 
     def rows(self, record_id: int) -> list[tuple[int, int, bytes, bytes | None]]:
         """What `insert` takes."""
@@ -102,29 +108,33 @@ def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
     rebuild_sketches(connection)
 
 
-def waiting(connection: apsw.Connection, limit: int) -> list[tuple[int, str, str | None]]:
-    """(row id, text, context) of records that have no vector yet."""
+def waiting(connection: apsw.Connection, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
+    """(row id, text, context) of records above `after_id` that wait for a vector."""
     rows: Any = connection.execute(
-        "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' ORDER BY id LIMIT ?",
-        (limit,),
+        "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
+        "AND id > ? ORDER BY id LIMIT ?",
+        (after_id, limit),
     ).fetchall()
     return list(rows)
 
 
-_WITHOUT = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?)"
+_WITHOUT = (
+    "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
+    "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
+)
 
 
 def without(connection: apsw.Connection, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
-    """(row id, text, context) of records that have no vector of `embedder`."""
+    """(row id, text, context) of records that have no vector of `embedder`, and were not refused by it."""
     rows: Any = connection.execute(
-        f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?",
+        f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
         (embedder.id, limit),
     ).fetchall()
     return list(rows)
 
 
 def count_without(connection: apsw.Connection, embedder: EmbedderRow) -> int:
-    """How many records have no vector of `embedder`."""
+    """How many records `without` names."""
     number: int = connection.execute(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,)).get
     return number
 
@@ -146,10 +156,11 @@ def unchanged(
 
 
 def drop_others(connection: apsw.Connection, embedder: EmbedderRow) -> None:
-    """Remove the vectors of every other embedder; every record is embedded now."""
+    """Remove the vectors of every other embedder; every record is embedded now, or refused."""
     connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
     connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
     connection.execute("UPDATE record SET embedding_state = 'embedded'")
+    refusals.mark(connection)
 
 
 def start_over(connection: apsw.Connection, embedder: EmbedderRow) -> None:
@@ -157,7 +168,8 @@ def start_over(connection: apsw.Connection, embedder: EmbedderRow) -> None:
     connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
     connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
     connection.execute(
-        f"UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state = 'embedded' AND {_WITHOUT}",
+        f"UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
+        f"AND {_WITHOUT}",
         (embedder.id,),
     )
     activate(connection, embedder)
@@ -274,8 +286,8 @@ def insert_sketches(connection: apsw.Connection, embedder: EmbedderRow, after_id
             "WHERE id > ? AND embedder_id = ?",
             (after_id, embedder.id),
         )
-    except apsw.SQLError:  # no such module: this process has no sqlite-vec
-        mark_sketches_stale(connection)
+    except apsw.SQLError as fault:
+        _do_without_sketches(connection, fault)
 
 
 def delete_sketches(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
@@ -288,16 +300,16 @@ def delete_sketches(connection: apsw.Connection, record_ids: Sequence[int]) -> N
             "ON v.record_id = c.value)",
             (id_array(record_ids),),
         )
-    except apsw.SQLError:
-        mark_sketches_stale(connection)
+    except apsw.SQLError as fault:
+        _do_without_sketches(connection, fault)
 
 
 def rebuild_sketches(connection: apsw.Connection) -> None:
     """Derive `vector_sketch` afresh from the vectors of the active embedder."""
     try:
         connection.execute("DROP TABLE IF EXISTS vector_sketch")
-    except apsw.SQLError:
-        mark_sketches_stale(connection)
+    except apsw.SQLError as fault:
+        _do_without_sketches(connection, fault)
         return
     connection.execute("DELETE FROM meta WHERE key = 'sketches'")
     active = active_embedder(connection)
@@ -305,10 +317,20 @@ def rebuild_sketches(connection: apsw.Connection) -> None:
         return
     try:
         connection.execute(f"CREATE VIRTUAL TABLE vector_sketch USING vec0(sketch bit[{active.dimension}])")
-    except apsw.SQLError:
-        mark_sketches_stale(connection)
+    except apsw.SQLError as fault:
+        _do_without_sketches(connection, fault)
         return
     insert_sketches(connection, active, 0)
+
+
+def _do_without_sketches(connection: apsw.Connection, fault: apsw.SQLError) -> None:
+    """Go on where this process has no sqlite-vec, or the derived table is damaged; not where the disk failed.
+
+    vec0 reports an error of the system as one of SQL.
+    """
+    if "no such module" not in str(fault) and system_failed(connection):
+        raise fault
+    mark_sketches_stale(connection)
 
 
 def sketch_table_exists(connection: apsw.Connection) -> bool:

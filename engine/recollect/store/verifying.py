@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import numpy as np
 
+from recollect.errors import StoreCorrupt
 from recollect.records import Problem, Verification
 from recollect.store import loading
 from recollect.store.schema import PACKED_SQL
@@ -43,6 +44,8 @@ def _reported(problems: list[Problem]) -> Iterator[None]:
     """Turn a fault of SQLite into a problem: a check that cannot be made is a finding."""
     try:
         yield
+    except StoreCorrupt as fault:
+        problems.append(Problem(name="value that was not stored so", count=1, examples=(str(fault),)))
     except (apsw.SQLError, apsw.CorruptError) as fault:
         damaged = isinstance(fault, apsw.CorruptError)
         problem = Problem(
@@ -227,6 +230,8 @@ def _words(
             edited.append(public_id)
         if terms is None:
             missing.append(public_id)
+        elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
+            wrong.append(public_id)
         else:
             words = Counter(tokenize(context or "") + tokenize(text))
             expected = sorted((numbers.get(word, -1), min(count, 255)) for word, count in words.items())

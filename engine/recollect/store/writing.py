@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from recollect.records import EmbeddingState
-from recollect.store import feed, vectors
+from recollect.store import feed, refusals, vectors
 from recollect.store.lexicon import Lexicon
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "next_id",
     "put_tags",
     "put_words",
+    "refused_rows",
     "vector_rows",
 ]
 
@@ -52,13 +53,16 @@ class Row(Struct, kw_only=True):
     vectors: tuple[bytes, ...] = ()
     codes: tuple[bytes, ...] = ()
     pending: bool = False
+    refused: str | None = None
     access_count: int = 0
     accessed_at: int | None = None
 
     @property
     def embedding_state(self) -> EmbeddingState:
-        """embedded, pending (an embedder exists but failed) or none (keyword only)."""
-        return "embedded" if self.vectors else "pending" if self.pending else "none"
+        """embedded, refused (by the embedder, which says why), pending (the embedder failed) or none (keyword only)."""
+        if self.vectors:
+            return "embedded"
+        return "refused" if self.refused is not None else "pending" if self.pending else "none"
 
 
 COLUMNS = (
@@ -114,6 +118,7 @@ def insert(
     put_words(connection, lexicon, ids, [row.words for row in rows])
     if embedder is not None:
         vectors.insert(connection, embedder, vector_rows(ids, rows))
+        refusals.add(connection, embedder.id, refused_rows(ids, rows))
     accessed = [
         (record_id, row.access_count, row.accessed_at)
         for record_id, row in zip(ids, rows, strict=True)
@@ -197,6 +202,11 @@ def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int,
         for record_id, row in zip(ids, rows, strict=True)
         for part in vectors.Parts(row.vectors, row.codes).rows(record_id)
     ]
+
+
+def refused_rows(ids: Sequence[int], rows: Sequence[Row]) -> dict[int, str]:
+    """Why rows were refused, by row id, as `refusals.add` takes it."""
+    return {record_id: row.refused for record_id, row in zip(ids, rows, strict=True) if row.refused is not None}
 
 
 def next_id(connection: apsw.Connection) -> int:

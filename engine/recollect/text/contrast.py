@@ -6,7 +6,6 @@ Other languages are compared word by word: any word that differs counts as a dif
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -15,10 +14,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recollect.text.normalise import normalized
 from recollect.text.stopwords import STOP_WORDS
 from recollect.text.tokens import tokenize
 
-__all__ = ["Difference", "Statement", "contradiction", "same_statement"]
+__all__ = ["Difference", "Statement", "contradiction", "is_plain", "other_subject", "same_statement"]
 
 Difference = Literal["negation", "number", "value"]
 
@@ -27,7 +27,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
+_TOKEN = re.compile(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
 _NEGATIONS = _words(
     """
     not no never none nobody nothing nowhere neither nor cannot without hardly stopped quit ceased lacks lack fails
@@ -67,6 +67,23 @@ _STATES = _words("is are was were am be been has have had will 's 're")
 _DEFINITE = _words("the our my your his her its their")
 _ONLY = _words("the our")
 _LONGEST = 400
+_COUNTED = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty
+    """
+_DIGITS = {word: str(value) for value, word in enumerate(_COUNTED.split())}
+# What may stand beside a number and says what is counted, each with its other names.
+_UNIT_NAMES = """
+    mg milligram milligrams; g gram grams; kg kilogram kilograms kilo kilos; lb lbs pound pounds; oz ounce ounces;
+    t ton tons tonne tonnes; mm millimetre millimetres millimeter millimeters; cm centimetre centimetres centimeter
+    centimeters; m metre metres meter meters; km kilometre kilometres kilometer kilometers; in inch inches;
+    ft foot feet; mi mile miles; yd yard yards; ml millilitre millilitres milliliter milliliters; l litre litres liter
+    liters; gal gallon gallons; ms millisecond milliseconds; s sec secs second seconds; min mins minute minutes;
+    h hour hours hr hrs; day days; week weeks; month months; year years; % percent; $ usd dollar dollars;
+    € eur euro euros; £ gbp; ¥ yen; c celsius; f fahrenheit; kb; mb; gb; tb; hz; khz; mhz; ghz; w; kw; kwh; v; mph; kmh;
+    k thousand; million; billion; am; pm
+    """
+_UNITS = {name: unit.split()[0] for unit in _UNIT_NAMES.split(";") for name in unit.split()}
 
 
 class Statement(Struct, frozen=True):
@@ -79,6 +96,9 @@ class Statement(Struct, frozen=True):
     content: tuple[str, ...]
     numbers: tuple[str, ...]
     negations: int
+    # The unit beside each number that has one, and the word before each number.
+    units: tuple[str, ...]
+    leads: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, context: str | None = None) -> Statement:
@@ -88,19 +108,21 @@ class Statement(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def _statement(text: str) -> Statement:
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = normalized("NFKC", text).casefold().replace("’", "'")
     tokens = tuple(token for word in _TOKEN.findall(folded) for token in _parted(word))
-    content, numbers, negations = [], [], 0
-    for token in tokens:
+    content, numbers, negations, units, leads = [], [], 0, [], []
+    for before, token, after in zip(("", *tokens), tokens, (*tokens[1:], ""), strict=False):
         if token in _NEGATIONS:
             negations += 1
         elif _number(token):
-            numbers.append(token)
+            numbers.append(_normal(token))
+            leads.append(before)
+            units += [_UNITS[beside] for beside in (after, before if before in "$€£¥" else "") if beside in _UNITS]
         elif token == "?":
             content.append(token)
         elif token not in _PLAIN and token[0].isalpha():
             content.extend(tokenize(token))
-    return Statement(tokens, tuple(content), tuple(numbers), negations)
+    return Statement(tokens, tuple(content), tuple(numbers), negations, tuple(units), tuple(leads))
 
 
 def _parted(word: str) -> tuple[str, ...]:
@@ -116,17 +138,17 @@ def _parted(word: str) -> tuple[str, ...]:
 def same_statement(one: Statement, other: Statement) -> bool:
     """Whether two texts whose vectors are all but equal also state the same.
 
-    Negations, numbers and telling words agree, in one order, or with a part moved from one end to the other
-    ("Yesterday I met Bob", "I met Bob yesterday"): "Alice paid Bob" is not "Bob paid Alice".
+    Negations, numbers with their units and telling words agree, in one order, or with a part moved from one end to the
+    other ("Yesterday I met Bob", "I met Bob yesterday"): "Alice paid Bob" is not "Bob paid Alice".
     """
-    if one.negations != other.negations or one.numbers != other.numbers:
+    if (one.negations, one.numbers, one.units) != (other.negations, other.numbers, other.units):
         return False
     if one.content == other.content:
         return bool(one.content or one.numbers) or one.tokens == other.tokens
     if len(one.content) != len(other.content) or len(one.content) < 3:
         return False
-    twice = other.content * 2
-    return any(twice[place : place + len(one.content)] == one.content for place in range(len(other.content)))
+    # As text, in which searching takes time in proportion to it; a term holds no space.
+    return f" {' '.join(one.content)} " in f" {' '.join(other.content * 2)} "
 
 
 def contradiction(one: Statement, other: Statement) -> Difference | None:
@@ -148,7 +170,9 @@ def contradiction(one: Statement, other: Statement) -> Difference | None:
         return None
     before, old, new, after = slot
     if _counts(old) and _counts(new):
-        return "number" if shared * 2 >= more and _predicate_slot(before, after) else None
+        return (
+            "number" if one.numbers != other.numbers and shared * 2 >= more and _predicate_slot(before, after) else None
+        )
     if not (_tells(old) and _tells(new)) or _counts(old) or _counts(new):
         return None
     if {*tokenize(" ".join(before))} & _ADDING:
@@ -156,10 +180,26 @@ def contradiction(one: Statement, other: Statement) -> Difference | None:
     return "value" if _predicate_slot(before, after) else None
 
 
+def other_subject(one: Statement, other: Statement) -> bool:
+    """Whether two texts say much the same of two things: "The left tyre is flat", "The right tyre is flat"."""
+    if max(len(one.tokens), len(other.tokens)) > _LONGEST:
+        return False
+    slot = _slot(one.tokens, other.tokens)
+    if slot is None:
+        return False
+    before, old, new, after = slot
+    return _tells(old) and _tells(new) and not _predicate_slot(before, after)
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word, in lower case, names nothing: one of grammar, a negation, a number or a time."""
+    head = word.partition("'")[0]
+    return head in STOP_WORDS or head in _FILLERS or head in _NEGATIONS or _number(head)
+
+
 def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
     """The one place where two token lists differ, at most three tokens each, with what stands before and after."""
-    left = [token for token in one if token[0].isalnum() or token[0] == "'"]
-    right = [token for token in other if token[0].isalnum() or token[0] == "'"]
+    left, right = ([token for token in some if token[-1].isalnum()] for some in (one, other))
     edits = [edit for edit in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if edit[0] != "equal"]
     if len(edits) == 2 and edits[0][0] == edits[1][0] == "replace":
         # Two numbers of one date, or a number and its unit, stand side by side or a word apart.
@@ -197,7 +237,14 @@ def _counts(tokens: list[str]) -> bool:
 
 
 def _number(token: str) -> bool:
-    return token[0].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
+    return token[-1].isdigit() or token in _NUMBER_WORDS or (token.endswith("days") and token[:-1] in _NUMBER_WORDS)
+
+
+def _normal(number: str) -> str:
+    """A number in figures, a day in the singular."""
+    if number[-1].isdigit():
+        return number.replace("−", "-").lstrip("0") or "0"
+    return _DIGITS.get(number) or (number[:-1] if number.endswith("days") else number)
 
 
 def _tells(tokens: list[str]) -> bool:

@@ -13,7 +13,6 @@ _OPEN = "<recalled-memories>"
 _CLOSE = "</recalled-memories>"
 # What could end the quote, or be read as mark-up or a token of control.
 _MARKUP = re.compile(r"[<>&]")
-_QUOTE = re.compile(f"{_OPEN}.*?{_CLOSE}", re.DOTALL)
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 
 
@@ -39,7 +38,11 @@ def unquoted(text: str) -> str:
 
 def without_quotes(text: str) -> str:
     """A text with a remark in place of what stands between the marks."""
-    return _QUOTE.sub("(recalled memories)", text)
+    kept, done = [], 0
+    while (begin := text.find(_OPEN, done)) >= 0 and (end := text.find(_CLOSE, begin)) >= 0:
+        kept += [text[done:begin], "(recalled memories)"]
+        done = end + len(_CLOSE)
+    return "".join([*kept, text[done:]])
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -26,6 +26,8 @@ from itertools import chain, pairwise
 
 import Stemmer
 
+from recollect.text.normalise import normalized
+
 __all__ = ["MAX_TERM_CHARS", "count_terms", "query_terms", "tokenize"]
 
 MAX_TERM_CHARS = 64
@@ -186,7 +188,7 @@ def _plain(text: str) -> str:
 
 def _fold(text: str) -> str:
     """Normal form, case and Latin accents folded; whatever separates words becomes a space."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = normalized("NFKC", normalized("NFKC", text).casefold())
     return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 

@@ -24,7 +24,7 @@ def _words(text: str) -> frozenset[str]:
 
 _ELEMENTS = r"(?:(?:recalled[-_])?memor(?:y|ies)|recall|recalled|hits?|results?|quoted?|records?|items?|context|data)"
 _TAG = rf"</?{_ELEMENTS}(\s[^<>]{{0,300}})?/?>"
-_ATTRIBUTE = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_ATTRIBUTE = re.compile(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _NUMBERED = r"(?:score|confidence|relevance|similarity|importance)"
 _LABELLED_SCORE = rf"{_NUMBERED}\s*[:=]\s*\d+(?:\.\d+)?\s?%?"
 # So many are taken off each end of a line.
@@ -49,8 +49,8 @@ _TAIL_BRACKET = re.compile(r"(?:[-–—:,|]\s*)?(?:\[([^\[\]]{1,300})\]|\(([^()
 
 _BRACKET_PARTS = re.compile(
     rf"""[\s,;|·•]+
-    |(?P<silent>(?:{_NUMBERED}\s*[:=\ ]\s*\d+(?:\.\d+)?\s?%?|{_BARE_SCORE}|from\ memory|(?:memory|hit)\s*\#?\d{{1,3}})
-       (?=[\s,;|·•]|$))
+    |(?P<silent>(?:{_NUMBERED}(?:\s*+[:=]\s*+|\s++)\d+(?:\.\d+)?\s?%?|{_BARE_SCORE}|from\ memory
+       |(?:memory|hit)\s*\#?\d{{1,3}})(?=[\s,;|·•]|$))
     |(?:(?P<name>id|scope|kind|topic|source|tags?|match_reasons|(?:created|event|updated|accessed)(?:_at)?)\s*[:=]\s*)?
        "?(?P<value>{_UUID}|{_DATE}|{_PATH})"?(?=[\s,;|·•]|$)
     |(?P<field>id|kind|topic|source|tags?|match_reasons)\s*[:=]\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>[^;|·•]+))
@@ -136,10 +136,11 @@ def bracket_claims(words: str) -> list[Claim]:
 def announced(line: str) -> list[Claim] | None:
     """What a line that only announces or closes quotes says of the memory after it; None for any other line."""
     claims: list[Claim] = []
-    rest = line
-    while found := _HEAD_TAG.match(rest):
+    begin = 0
+    while found := _HEAD_TAG.match(line, begin):
         claims += _attributes(found[1])
-        rest = rest[found.end() :]
+        begin = found.end()
+    rest = line[begin:]
     if not rest or rest == NOTICE or _RULE.fullmatch(rest):
         return claims
     if _HEADING.fullmatch(rest) is None:

@@ -137,6 +137,7 @@ class Consolidator(Service):
                 NewRecord(text=fact.content, importance=fact.importance, tags=fact.tags),
                 base=scope,
                 max_text_chars=self._engine.settings.max_text_chars,
+                policy=self._engine.settings.write_policy,
             )
             for fact in facts
         ]
@@ -159,10 +160,10 @@ class Consolidator(Service):
         engine = self._engine
         chosen = engine.settings.consolidation or Consolidation()
         rows, identity = prepared
-        accesses, accessed_at = engine.accesses.take()
+        accesses = engine.accesses.take()
         try:
             with engine.atomic() as connection:
-                changing.touch(connection, accesses, accessed_at)
+                changing.touch(connection, accesses)
                 if consolidating.last_cycle(connection, cycle.scope) != last:
                     return None
                 if due:

@@ -101,7 +101,7 @@ class Episodes(Service):
 
         `on` is a day of UTC, as a date or "2026-03-01"; `since` and `until` bound `event_at`, else `created_at`.
         """
-        if order not in ("oldest", "newest", "importance"):
+        if not isinstance(order, str) or order not in ("oldest", "newest", "importance"):
             raise InvalidInput(f"order is {checks.shown(order)}: 'oldest', 'newest' or 'importance'")
         where: dict[str, Any] = {}
         if task_id is not None:

@@ -12,7 +12,7 @@ __all__ = ["alike", "error_pattern"]
 # Dice's coefficient of the words; "no such file" and "permission denied" of one tool share a third of theirs.
 _ALIKE = 0.5
 _MASKS = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.IGNORECASE), "<url>"),
+    (re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s'\"<>)\]]+", re.IGNORECASE), "<url>"),
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"(?<![\w/.])(?:~|\.{1,2})?(?:/[^\s/:'\"<>)\],;]+)+/?|\b[A-Za-z]:\\[^\s:'\"<>]+"), "<path>"),

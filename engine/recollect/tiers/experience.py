@@ -88,8 +88,9 @@ class Experience(Service):
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
         """Note what helped when a tool failed; of one tool and error pattern the latest recovery is kept."""
         name = checks.check_name(tool, "tool")
-        message = _message(error, "error")
-        helped = _message(recovery, "recovery")
+        policy = self._engine.settings.write_policy
+        message = policy.clean(_message(error, "error"))
+        helped = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)
         with self._engine.atomic() as connection:
             key = services.scope_id(connection, scope), name, error_pattern(message)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect import checks
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
+from recollect.policies import WritePolicy
 from recollect.store import sessions
 from recollect.store.sessions import SessionRow
 
@@ -28,8 +29,8 @@ class Checked(NamedTuple):
     text: str
 
 
-def check_message(message: object) -> Checked:
-    """A message: a JSON object with a role; its content may be a str, None, or a list of parts."""
+def check_message(message: object, policy: WritePolicy) -> Checked:
+    """A message without what `policy` redacts: a JSON object with a role; its content is a str, None, or parts."""
     if not isinstance(message, Mapping):
         raise InvalidInput(
             f"the message is {type(message).__name__} {checks.shown(message)}: give a dict such as "
@@ -39,6 +40,9 @@ def check_message(message: object) -> Checked:
         raise InvalidInput(f"the message {checks.shown(dict(message))} has no 'role'")
     role = checks.check_name(message["role"], "the message's role")
     text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
+    if policy.redact is not None:
+        cleaned = policy.clean_json(json.loads(text))
+        return Checked(role, plain_text(cleaned.get("content")), json.dumps(cleaned, ensure_ascii=False))
     return Checked(role, plain_text(message.get("content")), text)
 
 

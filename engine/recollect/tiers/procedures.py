@@ -88,7 +88,8 @@ class Procedures(Service):
             tags=checks.check_tags(tags), importance=importance,
             metadata={"name": name, "description": description, "pattern": pattern},
         )  # fmt: skip
-        row = prepare(item, base=scope, max_text_chars=self._engine.settings.max_text_chars)
+        settings = self._engine.settings
+        row = prepare(item, base=scope, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
         identity = identity_for(self._engine, None)
         embed_rows(self._engine.embedder, [row], [None], identity)
         with self._engine.atomic() as connection:
@@ -125,13 +126,13 @@ class Procedures(Service):
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
     ) -> builtins.list[Procedure]:
-        """Procedures, those that succeed most first; of equal ones the more used, then by name."""
+        """Procedures, those that succeed most first; of equal ones the more used, by name, the first stored."""
         most = None if limit is None else checks.check_count(limit, "limit")
         chosen = build_filter(self._scope(agent), kinds=[KIND], tags=tags)
         condition = filters.everything(chosen, checks.now_us())
         with self._engine.store.read() as connection:
             shown = self._shown(connection, reading.records(connection, condition))
-        shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name, each.id))
+        shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
     def search(self, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
@@ -142,7 +143,8 @@ class Procedures(Service):
         """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
         scope = self._scope(agent)
         # What cannot be stored is nobody's name.
-        if isinstance(procedure, str) and procedure == (called := checks.check_query(procedure)):
+        storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
+        if storable and procedure == (called := checks.check_query(procedure)):
             for condition in (procedures.named(scope, called), procedures.with_id(scope, called)):
                 found = reading.matching_ids(connection, condition)
                 if found:

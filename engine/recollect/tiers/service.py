@@ -51,7 +51,8 @@ class Service:
         """Store one record in the scope of an agent."""
         scope = "/" if agent is None else AGENT_SCOPES + checks.check_agent(agent)
         item = NewRecord(scope=scope, **fields)
-        return as_seen(remember_one(self._engine, item, base=self._base, policy=policy), self._base)
+        stored = remember_one(self._engine, item, base=self._base, policy=policy)
+        return as_seen(self._engine.counted(stored), self._base)
 
     def _find(self, id: str, kind: str) -> Record:
         """The record of this id and kind; NotFound if there is none here."""

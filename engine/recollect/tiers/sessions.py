@@ -99,7 +99,7 @@ class Session(Service):
         """Store several messages at the end, all or none; returns the position of the first."""
         if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
             raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
-        checked = [check_message(message) for message in messages]
+        checked = [check_message(message, self._engine.settings.write_policy) for message in messages]
         moment = checks.check_time(created_at, "created_at")
         rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
         with self._engine.atomic() as connection:
@@ -135,6 +135,7 @@ class Session(Service):
     ) -> Snapshot | None:
         """Remove the session, in one transaction with a snapshot of it where one is asked for. Again, nothing."""
         details = checked_details(
+            self._engine.settings.write_policy,
             summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
             total_tokens=total_tokens,
         )  # fmt: skip
@@ -207,7 +208,7 @@ class Sessions(Service):
         ]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
-        """Messages that hold words of `query`, by BM25, best first; any text is a valid query."""
+        """Messages that hold words of `query`, by BM25, best first; any text of at most 100,000 characters will do."""
         every = query_terms(checks.check_query(query))
         words = [word for word in every if word not in STOP_TERMS] or every
         scope = self._scope(agent)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from recollect import checks
 from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
 from recollect.remember.prepare import uuid7
 from recollect.store import services, sessions
 from recollect.store.rows import stored_json
@@ -55,8 +56,9 @@ class Snapshots(Service):
         if messages is not None and (isinstance(messages, str | Mapping) or not isinstance(messages, Sequence)):
             raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
         scope = self._scope(agent)
-        details = checked_details(**what)
-        given = None if messages is None else [check_message(message).text for message in messages]
+        policy = self._engine.settings.write_policy
+        details = checked_details(policy, **what)
+        given = None if messages is None else [check_message(message, policy).text for message in messages]
         with self._engine.atomic() as connection:
             return self.put(connection, scope, session_id, given, details)
 
@@ -105,6 +107,7 @@ class Snapshots(Service):
 
 
 def checked_details(
+    policy: WritePolicy,
     *,
     summary: str = "",
     key_decisions: Sequence[str] = (),
@@ -114,13 +117,13 @@ def checked_details(
     total_cost: float = 0.0,
     total_tokens: int = 0,
 ) -> dict[str, Any]:
-    """What a snapshot says beside its messages, checked and as it is stored."""
+    """What a snapshot says beside its messages, checked, without what `policy` redacts, and as it is stored."""
     if not isinstance(summary, str):
         raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
     ended = checks.check_time(ended_at, "ended_at")
     return {
-        "summary": checks.encodable(checks.plain_str(summary), "summary"),
-        "key_decisions": _texts(key_decisions, "key_decisions"),
+        "summary": policy.clean(checks.encodable(checks.plain_str(summary), "summary")),
+        "key_decisions": _texts(policy.clean_json(key_decisions), "key_decisions"),
         "task_ids": _texts(task_ids, "task_ids"),
         "started_at": checks.check_time(started_at, "started_at"),
         "ended_at": checks.now_us() if ended is None else ended,

@@ -112,7 +112,7 @@ class Working(Service):
         """
         if capacity is not None:
             checks.check_count(capacity, "capacity")
-        if policy is not None and policy not in ("fifo", "importance"):
+        if policy is not None and (not isinstance(policy, str) or policy not in ("fifo", "importance")):
             raise InvalidInput(f"policy is {checks.shown(policy)}: 'fifo' or 'importance'")
         if promote_above is not None:
             checks.check_finite(promote_above, "promote_above", minimum=0.0)
@@ -135,6 +135,7 @@ class Working(Service):
 
     def add(self, item: object, *, importance: float = 0.5) -> Added:
         """Take in a copy of an item, any JSON value; where there is no room, one is evicted first and handed back."""
+        self._engine.store.check_usable()
         content = _copied(item)
         if isinstance(item, str) and not item.strip():
             raise InvalidInput(f"item is {checks.shown(item)}: there is nothing to keep in mind")
@@ -151,6 +152,7 @@ class Working(Service):
 
     def evict(self) -> Evicted | None:
         """Let one item go as the policy says; None when there is none."""
+        self._engine.store.check_usable()
         with self._lock:
             if not self._state.items:
                 return None
@@ -164,6 +166,7 @@ class Working(Service):
 
     def clear(self) -> list[WorkingItem]:
         """Let all items go, none promoted; returns them."""
+        self._engine.store.check_usable()
         with self._lock:
             items = self._state.items
             self._become(self._state._replace(items=()))
@@ -177,7 +180,7 @@ class Working(Service):
         _check_tier(to)
         with self._lock:
             if not isinstance(item, WorkingItem):
-                found = next((each for each in self._state.items if each.id == item), None)
+                found = next((each for each in self._state.items if isinstance(item, str) and each.id == item), None)
                 if found is None:
                     raise NotFound(f"no item {checks.shown(item)} in working memory: it was never added, or has gone")
                 item = found
@@ -239,7 +242,9 @@ class Working(Service):
         self._promoted = {key: record for key, record in self._promoted.items() if key[0] in here}
 
     def _write(self, items: Sequence[WorkingItem]) -> None:
-        text = msgspec.json.encode([_sound(item) for item in items]).decode()
+        policy = self._engine.settings.write_policy
+        sound = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_sound, items)]
+        text = msgspec.json.encode(sound).decode()
         with self._engine.atomic() as connection:
             scope = services.scope_id(connection, self._scope(self._agent))
             services.save_working(connection, scope, text, checks.now_us())
@@ -255,5 +260,5 @@ def _sound(item: WorkingItem) -> WorkingItem:
 
 
 def _check_tier(to: object) -> None:
-    if to not in ("semantic", "episode"):
+    if not isinstance(to, str) or to not in ("semantic", "episode"):
         raise InvalidInput(f"the tier is {checks.shown(to)}: 'semantic' or 'episode'")

@@ -32,6 +32,7 @@ _CHECKS: dict[str, tuple[_Check, str]] = {
     "task_type": (checks.check_name, f"a type of task such as query, {_NAME}"),
     "tool": (checks.check_name, f"the name of a tool, {_NAME}"),
     "id": (checks.check_name, "an id as results give it"),
+    "query": (checks.check_query, f"text of at most {checks.MAX_QUERY_CHARS:,} characters"),
     "old_text": (checks.encodable, "a part of the text of one memory"),
     "summary": (checks.encodable, "text without NUL characters"),
     "error": (lambda value, name: checks.check_text(value, len(value), name), _TEXT),
@@ -62,8 +63,10 @@ def allowed_in(name: str) -> list[str]:
 
 
 def _check_content(action: Action, content: str, max_text_chars: int) -> None:
-    """What is stored as a memory is not blank; a message may be; a question may be anything."""
+    """What is stored as a memory is not blank; a message may be; a question is only limited in length."""
     if isinstance(action, asked.Write | asked.Replace):
         checks.check_text(content, max_text_chars, "content")
     elif isinstance(action, asked.AppendMessage):
         checks.encodable(content, "content")
+    elif isinstance(action, asked.Recall):
+        checks.check_query(content, "content")

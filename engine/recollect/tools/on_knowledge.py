@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from recollect.checks import shown
+from recollect.checks import check_path, shown
 from recollect.errors import DocumentError, DocumentRefused, InvalidInput, NotFound
 from recollect.knowledge.documents import Ingested
 from recollect.knowledge.ingesting import is_url
@@ -46,7 +46,7 @@ class DocumentAccess(Struct, frozen=True):
             raise InvalidInput(f"document_folders is {shown(folders)}: give a list of folders")
         if not isinstance(urls, bool):
             raise InvalidInput(f"document_urls is {shown(urls)}: True or False")
-        return cls(tuple(Path(os.path.abspath(os.fsdecode(each))) for each in folders), urls)
+        return cls(tuple(check_path(each, "document_folders") for each in folders), urls)
 
 
 def answer(action: asked.Action, memory: Memory, within: str, access: DocumentAccess) -> Struct:

@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from recollect.checks import shown
+from recollect.checks import plain_str, shown
 from recollect.tools.arguments import TOOLS, Action, Tool
 from recollect.tools.failures import ToolFault
 from recollect.tools.schema import properties, required, tag
 
 __all__ = ["allowed_values", "parse", "tool_named"]
 
+# Metadata may be nested so deep.
+_DEEPEST = 64
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 
 
@@ -87,7 +89,7 @@ def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
     value = arguments
     if isinstance(arguments, str | bytes | bytearray):
         try:
-            value = msgspec.json.decode(arguments)
+            value = msgspec.json.decode(plain_str(arguments) if isinstance(arguments, str) else arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
             raise ToolFault(
                 "invalid_json", None, f"the arguments are no JSON ({fault}): give an object with an action", ["object"]
@@ -97,7 +99,18 @@ def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
             "wrong_type", None, f"the arguments of {tool.name} are {shown(value)}: give an object with an action",
             ["object"],
         )  # fmt: skip
-    return dict(value)
+    return {_plain(key, 0): _plain(item, 0) for key, item in value.items()}
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """A value with texts of subclasses, which msgspec refuses, as what they are."""
+    if isinstance(value, str):
+        return plain_str(value)
+    if depth < _DEEPEST and isinstance(value, dict):
+        return {_plain(key, depth + 1): _plain(item, depth + 1) for key, item in value.items()}
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    return value
 
 
 def _refused(message: str, given: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:

@@ -51,7 +51,7 @@ class AsyncWorkspace:
         config: MemoryConfig | None = None,
         *,
         embedder: Embedder | str | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModel | str | None = None,
     ) -> None:
         self._open = partial(Workspace, folder, config, embedder=embedder, language_model=language_model)
         self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect-workspace")

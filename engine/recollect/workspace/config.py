@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_count, check_finite, check_name, check_unit, shown
+from recollect.checks import check_count, check_finite, check_name, check_path, check_unit, shown
 from recollect.errors import InvalidInput
-from recollect.settings_files import check_keys, read_table, write_table
+from recollect.settings_files import check_keys, naming, read_table, write_table
 
 __all__ = [
     "CacheConfig",
@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 Built = TypeVar("Built")
+LEFT_OUT = ("node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__")
+"""Folders of other people's files."""
 
 
 def _check_bool(part: Struct, *names: str) -> None:
@@ -54,6 +56,14 @@ def _check_optional_name(part: Struct, name: str) -> None:
         raise InvalidInput(f"{label} is blank or no key: give the key as it was issued, or None") from None
 
 
+def _repr_without_key(part: Struct) -> str:
+    shown_fields = {
+        name: "'…'" if name == "api_key" and value is not None else repr(value)
+        for name, value in structs.asdict(part).items()
+    }
+    return f"{type(part).__name__}({', '.join(f'{name}={value}' for name, value in shown_fields.items())})"
+
+
 def _check_parts(part: Struct, **kinds: type[Struct]) -> None:
     for name, kind in kinds.items():
         if not isinstance(getattr(part, name), kind):
@@ -63,24 +73,28 @@ def _check_parts(part: Struct, **kinds: type[Struct]) -> None:
 
 
 def _checked_path(value: object, label: str) -> str:
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
-    if not isinstance(text, str) or not text or "\x00" in text:
-        raise InvalidInput(f"{label} is {shown(value)}: give a path")
-    return text
+    check_path(value, label)
+    return os.fspath(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _checked_paths(values: object, label: str) -> tuple[str, ...]:
     if not isinstance(values, list | tuple):
         raise InvalidInput(f"{label} is {shown(values)}: give a list of str")
-    return tuple(_checked_path(value, f"{label}[{place}]") for place, value in enumerate(values))
+    for place, value in enumerate(values):
+        text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+        if not isinstance(text, str) or not text or "\x00" in text:
+            raise InvalidInput(f"{label}[{place}] is {shown(value)}: give a path")
+        if label.endswith("extra_paths"):  # the others may be patterns, such as ~$*
+            check_path(value, f"{label}[{place}]")
+    return tuple(map(os.fspath, values))
 
 
 class EmbeddingConfig(Struct, frozen=True, kw_only=True):
     """Who embeds.
 
     - model: None is what the environment names, else the bundled model; "default", "instant", "none", a bundled
-      model's name or a folder with model.onnx; else a model over HTTP, as "ollama/nomic-embed-text" or
-      "text-embedding-3-small", at `api_base` or at the provider that its name begins with, OpenAI without one.
+      model's name or a folder with model.onnx; else a model over HTTP, as "ollama/nomic-embed-text", "voyage/voyage-3"
+      (providers but OpenAI and Ollama: `recollect[providers]`) or OpenAI's "text-embedding-3-small"; any at `api_base`.
     - api_key: None is the environment's. It does not show in the repr, but does in `to_dict` and saved files.
     - timeout, batch_size: seconds a request, and texts in it, of a model over HTTP.
     """
@@ -100,11 +114,7 @@ class EmbeddingConfig(Struct, frozen=True, kw_only=True):
         check_count(self.batch_size, "EmbeddingConfig.batch_size")
 
     def __repr__(self) -> str:
-        key = "None" if self.api_key is None else "'…'"
-        return (
-            f"EmbeddingConfig(model={self.model!r}, api_base={self.api_base!r}, api_key={key}, "
-            f"timeout={self.timeout!r}, batch_size={self.batch_size!r})"
-        )
+        return _repr_without_key(self)
 
 
 class ChunkingConfig(Struct, frozen=True, kw_only=True):
@@ -166,13 +176,16 @@ class QueryConfig(Struct, frozen=True, kw_only=True):
     """What a search does unless its call says otherwise.
 
     - strategy: "hybrid", "vector", "keyword" or the name of a registered one. With "keyword" nothing is embedded.
-    - min_score: results below are dropped, before age and diversity.
+    - min_score, min_confidence: results below are dropped, before age and diversity. Where neither is given, those of a
+      confidence below 0.3 are, by meaning alone 0.04 and by keyword alone 0.02 (`benchmarks.quality.threshold`).
+      memweave drops by score, at 0.35; so does a registered strategy's search, whose rows have no confidence.
     - snippet_max_chars: the longest snippet, in characters.
     """
 
     strategy: str = "hybrid"
     max_results: int = 6
-    min_score: float = 0.35
+    min_score: float | None = None
+    min_confidence: float | None = None
     snippet_max_chars: int = 700
     hybrid: HybridConfig = HybridConfig()
     mmr: MMRConfig = MMRConfig()
@@ -181,7 +194,9 @@ class QueryConfig(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_name(self.strategy, "QueryConfig.strategy")
         check_count(self.max_results, "QueryConfig.max_results")
-        check_unit(self.min_score, "QueryConfig.min_score")
+        for name in ("min_score", "min_confidence"):
+            if getattr(self, name) is not None:
+                check_unit(getattr(self, name), f"QueryConfig.{name}")
         check_count(self.snippet_max_chars, "QueryConfig.snippet_max_chars")
         _check_parts(self, hybrid=HybridConfig, mmr=MMRConfig, temporal_decay=TemporalDecayConfig)
 
@@ -221,20 +236,28 @@ class SyncConfig(Struct, frozen=True, kw_only=True):
 class FlushConfig(Struct, frozen=True, kw_only=True):
     """How `flush` finds facts in a conversation.
 
-    - model: at the language model's endpoint; None is the workspace's or the environment's language model.
+    - model: a model with its provider before it ("gemini/gemini-2.0-flash"), or one at `api_base`, at the endpoint of
+      the workspace's or the environment's language model, or OpenAI's. None is that language model, else "gpt-4o-mini"
+      at OPENAI_BASE_URL with OPENAI_API_KEY.
+    - api_base, api_key: where it is served, and its key. The key does not show in the repr, but does in `to_dict` and
+      saved files.
+    - enabled: False keeps `flush` from doing anything.
     - max_tokens, temperature: of the answer.
     - system_prompt: None is Recollect's own; `YYYY-MM-DD` in it stands for today.
     """
 
     enabled: bool = True
     model: str | None = None
+    api_base: str | None = None
+    api_key: str | None = None
     max_tokens: int = 1024
     temperature: float = 0.0
     system_prompt: str | None = None
 
     def __post_init__(self) -> None:
         _check_bool(self, "enabled")
-        _check_optional_name(self, "model")
+        for name in ("model", "api_base", "api_key"):
+            _check_optional_name(self, name)
         check_count(self.max_tokens, "FlushConfig.max_tokens")
         if check_finite(self.temperature, "FlushConfig.temperature", minimum=0.0) > 2.0:
             raise InvalidInput(f"FlushConfig.temperature is {self.temperature}: give a number from 0 to 2")
@@ -242,6 +265,9 @@ class FlushConfig(Struct, frozen=True, kw_only=True):
             not isinstance(self.system_prompt, str) or not self.system_prompt.strip()
         ):
             raise InvalidInput(f"FlushConfig.system_prompt is {shown(self.system_prompt)}: give a text or None")
+
+    def __repr__(self) -> str:
+        return _repr_without_key(self)
 
 
 class VectorConfig(Struct, frozen=True, kw_only=True):
@@ -267,6 +293,8 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
     - progress: whether the command line draws progress bars.
     - extra_paths: further files and folders, from the folder or absolute. Those outside it are read because they are
       named here.
+    - left_out: names of folders that are left out at any depth, besides hidden ones; () leaves out only these. Unless
+      it is empty, virtual environments are left out under any name.
     - exclude: patterns of files and folders that are left out, as in a .gitignore.
     - bootstrap_files, evergreen_patterns: files that never age: names, or paths in the folder, with * and ?.
     - max_file_bytes: larger files are reported and left out.
@@ -284,6 +312,7 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
     vector: VectorConfig = VectorConfig()
     progress: bool = True
     extra_paths: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = LEFT_OUT
     exclude: tuple[str, ...] = ()
     bootstrap_files: tuple[str, ...] = ("MEMORY.md",)
     evergreen_patterns: tuple[str, ...] = ("MEMORY.md", "memory.md")
@@ -299,7 +328,7 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
             sync=SyncConfig, flush=FlushConfig, vector=VectorConfig,
         )  # fmt: skip
         _check_bool(self, "progress")
-        for name in ("extra_paths", "exclude", "bootstrap_files", "evergreen_patterns"):
+        for name in ("extra_paths", "left_out", "exclude", "bootstrap_files", "evergreen_patterns"):
             structs.force_setattr(self, name, _checked_paths(getattr(self, name), f"MemoryConfig.{name}"))
         check_count(self.max_file_bytes, "MemoryConfig.max_file_bytes")
         check_name(self.timezone, "MemoryConfig.timezone")
@@ -350,8 +379,7 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
         try:
             return cls.from_dict(read_table(path))
         except InvalidInput as fault:
-            at = os.fspath(path)
-            raise InvalidInput(str(fault) if str(fault).startswith(str(at)) else f"{at}: {fault}") from None
+            raise naming(path, fault) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .toml, .json or .yaml file that `load` reads, for the owner's eyes only: it may hold a key."""

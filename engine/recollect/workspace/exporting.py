@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.checks import shown
+from recollect.checks import check_path, shown
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange import Folder, export_folder, import_folder
@@ -78,7 +78,7 @@ def _opened(memory: Exporter | str | os.PathLike[str], *, must_exist: bool) -> I
             raise InvalidInput(f"memory is {shown(memory)}: give a Memory, or the path of its file")
         yield memory
         return
-    if must_exist and not Path(memory).expanduser().is_file():
+    if must_exist and not os.path.isfile(check_path(memory, "memory")):
         raise InvalidInput(f"{shown(os.fspath(memory))} is no file: give a Memory, or the path of one's file")
     engine = Engine(memory, None, Settings())
     try:

@@ -17,6 +17,7 @@ from recollect.llm.protocol import LanguageModel
 from recollect.numerics import kernel_errors
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_request
+from recollect.settings import named_language_model
 from recollect.store.documents import KIND
 from recollect.text.normalise import text_key
 from recollect.text.quoting import visible, without_quotes
@@ -46,34 +47,43 @@ _AS_DATA = (
 # About 12,000 tokens a question.
 _CHARS_A_QUESTION = 48_000
 _ATTEMPTS = 10
+# memweave's, where only an endpoint is named.
+_MODEL = "gpt-4o-mini"
 # So many chunks are compared with a new fact.
 _LIKE_A_LINE = 5
+_MOST_FENCES = 3  # one within the other
 _FENCED = re.compile(r"\A```[^\n`]*\n(.*?)\n?```\Z", re.DOTALL)
 
 
 def language_model_of(engine: Engine, config: FlushConfig, model: str | None) -> LanguageModel:
-    """Who is asked: the model of this name, else the configuration's, at the language model's endpoint, else whatever
-    language model the workspace has. Raises InvalidInput where flush is off or no model is to be had.
+    """Who is asked: the model of this name, else the configuration's, at the configuration's endpoint, else at the
+    workspace's own, else at the provider's that the name says, else at OpenAI's or where OPENAI_BASE_URL is.
+
+    Raises InvalidInput where none is to be had, and LanguageModelError where what asks it is not installed.
     """
-    if not config.enabled:
-        raise InvalidInput("flush is off: enabled of the configuration's flush turns it on")
     name = config.model if model is None else model
     own = engine.language_model
-    if name is None and own is None:
-        raise InvalidInput(
-            "flush needs a language model: give the workspace language_model=, or set RECOLLECT_LLM_BASE_URL and "
-            "RECOLLECT_LLM_MODEL (an Ollama's is http://localhost:11434/v1)"
-        )
     from recollect.llm.client import OpenAICompatible
 
-    if isinstance(own, OpenAICompatible):
-        return own.variant(model=name, temperature=config.temperature)
-    if name is None:
-        assert own is not None
+    if config.api_base is None and config.api_key is None and own is not None:
+        if isinstance(own, OpenAICompatible):
+            return own.variant(model=name, temperature=config.temperature)
+        if name is not None:
+            raise InvalidInput(
+                f"the workspace's language model is {shown(own)}, which has no other model {shown(name)}"
+            )
         return own
-    if own is not None:
-        raise InvalidInput(f"the workspace's language model is {shown(own)}, which has no other model {shown(name)}")
-    return OpenAICompatible(model=name, temperature=config.temperature)
+    try:
+        address = named_language_model(name or _MODEL, api_base=config.api_base, api_key=config.api_key)
+    except InvalidInput as reason:
+        if name is not None or config.api_base is not None:
+            raise
+        raise InvalidInput(
+            "flush needs a language model: set OPENAI_API_KEY, or OPENAI_BASE_URL, or RECOLLECT_LLM_BASE_URL and "
+            "RECOLLECT_LLM_MODEL (an Ollama's is http://localhost:11434/v1), or name one with its provider in "
+            "FlushConfig(model='gemini/...'), or give the workspace language_model="
+        ) from reason
+    return OpenAICompatible.at(address, temperature=config.temperature)
 
 
 def extract(
@@ -194,7 +204,9 @@ def _parts(messages: Sequence[dict[str, str]]) -> Iterator[list[dict[str, str]]]
 def _said(answer: str) -> str | None:
     """An answer without a code fence around it; None where it says that there is nothing."""
     text = answer.replace("\r\n", "\n").replace("\x00", "").strip()
-    while fenced := _FENCED.match(text):
+    for _ in range(_MOST_FENCES):
+        if (fenced := _FENCED.match(text)) is None:
+            break
         text = fenced[1].strip()
     return None if not text or SILENT in text else text
 
@@ -225,7 +237,7 @@ def _without_empty_headings(lines: Sequence[str]) -> Iterator[str]:
         if line[:1] not in ("`", "-", "=", "*") and line.strip() and announced(line.strip()) is not None:
             continue
         if line.startswith("#"):
-            following = next((each for each in lines[place + 1 :] if each.strip()), None)
+            following = next((lines[at] for at in range(place + 1, len(lines)) if lines[at].strip()), None)
             if following is None or following.startswith("#"):
                 continue
         yield line

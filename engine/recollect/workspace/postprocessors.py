@@ -17,9 +17,15 @@ from recollect.workspace.strategies import RawSearchRow, check_rows
 __all__ = ["apply_own", "check_postprocessor", "diversify", "fade", "reach"]
 
 
-def reach(rows: Sequence[RawSearchRow], min_score: float) -> list[RawSearchRow]:
-    """The rows whose score reaches `min_score`."""
-    return [row for row in rows if row.score >= min_score]
+def reach(
+    rows: Sequence[RawSearchRow], min_score: float, min_confidence: Callable[[RawSearchRow], float]
+) -> list[RawSearchRow]:
+    """The rows whose score reaches `min_score`, and their confidence, where it is known, what is asked of the row."""
+    return [
+        row
+        for row in rows
+        if row.score >= min_score and (row.confidence is None or row.confidence >= min_confidence(row))
+    ]
 
 
 def fade(rows: Sequence[RawSearchRow], ages_days: Sequence[float | None], half_life_days: float) -> list[RawSearchRow]:

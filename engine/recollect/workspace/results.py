@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
+from recollect.records import Plain
 from recollect.workspace.files import FileProblem
 
 __all__ = ["FileInfo", "IndexResult", "StoreStatus"]
 
 
-class IndexResult(Struct, frozen=True, kw_only=True):
+class IndexResult(Plain, frozen=True, kw_only=True):
     """What an index run did.
 
     - files_scanned were found; of these files_indexed say something new, with `force` all, and files_skipped do not
@@ -35,7 +34,7 @@ class IndexResult(Struct, frozen=True, kw_only=True):
     complete: bool = True
 
 
-class FileInfo(Struct, frozen=True, kw_only=True):
+class FileInfo(Plain, frozen=True, kw_only=True):
     """An indexed file: size in bytes, SHA-256 as hex, time of its last change in seconds since 1970, label."""
 
     path: str
@@ -47,13 +46,15 @@ class FileInfo(Struct, frozen=True, kw_only=True):
     source: str
 
 
-class StoreStatus(Struct, frozen=True, kw_only=True):
+class StoreStatus(Plain, frozen=True, kw_only=True):
     """The state of a workspace and its index.
 
     - dirty: files have changed that are not indexed yet
-    - search_mode: "hybrid", or "fts-only" where nothing can be embedded
+    - search_mode: what a search does now: "hybrid", or "fts-only" where it has no vector of the query, or none of this
+      embedder to compare it with; `embedder_problem` says why
     - provider: "local", "remote", "custom" (an object of the caller's) or "none"
-    - pending: chunks that wait for an embedder, which `embedder_problem` says why
+    - pending: chunks that wait for an embedder, which `embedder_problem` says why; refused: chunks that it does not
+      take, which `problems` name
     - problems: of files; `sync_problem` is what stopped the last run by the watcher or the interval
     """
 
@@ -72,5 +73,6 @@ class StoreStatus(Struct, frozen=True, kw_only=True):
     watcher_active: bool
     pending: int
     problems: tuple[FileProblem, ...]
+    refused: int = 0
     embedder_problem: str | None = None
     sync_problem: str | None = None

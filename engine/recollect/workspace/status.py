@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.checks import fault_text
+from recollect.checks import fault_text, now_us
 from recollect.errors import RecollectError
-from recollect.store import documents, embedding_cache
+from recollect.store import documents, embedding_cache, refusals
+from recollect.store.filters import open_versions
 from recollect.workspace.files import FileProblem, problem_of
+from recollect.workspace.replacing import moved_aside
 from recollect.workspace.results import FileInfo, StoreStatus
 from recollect.workspace.rules import is_evergreen, source_label
 from recollect.workspace.sync import SCOPE, Plan, waiting
@@ -18,7 +20,20 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import MemoryConfig
 
-__all__ = ["file_infos", "store_status"]
+__all__ = ["file_infos", "store_status", "unread"]
+
+_SHOWN = 5
+_ASIDE = "this index was damaged and another was made in its place: delete it, or look at it and then delete it"
+
+
+def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
+    """What a search says of files and folders that it may miss because they could not be looked at."""
+    told = [f"{each.path}: {each.reason}" for each in problems if each.unread]
+    more = len(told) - _SHOWN
+    return (*told[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
+
+
+_REFUSED_SHOWN = 20
 
 
 def file_infos(engine: Engine, config: MemoryConfig) -> list[FileInfo]:
@@ -51,11 +66,19 @@ def store_status(
     """The state of the index beside what a plan says of the files; `problems` are those of the last run."""
     with engine.store.read() as connection:
         cached = embedding_cache.count(connection)
-    provider, model, fault = _embedder(engine)
+        refused = refusals.count(connection, open_versions())
+        examples = refusals.examples(connection, open_versions(), _REFUSED_SHOWN)
+    chunks = sum(row.chunks for row in plan.stored.values())
+    provider, model, fault = _embedder(engine, chunks)
     stored = [problem_of(row.source, row.problem, indexed=True) for row in plan.stored.values() if row.problem]
+    aside = [problem_of(str(each), _ASIDE) for each in moved_aside(config.index_path)]
+    refusing = [
+        problem_of(source or chunk, f"the embedder refuses a chunk: {reason}", indexed=True)
+        for chunk, source, reason in examples
+    ]
     return StoreStatus(
         files=len(plan.stored),
-        chunks=sum(row.chunks for row in plan.stored.values()),
+        chunks=chunks,
         dirty=plan.dirty,
         workspace_dir=str(config.folder),
         db_path=str(config.index_path),
@@ -68,21 +91,31 @@ def store_status(
         cache_max_entries=config.cache.max_entries,
         watcher_active=watching,
         pending=waiting(engine),
-        problems=tuple(dict.fromkeys((*plan.problems, *stored, *problems))),
+        refused=refused,
+        problems=tuple(dict.fromkeys((*plan.problems, *stored, *problems, *aside, *refusing))),
         embedder_problem=fault,
         sync_problem=sync_problem,
     )
 
 
-def _embedder(engine: Engine) -> tuple[str, str | None, str | None]:
-    """Provider and model, and why nothing can be embedded; a model over HTTP is asked for its dimension."""
+def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]:
+    """Provider and model, and why a search does not go by meaning now: as a search does, it embeds a text."""
     if not engine.embedder.enabled:
         return "none", None, None
     spec = engine.embedder.spec
     named = isinstance(spec, str)
     remote = type(spec).__module__.startswith("recollect.remote")
     provider = "local" if named else "remote" if remote else "custom"
+    model = spec if isinstance(spec, str) else getattr(spec, "model", None)
     try:
-        return provider, engine.embedder.identity().name, None
+        model = engine.embedder.identity(queries_first=True).name
+        if engine.embedder.failure is not None:
+            return provider, model, engine.embedder.failure
+        active = engine.active_embedder()
+        engine.check_embedder(active)
+        engine.embedder.queries([f"status {now_us()}"])  # none that comes from memory
+        if active is None and chunks:
+            return provider, model, "nothing is embedded yet: run index()"
     except RecollectError as reason:
-        return provider, spec if isinstance(spec, str) else getattr(spec, "model", None), fault_text(reason)
+        return provider, model, fault_text(reason)
+    return provider, model, None

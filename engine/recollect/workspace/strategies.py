@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.checks import shown
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recollect.numerics import kernel_errors
+from recollect.recall.confidence import confidence_of
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.query import query_words
 from recollect.recall.request import MAX_LIMIT, build_request
 from recollect.store.documents import KIND
+from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 from recollect.workspace.rules import source_label
 
@@ -30,6 +32,8 @@ BUILT_IN = ("hybrid", "vector", "keyword")
 # Of a chunk that carries every word of the query, however far off its vector is. Cosines of what has nothing in common
 # lie around 0 to 0.1: 0.3 of BM25 would never reach memweave's threshold of 0.35, and an error code be found by none.
 _ALL_WORDS = 0.4
+# Words that stand in nearly every chunk: the best of them is no answer.
+_STOP_WORDS_SHARE = 0.3
 _MAX_LINE = 2**31
 
 
@@ -40,7 +44,7 @@ class RawSearchRow:
     `chunk_id` is the chunk's id in the index, `score` from 0 to 1 or any finite number that you make of it, `source`
     the file's label; lines count from 1.
     `vector_score` is the cosine, from -1 to 1, and `text_score` BM25 as a share of the best chunk's; None where there
-    was no such search.
+    was no such search. `confidence` is how likely the chunk answers, from 0 to 1, or None where that is not known.
     """
 
     chunk_id: str
@@ -53,13 +57,18 @@ class RawSearchRow:
     vector_score: float | None = None
     text_score: float | None = None
     headings: tuple[str, ...] = ()
+    confidence: float | None = None
 
 
 class Found(NamedTuple):
-    """The rows of a strategy, best first, and what it could not do."""
+    """The rows of a strategy, best first, what it could not do, and which signals the confidence of its rows is from:
+    those of a built-in strategy, as "hybrid" is "keyword" where nothing can be embedded, or None for one of the
+    caller's.
+    """
 
     rows: list[RawSearchRow]
     problems: tuple[str, ...] = ()
+    evidence: str | None = None
 
 
 def find(
@@ -71,6 +80,8 @@ def find(
       and `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
     - "vector": the cosine. Raises EmbedderError where the query cannot be embedded.
     - "keyword": BM25 as a share of the best.
+
+    Where a query has stop words alone, BM25 counts 0.3: they stand everywhere.
     """
     if strategy == "vector":
         _require_embedder(engine, query)
@@ -80,7 +91,7 @@ def find(
         if strategy == "vector":
             raise
         found = _recalled(engine, "keyword", query, limit, weights, source_filter)
-        return Found(found.rows, (f"meaning was not searched: {reason}",))
+        return found._replace(problems=(f"meaning was not searched: {reason}",))
 
 
 def ask_strategy(
@@ -101,7 +112,7 @@ def ask_strategy(
     problems: tuple[str, ...] = ()
     if engine.embedder.enabled:
         try:
-            model = engine.embedder.identity().name
+            model = engine.embedder.identity(queries_first=True).name
             vector = engine.embedder.queries([query])[0].vector.tolist()
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
@@ -136,7 +147,7 @@ def check_rows(given: object, who: str) -> list[RawSearchRow]:
     for place, row in enumerate(rows):
         if not isinstance(row, RawSearchRow):
             raise InvalidInput(f"{who} gave {shown(row)} as row {place}: it gives RawSearchRow")
-        for name in ("score", "vector_score", "text_score"):
+        for name in ("score", "vector_score", "text_score", "confidence"):
             value = getattr(row, name)
             if not _is_finite(value) and (value is not None or name == "score"):
                 raise InvalidInput(f"{who} gave row {place} the {name} {shown(value)}: give a finite number")
@@ -161,7 +172,7 @@ def _is_finite(value: object) -> bool:
 
 def _require_embedder(engine: Engine, query: str) -> None:
     """Raise EmbedderError where a query has no vector; recall asks for none while nothing at all is embedded."""
-    engine.check_embedder(engine.active_embedder())
+    engine.check_embedder(engine.active_embedder(), queries_first=True)
     engine.embedder.queries([query])
 
 
@@ -185,9 +196,13 @@ def _recalled(
         problems = ("meaning was not searched: nothing is embedded yet",) if engine.embedder.enabled and hits else ()
     best = max((hit.signals["bm25"] for hit in hits), default=0.0)
     rows = [_row(hit, strategy, hit.signals["cosine"] if by_meaning else None, best, weights) for hit in hits]
-    if strategy == "hybrid" and by_meaning and weights.text_weight > 0:
+    said = any(word not in STOP_TERMS for word in query_words(query))
+    if not said and strategy != "vector":
+        rows = [_of_stop_words(row, weights.text_weight if by_meaning else 1.0) for row in rows]
+    elif strategy == "hybrid" and by_meaning and weights.text_weight > 0:
         rows = _lifted(rows, query)
-    return Found(rows, problems)
+    rows.sort(key=lambda row: -row.score)
+    return Found(rows, problems, strategy if by_meaning else "keyword")
 
 
 def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weights: HybridConfig) -> RawSearchRow:
@@ -195,6 +210,8 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
     assert source is not None
     if strategy == "vector":
         text = None
+    elif hit.signals["bm25"] <= 0:  # it shares no word: what the score is beyond the cosine's part is rounding
+        text = 0.0
     elif cosine is None or weights.text_weight == 0:
         text = hit.score if cosine is None else 0.0
     elif cosine == 0:
@@ -207,7 +224,18 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
     return RawSearchRow(
         chunk_id=hit.id, path=source.id, source=hit.tags[0] if hit.tags else source_label(source.id),
         start_line=lines[0], end_line=lines[1], text=hit.text, score=hit.score,
-        vector_score=cosine or None, text_score=text, headings=tuple(headings),
+        vector_score=cosine or None, text_score=text, headings=tuple(headings), confidence=hit.confidence,
+    )  # fmt: skip
+
+
+def _of_stop_words(row: RawSearchRow, text_weight: float) -> RawSearchRow:
+    """A row of a query that has stop words alone, which are no evidence."""
+    text = row.text_score or 0.0
+    weight = text_weight if row.vector_score is not None else 1.0
+    share = _STOP_WORDS_SHARE * text
+    return replace(
+        row, score=max(row.score - weight * (text - share), 0.0), text_score=share,
+        confidence=confidence_of(row.vector_score or 0.0),
     )  # fmt: skip
 
 
@@ -220,4 +248,4 @@ def _lifted(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:
         if words and row.score < least and words <= set(tokenize(" ".join((*row.headings, row.text)))):
             row = replace(row, score=least)
         lifted.append(row)
-    return sorted(lifted, key=lambda row: -row.score)
+    return lifted

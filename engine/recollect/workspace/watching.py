@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.checks import fault_text
 from recollect.errors import InvalidInput, StoreClosed
-from recollect.workspace.files import ENDINGS
+from recollect.workspace.looking import ENDINGS
 
 if TYPE_CHECKING:
     from recollect.workspace.config import MemoryConfig
@@ -21,6 +21,8 @@ __all__ = ["Watcher"]
 
 # How often the watcher looks whether it is quiet, and whether it is to stop.
 _TICK_MS = 100
+# Some network and container file systems tell of no changes that others make.
+_TRUSTED_SECONDS = 5.0
 # A file that is written to all the time is indexed after so many times the debounce.
 _LONGEST_WAIT = 10
 
@@ -37,6 +39,18 @@ class Watcher:
         self._watching: _Thread | None = None
         self._interval: _Thread | None = None
         self.problem: str | None = None
+        self.looked_at = -inf
+        """When somebody last looked at all files and indexed what had changed, by `time.monotonic`."""
+        self._unseen = True  # whether there are changes that the watcher has not indexed yet, or may be
+
+    @property
+    def may_be_trusted(self) -> bool:
+        """Whether it watches, met no problem, has indexed every change that it saw, and all files were looked at not
+        long ago. A burst of changes that the system's queue has no room for is seen all the same: the last of it
+        reaches the watcher, which then looks at every file.
+        """
+        recently = monotonic() - self.looked_at < _TRUSTED_SECONDS
+        return self.active and recently and not self._unseen and self.problem is None
 
     @property
     def active(self) -> bool:
@@ -54,6 +68,7 @@ class Watcher:
             raise InvalidInput("watching needs watchfiles: pip install 'recollect[watch]'") from None
         with self._lock:
             if not self.active:
+                self._unseen = True
                 self._watching = _Thread("recollect-watch", lambda stop: self._watch(watch, stop, on_index))
 
     def start_interval(self) -> None:
@@ -94,12 +109,15 @@ class Watcher:
                 for found in changes:
                     now = monotonic()
                     if found:
+                        self._unseen = True
                         due = now + quiet_ms / 1000
                         latest = min(latest, now + _LONGEST_WAIT * quiet_ms / 1000)
                     if now >= min(due, latest) and not stop.is_set():
                         due = latest = inf
-                        self._run(on_index)
+                        # Not before: a search during the run would not wait for it.
+                        self._unseen = not self._run(on_index)
             except Exception as fault:  # the folder is gone for now, or too many are watched
+                self._unseen = True
                 self.problem = f"watching failed: {fault_text(fault)}"
                 stop.wait(1.0)
 
@@ -107,15 +125,21 @@ class Watcher:
         while not stop.wait(self._config.sync.interval_minutes * 60):
             self._run()
 
-    def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
+    def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> bool:
+        """Whether it indexed what had changed."""
+        began = monotonic()
         try:
             result = self._sync()
+            self.looked_at = began
             if on_index is not None:
                 on_index(result)
         except StoreClosed:
-            return
+            return False
         except Exception as fault:
+            self._unseen = True
             self.problem = fault_text(fault)
+            return False
+        return True
 
     def _concerns(self, _: object, path: str) -> bool:
         """Whether a change may concern the index: of a Markdown file, or of what is gone or a folder."""

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
 
-from recollect.checks import fault_text, shown
+from recollect.checks import check_path, fault_text, shown
 from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 from recollect.records import Exported, Restored
 from recollect.workspace.config import MemoryConfig
 from recollect.workspace.exporting import Exporter, export_memories, restore_memories
-from recollect.workspace.files import FileProblem, Selection, Unreadable
+from recollect.workspace.files import FileProblem, Selection, Unreadable, problem_of
 from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recollect.workspace.opening import IndexFile
 from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
 from recollect.workspace.search import Extensions, SearchResults, choose, search
-from recollect.workspace.status import file_infos, store_status
-from recollect.workspace.sync import Progress, add_file, make_plan, synchronise
+from recollect.workspace.status import file_infos, store_status, unread
+from recollect.workspace.sync import Progress, Settled, add_file, make_plan, synchronise
 from recollect.workspace.watching import Watcher
 
 if TYPE_CHECKING:
@@ -56,11 +56,12 @@ class Workspace:
         config: MemoryConfig | None = None,
         *,
         embedder: Embedder | str | None = None,
-        language_model: LanguageModel | None = None,
+        language_model: LanguageModel | str | None = None,
     ) -> None:
         self._config = _configured(folder, config)
         self._selection = Selection(self._config)
         self._index = IndexFile(self._config, embedder, language_model)
+        self._settled = Settled()
         self._extensions = Extensions()
         self._ask_again_at = 0.0
         self._problems: tuple[FileProblem, ...] = ()
@@ -89,7 +90,9 @@ class Workspace:
         files to read. Files that cannot be read are in `problems`, and the rest goes on. A run that is stopped is
         completed by the next. Waits for another run in this folder.
         """
-        return self._synchronise(None, force=force, on_progress=on_progress)
+        result = self._synchronise(None, force=force, on_progress=on_progress)
+        news = [problem_of(str(self._index.path), each, indexed=True) for each in self._index.take_news()]
+        return structs.replace(result, problems=(*result.problems, *news))
 
     def add(self, path: str | os.PathLike[str], force: bool = False) -> IndexResult:
         """Index one file of the folder at once; a relative path is one in the folder, else one from here.
@@ -129,9 +132,14 @@ class Workspace:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
+        min_confidence: float | None = None,
         strategy: str | None = None,
         source_filter: str | None = None,
+        vector_weight: float | None = None,
+        text_weight: float | None = None,
+        candidate_multiplier: int | None = None,
         mmr_lambda: float | None = None,
+        temporal_decay: bool | None = None,
         decay_half_life_days: float | None = None,
         snippet_max_chars: int | None = None,
         **options: Any,
@@ -140,16 +148,25 @@ class Workspace:
 
         - strategy: "hybrid" (where nothing can be embedded, by keyword: `problems` of the results says so), "vector"
           (raises EmbedderError there), "keyword", or the name of a registered one
-        - min_score: results below are dropped, before age and diversity; source_filter: files of this label only
-        - mmr_lambda: from 1, relevance alone, to 0, diversity alone; decay_half_life_days: scores halve in so many
+        - min_score, min_confidence: results below are dropped, before age and diversity; one that is given here stands
+          alone. `dropped`, `best_dropped` and `evidence_gaps` of the results tell what did not reach it
+        - source_filter: files of this label only
+        - vector_weight, text_weight: shares of cosine and BM25, one being the rest of the other; candidate_multiplier:
+          each finds so many times `max_results`
+        - mmr_lambda: from 1, relevance alone, to 0, diversity alone; decay_half_life_days: scores halve in so many;
+          temporal_decay: False turns that off, True on
         - options: for registered post-processors
 
-        Files that have changed are indexed first where `SyncConfig.on_search` says so.
+        Files that have changed are indexed first where `SyncConfig.on_search` says so. While a watcher runs it is
+        trusted to tell of them, up to a quarter of a second late: the search looks at the files itself after the
+        watcher saw a change or met a problem, and where nobody has looked for 5 seconds, as some network file systems
+        tell no watcher.
         """
         choices = choose(
-            self._config.query, max_results=max_results, min_score=min_score, strategy=strategy,
-            source_filter=source_filter, mmr_lambda=mmr_lambda, decay_half_life_days=decay_half_life_days,
-            snippet_max_chars=snippet_max_chars, **options,
+            self._config.query, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
+            strategy=strategy, source_filter=source_filter, vector_weight=vector_weight, text_weight=text_weight,
+            candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=temporal_decay,
+            decay_half_life_days=decay_half_life_days, snippet_max_chars=snippet_max_chars, **options,
         )  # fmt: skip
         problem = self._sync_if_due()
         engine = self._index.engine()
@@ -159,6 +176,7 @@ class Workspace:
             found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
         if problem is not None:
             found.problems += (f"what has changed is not indexed: {problem}",)
+        found.problems += (*self._index.take_news(), *unread(self._problems))
         return found
 
     def register_strategy(self, name: str, strategy: object) -> None:
@@ -181,13 +199,16 @@ class Workspace:
     def flush(self, conversation: object, *, model: str | None = None, system_prompt: str | None = None) -> str | None:
         """Have a language model note what of a conversation is worth keeping, in `memory/YYYY-MM-DD.md` of today.
 
-        `conversation` is a list of {"role", "content"}: data, in whatever role. `model` is one at the language model's
-        endpoint; `YYYY-MM-DD` in `system_prompt` stands for today. Returns what was appended and indexed; None where
-        nothing was worth keeping, or all of it stands in the files already.
+        `conversation` is a list of {"role", "content"}: data, in whatever role. `model` is one at the workspace's
+        language model's endpoint, else as `FlushConfig.model`; `YYYY-MM-DD` in `system_prompt` stands for today.
+        Returns what was appended and indexed; None where nothing was worth keeping, or all of it stands in the files
+        already, or `FlushConfig.enabled` is False.
 
-        Raises InvalidInput where flush is off or there is no language model, and LanguageModelError where it fails.
+        Raises InvalidInput where there is no language model, and LanguageModelError where it fails.
         """
         config = self._config
+        if not config.flush.enabled:
+            return None
         asked = language_model_of(self._index.engine(), config.flush, model)
         today = today_in(config)
         text = extract(asked, conversation, config.flush, system_prompt, today)
@@ -275,7 +296,7 @@ class Workspace:
         search goes on with what is indexed; returns why, and `status` says so. An embedder that takes long to fail is
         not asked by each search for what waits.
         """
-        if not self._config.sync.on_search:
+        if not self._config.sync.on_search or self._watcher.may_be_trusted:
             return None
         began = monotonic()
         try:
@@ -287,6 +308,7 @@ class Workspace:
             return self._watcher.problem
         if not result.complete:
             return "another run is indexing this folder"
+        self._watcher.looked_at = began
         took = monotonic() - began
         if result.embedder_problem is not None and not result.files_indexed and took > _LONG_SECONDS:
             self._ask_again_at = monotonic() + _PATIENCE * took
@@ -297,18 +319,21 @@ class Workspace:
             if not held:
                 return IndexResult(complete=False)
             result = self._with_engine(
-                lambda engine: synchronise(engine, self._config, self._selection, **options), writing=True
+                lambda engine: synchronise(engine, self._config, self._selection, settled=self._settled, **options),
+                writing=True,
             )
         self._problems, self._watcher.problem = result.problems, None
         return result
 
     def _with_engine(self, work: Callable[[Engine], Result], *, writing: bool = False) -> Result:
-        """Do something with the engine; once more, on a fresh index, where the file is damaged or was replaced."""
+        """Do something with the engine; once more where the file was replaced, or seemed damaged: on a fresh index
+        where it is.
+        """
         engine = self._index.engine(writing=writing)
         try:
             return work(engine)
         except (StoreCorrupt, NotADatabase) as fault:
-            if not self._index.discard(engine):
+            if not self._index.replace(engine, fault):
                 raise StoreCorrupt(f"{fault}. It is derived: delete it, and the next index makes it afresh") from fault
         except StoreClosed:
             if self._index.engine() is engine:
@@ -319,13 +344,8 @@ class Workspace:
         """The path of a file in the folder, with forward slashes. Symbolic links on the way there are followed only
         above the folder.
         """
+        check_path(path)
         text = os.fspath(path)
-        if not isinstance(text, str) or not text or "\x00" in text:
-            raise InvalidInput(f"path is {shown(path)}: give the path of a file in {self.folder}")
-        try:
-            os.fsencode(text)
-        except UnicodeEncodeError as fault:
-            raise InvalidInput(f"path is {shown(text)}, which no file can be called: {fault.reason}") from None
         given = Path(text).expanduser()
         root = Path(os.path.realpath(self.folder))
         places = [given] if given.is_absolute() else [self.folder / given, Path.cwd() / given]

@@ -1,6 +1,7 @@
 """The kernels compiled by numba. Importing this compiles nothing; `_jit.Kernel.load` does."""
 
 from recollect_kernels.numba_backend.candidates import expand_candidates, join_candidates, order_by_score
+from recollect_kernels.numba_backend.contenders import contenders
 from recollect_kernels.numba_backend.graph import spread_activation
 from recollect_kernels.numba_backend.hamming import hamming_shortlist, sketch
 from recollect_kernels.numba_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
@@ -28,6 +29,7 @@ __all__ = [
     "allowed_in_slices",
     "bm25_for_rows",
     "bm25_top_k",
+    "contenders",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",

@@ -14,7 +14,7 @@ from recollect_kernels.numba_backend._jit import exact, kernel
 from recollect_kernels.numba_backend.candidates import find_beside, join, merge, order_one
 from recollect_kernels.numba_backend.graph import activate
 from recollect_kernels.numba_backend.lexical import POSTINGS, fill_bm25
-from recollect_kernels.numba_backend.ranking import add_signal, decayed, rescale
+from recollect_kernels.numba_backend.ranking import add_signal, decayed
 from recollect_kernels.numba_backend.vectors import fill_cosines
 
 NO_QUERIES: F32 = np.empty((0, 0), np.float32)
@@ -46,8 +46,9 @@ def rank_candidates(
             choices.rrf_k, best, choices.neighbor_weight, choices.source_weight, choices.near, choices.far,
             choices.lone_share, choices.clock, choices.half_life_days, choices.decay_floor, choices.exponential,
             choices.importance_weight, choices.stand_in, choices.additive, choices.semantic_weight,
-            choices.recency_weight, look, np.empty((4, most), np.int64), np.empty((6, most), np.float32),
-            np.empty((8, most)), np.empty(room, np.int64), np.empty(slots, np.int64), np.empty((slots, 3)),
+            choices.recency_weight, choices.ranked_share, look, np.empty((4, most), np.int64),
+            np.empty((6, most), np.float32), np.empty((8, most)), np.empty(room, np.int64),
+            np.empty(slots, np.int64), np.empty((slots, 3)),
             offsets, rows, signals, order,
         )  # fmt: skip
         if needed < 0:
@@ -61,26 +62,38 @@ def rank_candidates(
 
 @exact
 def fuse(
-    m: Any, rows: Any, keys: Any, cosine: Any, bm25: Any, weights: Any, rrf_k: Any, heap_scores: Any, heap_keys: Any,
-    out: Any,
+    m: Any, rows: Any, keys: Any, cosine: Any, bm25: Any, weights: Any, rrf_k: Any, ranked_share: Any,
+    heap_scores: Any, heap_keys: Any, out: Any,
 ) -> None:  # fmt: skip
-    """One score of two signals; ranks count from 1, values of 0 or less have none."""
+    """One score of two signals; ranks count from 1."""
     out[:m] = 0.0
     if rrf_k < 0:
         add_signal(cosine, 0, m, weights[0], False, out)
         add_signal(bm25, 0, m, weights[1], True, out)
         return
     by_key = np.argsort(keys[rows[:m]], kind="mergesort")
+    nearest = 0.0
+    for i in range(m):
+        nearest = max(nearest, np.float64(cosine[i]))
     for signal in range(2):
         size = 0
-        for i in range(m):
+        least = ranked_share * nearest if signal == 0 else 0.0
+        for i in range(m if weights[signal] > 0 else 0):
             value = np.float64(cosine[by_key[i]] if signal == 0 else bm25[by_key[i]])
-            if value > 0:
+            if value > 0 and value >= least:
                 size = push(heap_scores, heap_keys, size, m, value, i)
         sort_best_first(heap_scores, heap_keys, size)
         for rank in range(size):
             out[by_key[heap_keys[rank]]] += weights[signal] / (rrf_k + (rank + 1))
-    rescale(out, 0, m, 0.4, 1.0, out)
+    least, greatest = np.inf, 0.0
+    for i in range(m):
+        if out[i] > 0:
+            least, greatest = min(least, out[i]), max(greatest, out[i])
+    for i in range(m):
+        if out[i] > 0:
+            out[i] = 1.0 if greatest == least else 0.4 + 0.6 * ((out[i] - least) / (greatest - least))
+        elif (weights[0] > 0 and cosine[i] > 0) or (weights[1] > 0 and bm25[i] > 0):
+            out[i] = 0.4
 
 
 @exact
@@ -104,7 +117,7 @@ def words_alone(
     _jit.I32_1, _jit.I32_1, _jit.I64_1, _jit.I32_1, _jit.I32_1, _jit.I32_1, _jit.F32_1, _jit.U8_1,  # graph
     _jit.I64_1, _jit.I64_1, _jit.F32_1,  # records
     _jit.F64_1, _jit.F64, _jit.I64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.F64, _jit.I64, _jit.F64, _jit.F64,
-    _jit.I64, _jit.F64, _jit.I64, _jit.I64, _jit.F64, _jit.F64, _jit.F64_1,  # choices, look
+    _jit.I64, _jit.F64, _jit.I64, _jit.I64, _jit.F64, _jit.F64, _jit.F64, _jit.F64_1,  # choices, look
     _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2,  # scratch
     _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
@@ -117,7 +130,7 @@ def _rank_candidates(
     keys: Any, created_at: Any, importance: Any,
     weights: Any, rrf_k: Any, best: Any, neighbor: Any, source: Any, near: Any, far: Any, lone_share: Any, clock: Any,
     half_life_days: Any, decay_floor: Any, exponential: Any, importance_weight: Any, by_words: Any, additive: Any,
-    semantic_weight: Any, recency_weight: Any, look: Any,
+    semantic_weight: Any, recency_weight: Any, ranked_share: Any, look: Any,
     whole: Any, single: Any, double: Any, beside: Any, slots: Any, slot_best: Any,
     offsets: Any, out_rows: Any, signals: Any, order: Any,
 ) -> Any:  # fmt: skip
@@ -138,7 +151,7 @@ def _rank_candidates(
             return -1
         for step in range(2 if best > 0 else 1):
             if step == 1:
-                fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
+                fuse(m, rows, keys, cosine, bm25, weights, rrf_k, ranked_share, heap_scores, heap_rows, fused)
                 if by_words == 1:
                     words_alone(m, rows, bm25, queries.shape[0] > 0, parts, rrf_k, own, fused)
                 count = find_beside(
@@ -171,7 +184,7 @@ def _rank_candidates(
             )  # fmt: skip
         if most > beside.shape[0]:
             continue
-        fuse(m, rows, keys, cosine, bm25, weights, rrf_k, heap_scores, heap_rows, fused)
+        fuse(m, rows, keys, cosine, bm25, weights, rrf_k, ranked_share, heap_scores, heap_rows, fused)
         if by_words == 1:
             words_alone(m, rows, bm25, queries.shape[0] > 0, parts, rrf_k, own, fused)
         at = offsets[q]

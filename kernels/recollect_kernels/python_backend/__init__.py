@@ -1,6 +1,7 @@
 """The kernels in Python and NumPy, without a compiler: the typed truth, and the answer until the JIT is ready."""
 
 from recollect_kernels.python_backend.candidates import expand_candidates, join_candidates, order_by_score
+from recollect_kernels.python_backend.contenders import contenders
 from recollect_kernels.python_backend.graph import spread_activation
 from recollect_kernels.python_backend.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
 from recollect_kernels.python_backend.look import max_sim
@@ -29,6 +30,7 @@ __all__ = [
     "allowed_in_slices",
     "bm25_for_rows",
     "bm25_top_k",
+    "contenders",
     "cosine_top_k",
     "cosine_top_k_many",
     "decay",

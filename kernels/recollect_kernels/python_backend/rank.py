@@ -102,11 +102,20 @@ def _fuse(joined: tuple[I64, I64, F32, F32], keys: I64, codes: Codes | None, cho
     scores = [np.empty(0)]
     for start, stop in pairwise(offsets.tolist()):
         ranks = np.zeros((2, stop - start), np.int64)
-        for signal, weight, rank in zip(signals, weights, ranks, strict=True):
-            values = signal[start:stop]
-            rank[np.lexsort((keys[rows[start:stop]], -values))] = np.arange(1, stop - start + 1)
-            rank[(values <= 0) | (weight == 0)] = 0
-        scores.append(normalise_scores(reciprocal_rank_fusion(ranks, weights, choices.rrf_k), 0.4, 1.0))
+        held = np.zeros(stop - start, np.bool_)
+        least = choices.ranked_share * signals[0, start:stop].max(initial=0.0), 0.0
+        for signal, weight, lowest, rank in zip(signals, weights, least, ranks, strict=True):
+            if weight > 0:
+                values = signal[start:stop]
+                rank[np.lexsort((keys[rows[start:stop]], -values))] = np.arange(1, stop - start + 1)
+                rank[(values <= 0) | (values < lowest)] = 0
+                held |= values > 0
+        fused = reciprocal_rank_fusion(ranks, weights / weights.sum(), choices.rrf_k)
+        ranked = fused > 0
+        score = np.where(held, 0.4, 0.0)
+        if ranked.any():
+            score[ranked] = normalise_scores(fused[ranked], 0.4, 1.0)
+        scores.append(score)
     return np.concatenate(scores)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -68,5 +70,5 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
 
 
 def _total(weights: F64) -> float:
-    # Left to right, not NumPy's pairwise sum.
-    return float(sum(weights.tolist()))
+    # Left to right: NumPy's sum is pairwise, and Python's compensates from 3.12 on.
+    return reduce(add, weights.tolist(), 0.0)

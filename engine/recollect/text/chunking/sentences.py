@@ -13,7 +13,7 @@ _ends = re.compile(
     r"|[。！？｡．]++[」』）】”’〉》\"')\]]*+\s*+"
 ).finditer
 _words = re.compile(r"(?<=\s)\S").finditer
-_last_word = re.compile(r"[\w.]*\Z").search
+_last_word = re.compile(r"(?<![\w.])[\w.]*+\Z").search
 _ABBREVIATIONS = frozenset(
     (
         "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "i.e", "jr",

@@ -1,0 +1,54 @@
+"""Ids of an import that stand elsewhere in the file: what a handle may not see must not be told by its imports."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from recollect.store import documents, exporting, reading
+from recollect.store.filters import scope_condition
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["name_document", "name_memories"]
+
+_NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
+
+
+def name_memories(connection: apsw.Connection, ids: Collection[str], sight: str) -> dict[str, str]:
+    """The id that each of these memories has, or is to have, for a handle bound to the scope `sight`.
+
+    It is the given one, save where a memory out of sight has that: then the handle's gets another, the same at every
+    import, so that it is stored and linked like any.
+    """
+    names = {each: each for each in ids}
+    if sight == "/":
+        return names
+    asked = list(names)
+    while asked:
+        every = [each for name in asked for each in (names[name], _another(names[name], sight))]
+        visible = reading.find_ids(connection, every, scope_condition(sight))
+        taken = exporting.existing_ids(connection, every)
+        ahead = []
+        for name in asked:
+            held, other = names[name], _another(names[name], sight)
+            if held in visible or not (held in taken or other in visible):
+                continue
+            names[name] = other
+            if other not in visible:
+                ahead.append(name)
+        asked = ahead
+    return names
+
+
+def name_document(connection: apsw.Connection, public_id: str, sight: str) -> str:
+    """As `name_memories` for a document."""
+    while documents.with_id(connection, public_id, "/") and not documents.with_id(connection, public_id, sight):
+        public_id = _another(public_id, sight)
+    return public_id
+
+
+def _another(public_id: str, sight: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{sight}\n{public_id}"))

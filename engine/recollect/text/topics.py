@@ -1,0 +1,148 @@
+"""Whether two texts whose vectors are near are on one topic, so that the newer may take the place of the older.
+
+Vectors hardly tell "Invoice 443 was paid" from "Invoice 444 was paid" (cosine 0.98). Keeping two memories where one
+would do costs little, losing one costs its text: what may name another thing counts as another topic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from msgspec import Struct
+
+from recollect.text.contrast import Statement, is_plain, other_subject
+from recollect.text.tokens import tokenize
+
+__all__ = ["same_topic"]
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
+_SENTENCE_END = re.compile(r"[.!?:;\n][^\w]*$")
+_MARKS = "\"'`.,:;!?()[]{}<>*"
+# Words of which one excludes the other; where both texts have such a word of a row, it is to be the same.
+_EXCLUSIVE = {
+    word: (row, place)
+    for row, sides in enumerate(
+        (
+            "left|right", "north|south|east|west", "northern|southern|eastern|western", "front|back|rear",
+            "upper|lower", "upstairs|downstairs", "everybody everyone all|nobody noone none|somebody someone",
+            "mother mom mum|father dad|brother|sister|son|daughter|uncle|aunt|cousin|wife|husband|grandma|grandpa",
+            "with|without", "before|after",
+        )
+    )
+    for place, side in enumerate(sides.split("|"))
+    for word in side.split()
+}  # fmt: skip
+
+
+class _Topic(Struct, frozen=True):
+    """What tells a text from one on another matter.
+
+    - words: its words without punctuation
+    - names: words within a sentence that begin with a capital; openers: such words at a sentence's head
+    - stems: of all its words
+    """
+
+    statement: Statement
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    openers: frozenset[str]
+    stems: frozenset[str]
+    identifiers: frozenset[str]
+    exclusive: frozenset[tuple[int, int]]
+
+
+def same_topic(one: str, other: str) -> bool:
+    """Whether two near texts are on one topic: they agree in numbers, dates, times, units, versions, negations, names
+    and identifiers, and differ in what they say of a thing, not in the thing.
+
+    Texts that differ in punctuation alone always are. Names are words with a capital, so that German nouns are names
+    too; other languages than English are compared by these, by numbers and by the place where they differ.
+    """
+    left, right = _topic(one), _topic(other)
+    said, stands = left.statement, right.statement
+    if left.words == right.words and (said.numbers, said.units) == (stands.numbers, stands.units):
+        return True
+    if said.negations != stands.negations or not _agree(Counter(said.units), Counter(stands.units)):
+        return False
+    if Counter(said.numbers) != Counter(stands.numbers):
+        return False
+    if said.numbers != stands.numbers and not _same_places(said, stands):
+        return False
+    if left.identifiers != right.identifiers or _exclude(left.exclusive, right.exclusive):
+        return False
+    if _unmet(left.names, right) or _unmet(right.names, left):
+        return False
+    if _unmet(left.openers, right) and _unmet(right.openers, left):
+        return False
+    if _swapped(left, right):
+        return False
+    return not other_subject(said, stands)
+
+
+@lru_cache(maxsize=1024)
+def _topic(text: str) -> _Topic:
+    statement = Statement.of(text)
+    names: list[str] = []
+    openers: set[str] = set()
+    words: list[str] = []
+    for found in _WORD.finditer(text):
+        word = found.group()
+        words.append(word.casefold().replace("’", "'"))
+        if not word[0].isupper() or is_plain(words[-1]):
+            continue
+        stems = tokenize(words[-1].removesuffix("'s"))
+        head = text[max(0, found.start() - 8) : found.start()]
+        if _SENTENCE_END.search(head) or (found.start() < 8 and not any(map(str.isalnum, head))):
+            openers.update(stems)
+        else:
+            names.extend(stems)
+    return _Topic(
+        statement=statement,
+        words=tuple(words),
+        names=tuple(names),
+        openers=frozenset(openers),
+        stems=frozenset(tokenize(text)),
+        identifiers=frozenset(word for word in (each.strip(_MARKS) for each in text.split()) if _identifies(word)),
+        exclusive=frozenset(_EXCLUSIVE[word] for word in words if word in _EXCLUSIVE),
+    )
+
+
+def _identifies(word: str) -> bool:
+    """Whether a word is an address, a path or a name of code: "a@b.org", "src/app.py", "user_id", "getUser"."""
+    if any(mark in word for mark in "_@/\\"):
+        return True
+    return any(
+        (before.islower() and mark.isupper()) or (mark == "." and before.isalpha() and after.isalpha())
+        for before, mark, after in zip(word, word[1:], (*word[2:], ""), strict=False)
+    )
+
+
+def _same_places(one: Statement, other: Statement) -> bool:
+    """Whether each number stands behind the same word: "at 9:30 in room 4" and "in room 4 at 9:30" agree."""
+    return Counter(zip(one.leads, one.numbers, strict=True)) == Counter(zip(other.leads, other.numbers, strict=True))
+
+
+def _unmet(names: tuple[str, ...] | frozenset[str], other: _Topic) -> bool:
+    """Whether the other text lacks one of these names."""
+    return any(name not in other.stems for name in names)
+
+
+def _agree(one: Counter[str], other: Counter[str]) -> bool:
+    """Whether no unit excludes another: "5 mg" and "5 g" do, "9:30" and "9:30 am" do not."""
+    return one <= other or other <= one
+
+
+def _exclude(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
+    rows = {row for row, _ in one} & {row for row, _ in other}
+    return any({each for each in one if each[0] == row} != {each for each in other if each[0] == row} for row in rows)
+
+
+def _swapped(one: _Topic, other: _Topic) -> bool:
+    """Whether the same words stand in another order around names: "Alice paid Bob", "Bob paid Alice"."""
+    names = {*one.names, *one.openers} & {*other.names, *other.openers}
+    if len(names) < 2 or Counter(one.statement.content) != Counter(other.statement.content):
+        return False
+    order = [word for word in one.statement.content if word in names]
+    return order != [word for word in other.statement.content if word in names]

@@ -1,0 +1,129 @@
+"""Files that appear whole or not at all: written beside their place, private, and swept up after a kill."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from recollect.locks import try_lock
+
+__all__ = ["Part", "new_file_mode", "sweep", "unfinished"]
+
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_OLD = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_ATTEMPTS = 10
+# With the mark and what SQLite puts behind a name, within the 255 bytes that file systems allow.
+_NAME_BYTES = 200
+# What SQLite puts beside a database that it writes.
+_BESIDE = ("", "-journal", "-wal", "-shm")
+_changing_umask = threading.Lock()
+
+
+class Part:
+    """A file that is being written: its path, or its name in the folder of a descriptor, and its own descriptor."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self._open = True
+
+    def finish(self) -> None:
+        """Bring what was written to the disk: it can be renamed then. Raises OSError."""
+        os.fsync(self.descriptor)
+        if sys.platform == "win32":  # where nothing is renamed that is open
+            self.close()
+
+    def give(self, mode: int) -> None:
+        """Give the file this mode, once it has its name. Raises OSError."""
+        if sys.platform != "win32":
+            os.fchmod(self.descriptor, mode)
+
+    def close(self) -> None:
+        """Let go of the file, and of its lock."""
+        if self._open:
+            self._open = False
+            os.close(self.descriptor)
+
+
+@contextmanager
+def unfinished(folder: str, name: str, *, parent: int | None = None) -> Iterator[Part]:
+    """A new file beside `name`, to be renamed to it when it is whole; it is removed at the end if it is still there.
+
+    Its mode is 0600, and it is locked: what killed processes left beside this `name` is removed first, what a running
+    one writes is not. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
+    """
+    sweep(folder, re.compile(re.escape(_stem(name))), parent=parent)
+    part = _create(folder, name, parent)
+    try:
+        yield part
+    finally:
+        if sys.platform == "win32":
+            part.close()
+        with suppress(OSError):
+            _remove(part.path, parent)
+        part.close()
+
+
+def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None) -> None:
+    """Remove what killed processes left in a folder of files whose names match; what cannot be removed stays."""
+    try:
+        names = os.listdir(folder or "." if parent is None else parent)
+    except OSError:
+        return
+    for name in names:
+        found = _PART.fullmatch(name)
+        if found is not None and stem.fullmatch(found[1]):
+            with suppress(OSError):
+                _remove_if_left(folder + name, parent)
+
+
+def new_file_mode() -> int:
+    """The mode that a new file gets by the process's umask."""
+    with _changing_umask:  # there is no other way to read it; meanwhile it only allows less
+        umask = os.umask(0o077)
+        os.umask(umask)
+    return 0o666 & ~umask
+
+
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part", re.DOTALL)
+
+
+def _stem(name: str) -> str:
+    return os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
+
+
+def _create(folder: str, name: str, parent: int | None) -> Part:
+    for _ in range(_ATTEMPTS):
+        path = f"{folder}.{_stem(name)}.{secrets.token_hex(4)}.part"
+        descriptor = os.open(path, _NEW | _BINARY, 0o600, dir_fd=parent)
+        locked = None if sys.platform == "win32" else try_lock(descriptor)
+        # Another process may have swept it up before it was locked; without locks nothing is swept up.
+        if locked is None or (locked and os.fstat(descriptor).st_nlink):
+            return Part(path, descriptor)
+        os.close(descriptor)
+    raise FileExistsError(f"{folder}{name}: what is written beside it was removed again and again")
+
+
+def _remove_if_left(path: str, parent: int | None) -> None:
+    if sys.platform != "win32":  # there a file that is open cannot be removed
+        descriptor = os.open(path, _OLD, dir_fd=parent)
+        try:
+            if not try_lock(descriptor):
+                return
+            _remove(path, parent)
+        finally:
+            os.close(descriptor)
+    else:
+        _remove(path, parent)
+
+
+def _remove(path: str, parent: int | None) -> None:
+    for ending in _BESIDE:
+        with suppress(FileNotFoundError):
+            os.unlink(path + ending, dir_fd=parent)

@@ -1,0 +1,75 @@
+"""The threshold algorithm in NumPy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from recollect_kernels.arguments import Choices, Codes, Records, Sketches
+from recollect_kernels.contract import F64, I64, U8, U64
+from recollect_kernels.python_backend.ranking import decay
+from recollect_kernels.python_backend.vectors import bit_count
+
+DAY_US = 86_400_000_000.0
+
+
+def contenders(
+    offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches, mask: U8,
+    records: Records, choices: Choices,
+) -> tuple[I64, I64] | None:  # fmt: skip
+    n = len(records.created_at)
+    weight = choices.vector_weight / (choices.vector_weight + choices.keyword_weight)
+    ages = (choices.clock - records.created_at) / DAY_US
+    recency = decay(ages, choices.half_life_days, choices.decay_floor, choices.exponential == 1)
+    rest = choices.recency_weight * recency + choices.importance_weight * records.importance.astype(np.float64)
+    allowed = np.ones(n, np.bool_) if not mask.size else mask > 0
+    carried = np.zeros(n, np.bool_) if codes is None else codes.parts != 0
+    if codes is not None:
+        counts, first = codes.parts[carried], codes.first_place[carried]
+        if (counts < 0).any() or (first < 0).any() or (first > len(codes.codes) - counts).any():
+            return None
+    found, ends = [np.empty(0, np.int64)], [0]
+    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        left = allowed.copy()
+        left[rows[start:stop]] = False
+        similarity = np.where(rest >= floors[query] - 1e-9, -1.0, np.inf)
+        if choices.semantic_weight > 0:
+            similarity = (floors[query] - rest) / choices.semantic_weight
+        similarity -= 1e-9
+        words = (1.0 - weight) * word_ceilings[query]
+        alone = word_ceilings[query] if choices.stand_in == 1 else words
+        chosen = left & ~carried & (similarity <= alone) & (alone > 0)
+        within = left & carried & (similarity <= words)
+        open_rows = np.flatnonzero(left & carried & ~within & (similarity <= 1.0 + 1e-5))
+        chosen |= within
+        if weight > 0 and codes is not None and len(open_rows):
+            needed = (similarity[open_rows] - words) / weight
+            chosen[open_rows[_reaches(query, open_rows, needed, codes, sketches)]] = True
+        found.append(np.flatnonzero(chosen))
+        ends.append(ends[-1] + len(found[-1]))
+    return np.array(ends, np.int64), np.concatenate(found)
+
+
+def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketches) -> np.ndarray:
+    """Whether a part of each row may have the cosine that it needs."""
+    counts = codes.parts[rows].astype(np.int64)
+    starts = np.cumsum(counts) - counts
+    places = np.repeat(codes.first_place[rows] - starts, counts) + np.arange(counts.sum())
+    needed = np.repeat(needed, counts)
+    may = needed <= 1.0 + 1e-5
+    if len(sketches.limits):
+        steps = len(sketches.limits) - 1
+        limits = sketches.limits[np.minimum((needed * steps).astype(np.int64), steps)]
+        may &= _distances(sketches.queries[query], sketches.sketches[places]) <= limits
+    at = np.flatnonzero(may)
+    asked = codes.queries[query]
+    scales = codes.scales[places[at]].astype(np.float64)
+    cosines = np.einsum("ij,j->i", codes.codes[places[at]].astype(np.float32), asked) * scales
+    may[at] = ~(cosines + 0.5 * np.abs(asked.astype(np.float64)).sum() * scales + 1e-5 < needed[at])
+    return np.logical_or.reduceat(may, starts)
+
+
+def _distances(query: U64, sketches: U64) -> I64:
+    distances: I64 = bit_count(sketches ^ query).sum(axis=1, dtype=np.int64)
+    return distances

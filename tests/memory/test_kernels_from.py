@@ -1,0 +1,46 @@
+"""The JIT kernels are loaded where there are records enough for them."""
+
+from __future__ import annotations
+
+import pytest
+
+import recollect_kernels
+from recollect import Memory, Settings
+from recollect.workspace import Workspace
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    found: list[bool] = []
+    monkeypatch.setattr(recollect_kernels, "start_background", lambda compile: found.append(compile))
+    return found
+
+
+def test_a_small_memory_does_without_until_it_has_grown(begun, tmp_path):
+    settings = Settings(embedder="none", kernels_from=3)
+    with Memory(tmp_path / "memory.db", settings=settings) as memory:
+        memory.remember_many(["one boat", "two boats"])
+        for _ in range(2):
+            assert memory.recall("boats")
+        assert not begun
+        memory.remember("three boats")
+        for _ in range(3):
+            assert memory.recall("boats")
+        assert len(begun) == 1
+    with Memory(tmp_path / "memory.db", settings=settings) as memory:
+        assert memory.recall("boats")
+        assert len(begun) == 2
+
+
+def test_a_memory_loads_them_whatever_its_size_by_default(begun):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        memory.recall("boats")
+        assert len(begun) == 1
+
+
+def test_a_small_workspace_does_without(begun, tmp_path):
+    (tmp_path / "note.md").write_text("# Boats\n\nThe boat lies in the harbour.\n")
+    with Workspace(tmp_path, embedder="none") as workspace:
+        workspace.index()
+        assert workspace.search("boat")
+    assert not begun

@@ -1,0 +1,159 @@
+"""A backup is whole or not there, names the disk that is full, and disturbs no other one to the same place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from recollect import Memory, Settings
+from recollect.errors import InvalidInput, RecollectError, StoreError, StoreFull, StoreReadOnly
+from recollect.store import backup as backing_up
+
+_KILLED = """
+import os, signal, sys
+from recollect import Memory, Settings
+with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
+    memory.backup(sys.argv[2], on_progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def texts(path):
+    with Memory(path, settings=Settings(embedder="none")) as memory:
+        return sorted(record.text for record in memory.list())
+
+
+def parts(folder):
+    return [name for name in os.listdir(folder) if ".part" in name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_what_a_killed_backup_left_goes_with_the_next(on_disk, tmp_path):
+    on_disk.remember("one")
+    place = tmp_path / "copies"
+    place.mkdir()
+    target = place / "copy.db"
+    subprocess.run([sys.executable, "-c", _KILLED, on_disk.path, str(target)], check=False, timeout=120)
+    (part,) = parts(place)
+    assert stat.S_IMODE((place / part).stat().st_mode) == 0o600
+    on_disk.backup(place / "other.db")
+    assert parts(place) == [part]  # it may be a running backup's, as far as its name goes
+    on_disk.backup(target)
+    assert parts(place) == []
+    assert texts(target) == ["one"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are otherwise there")
+def test_a_backup_is_as_private_as_its_store(on_disk, tmp_path):
+    on_disk.remember("one")
+    os.chmod(on_disk.path, 0o640)
+    assert stat.S_IMODE(os.stat(on_disk.backup(tmp_path / "copy.db")).st_mode) == 0o640
+
+
+def test_of_two_backups_to_one_place_the_second_is_refused(on_disk, tmp_path):
+    """Each writes a file of its own; none replaces the other's."""
+    on_disk.remember("one")
+    target = tmp_path / "copy.db"
+    under_way, go_on = threading.Event(), threading.Event()
+    failed = []
+
+    def wait(done, total):
+        under_way.set()
+        assert go_on.wait(60)
+
+    def slow():
+        with Memory(on_disk.path, settings=Settings(embedder="none")) as memory:
+            try:
+                memory.backup(target, on_progress=wait)
+            except RecollectError as fault:
+                failed.append(fault)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    assert under_way.wait(60)
+    on_disk.backup(target)
+    on_disk.remember("two")
+    go_on.set()
+    thread.join()
+    (fault,) = failed
+    assert isinstance(fault, InvalidInput)
+    assert "copy.db was made while the store was copied" in str(fault)
+    assert texts(target) == ["one"]
+    assert parts(tmp_path) == []
+
+
+def test_without_hard_links_nothing_is_replaced_either(on_disk, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    on_disk.remember("one")
+    monkeypatch.setattr(backing_up.os, "link", refuse)
+    assert texts(on_disk.backup(tmp_path / "copy.db")) == ["one"]
+
+    def late(done, total):
+        (tmp_path / "late.db").write_text("precious")
+
+    with pytest.raises(InvalidInput, match="was made while"):
+        on_disk.backup(tmp_path / "late.db", on_progress=late)
+    assert (tmp_path / "late.db").read_text() == "precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit of file size")
+def test_a_full_disk_is_named_by_the_target(on_disk, tmp_path):
+    """SQLite writes the copy through a limit of file size, which it tells as a disk that is full or fails."""
+    for each in range(300):
+        on_disk.remember(f"fact {each} " * 50)
+    code = (
+        "import resource, signal, sys\n"
+        "from recollect import Memory, Settings\n"
+        "memory = Memory(sys.argv[1], settings=Settings(embedder='none'))\n"
+        "memory.recall('fact', limit=1)\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
+        "try:\n    memory.backup(sys.argv[2])\n"
+        "except Exception as fault:\n    print(type(fault).__name__, fault)\n"
+    )
+    target = tmp_path / "target" / "copy.db"
+    target.parent.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code, on_disk.path, str(target)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("Store"), done
+    assert str(target) in done.stdout
+    assert on_disk.path not in done.stdout
+    assert os.listdir(target.parent) == []
+
+
+def test_the_full_disk_of_sqlite_is_the_targets(on_disk, tmp_path, monkeypatch):
+    import apsw
+
+    class Full(apsw.Connection):
+        def backup(self, *_):
+            raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(apsw, "Connection", Full)
+    with pytest.raises(StoreFull, match=r"the disk that holds .*copy\.db is full"):
+        on_disk.backup(tmp_path / "copy.db")
+
+
+@pytest.mark.parametrize(("code", "kind"), [(28, StoreFull), (122, StoreFull), (13, StoreReadOnly), (24, StoreError)])
+def test_what_the_system_refuses_has_a_type(on_disk, tmp_path, monkeypatch, code, kind):
+    from recollect import unfinished
+
+    def refuse(path, *arguments, **options):
+        raise OSError(code, os.strerror(code), path)
+
+    monkeypatch.setattr(unfinished.os, "open", refuse)
+    with pytest.raises(kind) as said:
+        on_disk.backup(tmp_path / "copy.db")
+    assert str(tmp_path / "copy.db") in str(said.value)
+
+
+@pytest.mark.parametrize("target", ["", "a\0b", "~nosuchuser/copy.db", "x" * 300, 7, ":memory:", "\ud800.db"])
+def test_a_path_that_is_none_has_a_type(on_disk, target):
+    with pytest.raises(RecollectError):
+        on_disk.backup(target)
