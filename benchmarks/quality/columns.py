@@ -9,14 +9,14 @@ from typing import Any
 
 __all__ = ["COLUMNS"]
 
-_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0, "look_weight": 0.0}
+_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0}
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "vector": {"mode": "vector"},
     "keyword": {"mode": "keyword"},
     "RRF": {"fusion": "rrf", **_FUSION_ALONE},
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
-    "default": {"look_weight": 0.0},
+    "default": {"rerank_weight": 0.0},
     "second look": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

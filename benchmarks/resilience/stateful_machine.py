@@ -423,7 +423,7 @@ class StoreMachine(RuleBasedStateMachine):
             if version["text"] != text:
                 version = self.model.say(saved.id, text, name, None, self.now, self._embed(number))
             version |= {
-                "metadata": metadata, "importance": 0.5, "given_importance": None, "updated_at": self.now,
+                "metadata": metadata, "importance": 0.5, "base_importance": None, "updated_at": self.now,
                 "tags": tuple(tagged),
             }  # fmt: skip
         else:
@@ -609,7 +609,7 @@ class StoreMachine(RuleBasedStateMachine):
     def _stored(self, number: int, public_id: str, base: str, given: dict[str, Any]) -> None:
         created = given.get("created_at", self.now)
         version: Version = {
-            "kind": "memory", "context": None, "importance": 0.5, "given_importance": None, "pinned": False,
+            "kind": "memory", "context": None, "importance": 0.5, "base_importance": None, "pinned": False,
             "topic": None, "source": None, "position": None, "created_at": created, "event_at": None,
             "updated_at": self.now, "expires_at": None, "valid_from": created, "valid_to": None, "metadata": {},
             **given, "tags": tuple(given.get("tags", ())), "scope": joined(base, given.get("scope", "/")),

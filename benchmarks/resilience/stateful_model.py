@@ -14,7 +14,7 @@ __all__ = ["FIELDS", "MICROSECOND", "Model", "Refused", "Version", "inside", "jo
 
 # Of a record. What a recall counts (accesses) is left out, and what a write says of itself.
 FIELDS = (
-    "text", "kind", "scope", "context", "tags", "importance", "given_importance", "pinned", "topic", "source",
+    "text", "kind", "scope", "context", "tags", "importance", "base_importance", "pinned", "topic", "source",
     "position", "created_at", "event_at", "updated_at", "expires_at", "valid_from", "valid_to", "metadata",
     "embedding_state",
 )  # fmt: skip
@@ -106,7 +106,7 @@ class Model:
             if "scope" in columns:
                 columns["scope"] = joined(base, columns["scope"])
             if "importance" in columns:
-                columns["given_importance"] = None
+                columns["base_importance"] = None
             version |= {**columns, "updated_at": now}
             # Who may no longer see the record may not see its past either.
             for closed in self.records[public_id]:

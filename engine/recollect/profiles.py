@@ -32,7 +32,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     - fusion: "weighted", or "rrf" (reciprocal rank fusion with `rrf_k`, normalised to [0.4, 1.0] over what has a rank).
       What shares no word with the query has no rank by keyword, and what has a cosine of 0 or less, or below
       `ranked_share` of the query's best, none by vector. What is weakly related, so that it has no rank, scores 0.4.
-    - keyword_stands_in: where no vector can be had, of the query or of a record, max-normalised BM25 is the fused
+    - keyword_fallback: where no vector can be had, of the query or of a record, max-normalised BM25 is the fused
       score; otherwise it keeps its share.
     - candidates, candidate_multiplier: of the best by vector, and by keyword, so many are fused, and at least so many
       times the limit.
@@ -57,7 +57,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     - rescored: how many of the nearest vectors are rescored from the stored float32.
     - exact: the best `rescored` candidates by score, at least twice the limit, have their cosines from the stored
       float32 too; others' come from int8 codes.
-    - look_weight, looked: weight of the second look beside the fused score, and how many of the best it is taken at;
+    - rerank_weight, looked: weight of the second look beside the fused score, and how many of the best it is taken at;
       without token codes there is none (`Settings.token_codes`).
     - long_query_chars: a question at least so long is searched in parts as well; None: never.
     """
@@ -69,7 +69,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     fusion: Literal["weighted", "rrf"] = "weighted"
     rrf_k: float = 60.0
     ranked_share: float = 0.0
-    keyword_stands_in: bool = False
+    keyword_fallback: bool = False
     candidates: int = 200
     candidate_multiplier: int = 2
     spread: float = 1.0
@@ -92,13 +92,13 @@ class Profile(Struct, frozen=True, kw_only=True):
     gap_score: float | None = None
     rescored: int = 16
     exact: bool = False
-    look_weight: float = 0.5
+    rerank_weight: float = 0.5
     looked: int = 50
     long_query_chars: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("vector_weight", "keyword_weight", "neighbor_weight", "source_weight", "spread",
-                     "semantic_weight", "recency_weight", "importance_weight", "rrf_k", "look_weight"):  # fmt: skip
+                     "semantic_weight", "recency_weight", "importance_weight", "rrf_k", "rerank_weight"):  # fmt: skip
             check_finite(getattr(self, name), name, minimum=0.0)
         if self.vector_weight + self.keyword_weight <= 0:
             raise InvalidInput("vector_weight and keyword_weight are both 0: nothing would rank")
@@ -115,7 +115,7 @@ class Profile(Struct, frozen=True, kw_only=True):
             check_count(getattr(self, name), name)
         for name in ("expanded", "rescored", "looked"):
             check_count(getattr(self, name), name, minimum=0)
-        for name in ("keyword_stands_in", "exact"):
+        for name in ("keyword_fallback", "exact"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} is {shown(getattr(self, name))}: True or False")
         if self.long_query_chars is not None:
@@ -162,19 +162,19 @@ PROFILES: dict[str, Profile] = {
     # The cosine and the keyword rank count alike; normalised over the candidates, of which the best has 1.
     "reeve": Profile(
         name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
-        look_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
+        rerank_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
     ),
     # All that have a vector score by its cosine; recency and importance bring a record in whatever its cosine.
     # Without any similarity the sum reaches 0.5 at most: from 0.55 on a hit is evidence.
     "hermes": Profile(
-        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_stands_in=True, spread=0.0,
-        look_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
+        name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
+        rerank_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
         half_life_days=30.0, decay_floor=0.0, rescored=50, exact=True, long_query_chars=200, gap_score=0.55,
     ),
     # MMR is off: mmr_lambda=0.7 is what memweave takes where it is on. So is age: half_life_days turns it on.
     "memweave": Profile(
-        name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_stands_in=True, candidates=1,
-        candidate_multiplier=4, spread=0.0, look_weight=0.0, min_score=0.35, min_score_of="relevance", decay="none",
+        name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
+        candidate_multiplier=4, spread=0.0, rerank_weight=0.0, min_score=0.35, min_score_of="relevance", decay="none",
         half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescored=50, exact=True,
     ),
 }  # fmt: skip

@@ -93,7 +93,7 @@ class Contradiction(Plain, frozen=True, kw_only=True):
 class Record(Plain, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
 
-    `given_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+    `base_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
 
     What a write returns says what it did: `outcome` is "created", "merged" (this record's next version), "replaced"
     (the same, its old text purged) or "duplicate" (this record says it already; nothing was stored); `cosine` is how
@@ -108,7 +108,7 @@ class Record(Plain, frozen=True, kw_only=True):
     context: str | None = None
     tags: tuple[str, ...] = ()
     importance: float = 0.5
-    given_importance: float | None = None
+    base_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None

@@ -667,4 +667,4 @@ def test_a_merge_with_an_importance_ranks_by_it_though_the_old_one_had_faded(mem
     merged = memory.remember(
         "apple beta", kind="episode", topic="t", importance=0.1, policy=WritePolicy(merge_strategy="latest")
     )
-    assert (merged.importance, merged.given_importance) == (0.1, None)
+    assert (merged.importance, merged.base_importance) == (0.1, None)

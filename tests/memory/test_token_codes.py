@@ -76,7 +76,7 @@ def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
         assert sum(looks.values()) == pytest.approx(0, abs=1e-6)
         assert "look" in hits[0].match_reasons
         assert memory.explain("striped zebra", ids[0]).signals["look"] == pytest.approx(looks[ids[0]])
-        plain = memory.recall("striped zebra", look_weight=0.0)
+        plain = memory.recall("striped zebra", rerank_weight=0.0)
         assert {hit.signals["look"] for hit in plain} == {0.0}
         assert {hit.signals["look"] for hit in memory.recall("striped zebra", mode="vector")} == {0.0}
 
@@ -86,7 +86,7 @@ def test_a_weight_of_0_is_a_store_without_codes():
     for settings in (CODES, Settings()):
         with Memory(":memory:", embedder=TokenWords(), settings=settings) as memory:
             memory.remember_many(TEXTS)
-            hits = memory.recall("striped zebra", look_weight=0.0 if settings is CODES else 0.5)
+            hits = memory.recall("striped zebra", rerank_weight=0.0 if settings is CODES else 0.5)
             answers.append([(hit.text, round(hit.score, 6)) for hit in hits])
     assert answers[0] == answers[1]
 

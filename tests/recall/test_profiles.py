@@ -229,7 +229,7 @@ def test_memweave_defaults():
     own = PROFILES["memweave"]
     assert (own.vector_weight, own.keyword_weight, own.min_score, own.limit) == (0.7, 0.3, 0.35, 6)
     assert (own.candidate_multiplier, own.half_life_days, own.decay, own.mmr_lambda) == (4, 30, "none", None)
-    assert (own.spread, own.importance_weight, own.look_weight) == (0, 0, 0)
+    assert (own.spread, own.importance_weight, own.rerank_weight) == (0, 0, 0)
 
 
 def test_memweave_score_is_07_vector_and_03_keyword(memory):

@@ -157,10 +157,10 @@ def test_what_recall_ranks_by_does_not_fade(either):
     after = either.recall("cat mat", as_of=now)
     assert [(hit.id, hit.score) for hit in after] == [(hit.id, hit.score) for hit in before]
     record = either.get(after[0].id)
-    assert (record.importance, record.given_importance) == (pytest.approx(0.855), 0.9)
+    assert (record.importance, record.base_importance) == (pytest.approx(0.855), 0.9)
     either.update(record.id, importance=0.3)
     record = either.get(record.id)
-    assert (record.importance, record.given_importance) == (0.3, None)
+    assert (record.importance, record.base_importance) == (0.3, None)
 
 
 def test_filters_by_importance_follow_a_cycle(either):

@@ -140,7 +140,7 @@ def _fields(record: Record, base: str) -> dict[str, Any]:
         "scope": record.scope if base == "/" else record.scope.removeprefix(base) or "/",
         "tags": record.tags,
         "importance": record.importance,
-        "given_importance": record.given_importance,
+        "base_importance": record.base_importance,
         "pinned": record.pinned,
         "topic": record.topic,
         "source": record.source,

@@ -249,7 +249,7 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
         pinned=fields.pinned,
     )  # fmt: skip
     return Incoming(
-        new=new, id=public_id, given_importance=fields.given_importance,
+        new=new, id=public_id, base_importance=fields.base_importance,
         updated_at=fields.updated or fields.created, valid_from=fields.valid_from,
     )  # fmt: skip
 

@@ -157,8 +157,8 @@ class Batch:
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
         row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
         row.valid_to = checks.check_time(entry.valid_to, "valid_to")
-        if entry.given_importance is not None:
-            row.given_importance = checks.check_unit(entry.given_importance, "given_importance")
+        if entry.base_importance is not None:
+            row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
         row.access_count = checks.check_count(entry.access_count, "access_count", minimum=0)
         row.accessed_at = checks.check_time(entry.accessed_at, "accessed_at")
         if row.access_count and row.accessed_at is None:

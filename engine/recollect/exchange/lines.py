@@ -87,7 +87,7 @@ class Incoming(Struct, frozen=True, kw_only=True):
 
     new: NewRecord
     id: str | None = None
-    given_importance: float | None = None
+    base_importance: float | None = None
     updated_at: str | None = None
     accessed_at: str | None = None
     access_count: int = 0
@@ -106,7 +106,7 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scope: str = "/"
     tags: tuple[str, ...] | None = None
     importance: float = 0.5
-    given_importance: float | None = None
+    base_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None
@@ -194,7 +194,7 @@ def _incoming(line: _Line) -> Incoming:
         vector=line.vector,
     )  # fmt: skip
     return Incoming(
-        new=new, id=line.id, given_importance=line.given_importance, updated_at=line.updated_at,
+        new=new, id=line.id, base_importance=line.base_importance, updated_at=line.updated_at,
         accessed_at=line.accessed_at, access_count=line.access_count,
         valid_from=line.valid_from, valid_to=line.valid_to, parts=line.vectors,
     )  # fmt: skip

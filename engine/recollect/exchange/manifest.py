@@ -95,7 +95,7 @@ def fields_of(record: Record, links: list[Link]) -> Fields:
     """What the comment of a memory's section says."""
     return Fields(
         id=record.id, kind=record.kind, tags=record.tags, importance=record.importance,
-        given_importance=record.given_importance, pinned=record.pinned, topic=record.topic, source=record.source,
+        base_importance=record.base_importance, pinned=record.pinned, topic=record.topic, source=record.source,
         position=record.position, context=record.context, created=written_time(record.created_at),
         event=written_time(record.event_at),
         updated=written_time(record.updated_at) if record.updated_at != record.created_at else None,

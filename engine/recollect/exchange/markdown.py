@@ -81,7 +81,7 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: str = "memory"
     tags: tuple[str, ...] = ()
     importance: float = 0.5
-    given_importance: float | None = None
+    base_importance: float | None = None
     pinned: bool = False
     topic: str | None = None
     source: str | None = None

@@ -133,7 +133,7 @@ def gather(
 
     `look` says what to add to the fused score of each candidate before spreading; `held` is how many will be hits.
     """
-    by_words = profile.keyword_weight > 0 or profile.keyword_stands_in
+    by_words = profile.keyword_weight > 0 or profile.keyword_fallback
     nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
     choices = _choices(profile, clock_us)
     more = (nearest.counts >= wanted) | (best.counts >= wanted)
@@ -344,7 +344,7 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         decay_floor=profile.decay_floor if decays else 0.0,
         exponential=int(profile.decay == "exp"),
         importance_weight=profile.importance_weight,
-        stand_in=int(profile.keyword_stands_in),
+        stand_in=int(profile.keyword_fallback),
         additive=int(profile.composition == "weighted_sum"),
         semantic_weight=profile.semantic_weight,
         recency_weight=profile.recency_weight,

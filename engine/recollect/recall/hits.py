@@ -147,7 +147,7 @@ def _reasons(shown: NDArray[np.float64], best_bm25: NDArray[np.float64], profile
     shares = np.empty((5, shown.shape[1]))
     shares[0] = profile.vector_weight / whole * np.maximum(cosine, 0.0)
     shares[1] = profile.keyword_weight / whole * bm25 / np.where(best_bm25 > 0, best_bm25, 1.0)
-    if profile.keyword_stands_in:  # BM25 is all that a record without a vector has
+    if profile.keyword_fallback:  # BM25 is all that a record without a vector has
         shares[1] = np.where(cosine == 0, np.maximum(shares[1], fused - look), shares[1])
     shares[2] = np.maximum(look, 0.0)
     shares[3] = np.maximum(lift - linked, 0.0)

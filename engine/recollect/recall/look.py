@@ -45,7 +45,7 @@ def second_look(
     best part. A record without codes neither gains nor loses, nor does one below the shortlist.
     """
     added = np.zeros(len(candidates))
-    if not len(candidates) or profile.look_weight == 0 or profile.looked == 0:
+    if not len(candidates) or profile.rerank_weight == 0 or profile.looked == 0:
         return added
     weights = token_weights(text, tokens.places, idf)
     asked = np.flatnonzero(weights)
@@ -75,7 +75,7 @@ def second_look(
     ).astype(np.float64)
     # A long text is as good as its best part: with the tokens of all parts together SciFact gained half as much.
     looks = np.maximum.reduceat(by_part, firsts)
-    added[places] = profile.look_weight * (looks - looks.mean())
+    added[places] = profile.rerank_weight * (looks - looks.mean())
     return added
 
 

@@ -80,7 +80,7 @@ def prepare_queries(
         return Queries(texts, None)
     with engine.store.read() as connection:
         active = active_embedder(connection)
-        look = request.profile.look_weight > 0 and codes.exist(connection)
+        look = request.profile.rerank_weight > 0 and codes.exist(connection)
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:

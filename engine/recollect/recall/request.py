@@ -17,7 +17,7 @@ __all__ = ["Mode", "Request", "build_filter", "build_request"]
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
-    "min_confidence": 0.0, "look_weight": 0.0, "composition": "product", "keyword_stands_in": False,
+    "min_confidence": 0.0, "rerank_weight": 0.0, "composition": "product", "keyword_fallback": False,
     "long_query_chars": None,
 }  # fmt: skip
 MAX_LIMIT = 10_000

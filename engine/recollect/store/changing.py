@@ -107,7 +107,7 @@ def change_columns(
     """Change what is not text: `columns` by name (`scope` and `source` as names), `tags` as a whole."""
     columns = dict(columns)
     if "importance" in columns:
-        columns.setdefault("given_importance", None)
+        columns.setdefault("base_importance", None)
     old_source = connection.execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
     if "scope" in columns:
         scope = columns.pop("scope")

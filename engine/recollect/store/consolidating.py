@@ -105,7 +105,7 @@ def compress(connection: apsw.Connection, scope: str, last: int, policy: Consoli
     changing.delete(connection, doomed)
     # What ranks stays as it was given (age is weighed at read time, and would count twice).
     connection.execute(
-        "UPDATE record AS r SET given_importance = coalesce(r.given_importance, r.importance), "
+        "UPDATE record AS r SET base_importance = coalesce(r.base_importance, r.importance), "
         f"importance = r.importance * ? WHERE {chosen}",
         (policy.decay_factor, *bound),
     )

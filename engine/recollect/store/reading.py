@@ -44,7 +44,7 @@ _TAGS = (
 )
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 _RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.given_importance, "
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.base_importance, "
     "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
     f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} "
     "LEFT JOIN access a ON a.record_id = r.id"
@@ -87,7 +87,7 @@ class _RecordRow(NamedTuple):
     context: str | None
     tags: str
     importance: float
-    given_importance: float | None
+    base_importance: float | None
     pinned: int
     topic: str | None
     source: str | None
@@ -300,7 +300,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         context=context,
         tags=tuple(_decode(tags)),
         importance=importance,
-        given_importance=given,
+        base_importance=given,
         pinned=bool(pinned),
         topic=topic,
         source=source,

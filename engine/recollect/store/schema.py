@@ -22,7 +22,7 @@ _PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x
     {row}.id, coalesce({row}.source_id, -1), coalesce({row}.position, 9223372036854775807), {row}.created_at,
     coalesce({row}.event_at, {row}.created_at), {row}.valid_from, coalesce({row}.valid_to, 9223372036854775807),
     coalesce({row}.expires_at, 9223372036854775807),
-    CAST(round(coalesce({row}.given_importance, {row}.importance) * 1e15) AS INTEGER),
+    CAST(round(coalesce({row}.base_importance, {row}.importance) * 1e15) AS INTEGER),
     {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind)))"""
 PACKED_SQL = _PACKED.format(row="r")
 
@@ -54,7 +54,7 @@ CREATE TABLE record (
     context         TEXT,
     importance      REAL NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
     -- What recall ranks by, where consolidation has faded the importance since; age is weighed at read time alone.
-    given_importance REAL CHECK (given_importance BETWEEN 0 AND 1),
+    base_importance REAL CHECK (base_importance BETWEEN 0 AND 1),
     pinned          INTEGER NOT NULL DEFAULT 0,
     topic           TEXT,
     source_id       INTEGER REFERENCES source(id),
@@ -156,11 +156,11 @@ CREATE TRIGGER record_inserted AFTER INSERT ON record BEGIN
 END;
 -- Fading 100,000 episodes changes nothing that is packed, nor what an in-memory index holds.
 CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, valid_from,
-    valid_to, expires_at, importance, given_importance ON record
+    valid_to, expires_at, importance, base_importance ON record
 WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.event_at, old.valid_from, old.valid_to,
-    old.expires_at, coalesce(old.given_importance, old.importance)) IS NOT
+    old.expires_at, coalesce(old.base_importance, old.importance)) IS NOT
     (new.kind, new.scope_id, new.source_id, new.position, new.created_at, new.event_at, new.valid_from, new.valid_to,
-    new.expires_at, coalesce(new.given_importance, new.importance)) BEGIN
+    new.expires_at, coalesce(new.base_importance, new.importance)) BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
 END;

@@ -35,7 +35,7 @@ class Row(Struct, kw_only=True):
     text: str
     context: str | None
     importance: float
-    given_importance: float | None = None
+    base_importance: float | None = None
     pinned: bool
     topic: str | None
     source: str | None
@@ -66,7 +66,7 @@ class Row(Struct, kw_only=True):
 
 
 COLUMNS = (
-    "public_id, kind, scope_id, text, context, importance, given_importance, pinned, topic, source_id, position, "
+    "public_id, kind, scope_id, text, context, importance, base_importance, pinned, topic, source_id, position, "
     "created_at, event_at, updated_at, expires_at, valid_from, valid_to, metadata, content_hash, embedding_state"
 )
 _INSERT = f"INSERT INTO record (id, {COLUMNS}) VALUES (?, {', '.join('?' * 20)})"
@@ -96,7 +96,7 @@ def insert(
                 row.text,
                 row.context,
                 row.importance,
-                row.given_importance,
+                row.base_importance,
                 row.pinned,
                 row.topic,
                 None if row.source is None else sources[scopes[row.scope], row.source],
