@@ -141,7 +141,9 @@ def test_squares_that_leave_float32_lose_nothing():
 def test_a_zero_vector_scores_zero():
     rows = np.array([[0, 0], [1, 0], [-1, 0]], np.float32)
     found, scores = kernels.cosine_top_k(np.array([1, 0], np.float32), rows, 3)
-    assert (found.tolist(), scores.tolist()) == ([1, 0, 2], [1, 0, -1])
+    assert found.tolist() == [1, 0, 2]
+    # On some processors a compiled 1 / sqrt(1) is a unit in the last place below 1.
+    np.testing.assert_allclose(scores, [1, 0, -1], rtol=2e-7)
     found, scores = kernels.cosine_top_k(np.zeros(2, np.float32), rows, 3)
     assert (found.tolist(), scores.tolist()) == ([0, 1, 2], [0, 0, 0])
 
