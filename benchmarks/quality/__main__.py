@@ -45,7 +45,7 @@ def main() -> None:
 def evaluate(
     data: Path, names: list[str], embedder_name: str | None, cache: Path | None, *, codes: bool = True
 ) -> dict[str, Any]:
-    """All figures of the named sets; without `codes` of tokens none of the second look."""
+    """All figures of the named sets; without `codes` of tokens no reranked column."""
     inner = load(embedder_name)
     run: dict[str, Any] = {**describe(), "embedder": inner.name, "fingerprint": inner.fingerprint, "sets": {}}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -64,7 +64,7 @@ def evaluate(
                 # How many texts were not in the cache: it explains the seconds.
                 run["sets"][name]["embedded"] = embedder.embedded
                 if not run["sets"][name].get("code_bytes_per_record"):
-                    run["sets"][name]["figures"].pop("second look", None)
+                    run["sets"][name]["figures"].pop("reranked", None)
             finally:
                 embedder.flush()
     return run
@@ -77,7 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
-    parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing of the second look")
+    parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: no reranked column")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
     if not options.render and options.data is None:

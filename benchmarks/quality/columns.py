@@ -1,6 +1,6 @@
-"""The columns of the table: one signal, two fused, the engine as it comes, and with the second look.
+"""The columns of the table: one signal, two fused, the engine as it comes, and with token-level reranking.
 
-Every store has codes of tokens; where the second look has no weight they change nothing.
+Every store has codes of tokens; a column with a rerank weight of 0 ignores them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "RRF": {"fusion": "rrf", **_FUSION_ALONE},
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
     "default": {"rerank_weight": 0.0},
-    "second look": {},
+    "reranked": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

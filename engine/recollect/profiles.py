@@ -39,12 +39,12 @@ class Profile(Struct, frozen=True, kw_only=True):
     - spread: strength of spreading activation; 0 turns it off. Within it `neighbor_weight` is the share that flows
       from the strongest of the records up to two places before and after in the same source and of those linked
       (times the link's strength), `source_weight` the share of the source's best three.
-    - expanded: of how many of the best candidates the neighbours become candidates too.
+    - expansion_depth: the neighbours of this many of the best candidates become candidates too.
     - composition: "product" multiplies the score after spreading by the decay and by importance (`importance_weight`:
       a record of importance 1 scores this share above one of 0.5, one of 0 as much below); "weighted_sum" is
       semantic_weight * similarity + recency_weight * decay + importance_weight * importance, where the similarity is
       the score after spreading, cut to [0, 1], and the weights are divided by their sum. The best by this sum are the
-      best of all visible records, but for three cases: what spreading, a second look or fusion by ranks adds moves
+      best of all visible records, but for three cases: what spreading, reranking or fusion by ranks adds moves
       only what is a candidate without it; sketches farther apart than 5 standard deviations from what a cosine says
       hide a record among more than 4,096; and a record without a vector is none without a word of the query.
     - half_life_days, decay_floor, decay: weight of age, from 1 down to the floor; "half_life" is 0.5^(age / h),
@@ -54,11 +54,11 @@ class Profile(Struct, frozen=True, kw_only=True):
       "relevance", which is the score before age and importance.
     - gap_confidence, gap_score: when the best hit's confidence is below the first, `evidence_gaps` says what is
       missing; not where a hit reaches the second, None for no such score. A question in parts goes by the first alone.
-    - rescored: how many of the nearest vectors are rescored from the stored float32.
-    - exact: the best `rescored` candidates by score, at least twice the limit, have their cosines from the stored
-      float32 too; others' come from int8 codes.
-    - rerank_weight, looked: weight of the second look beside the fused score, and how many of the best it is taken at;
-      without token codes there is none (`Settings.token_codes`).
+    - rescore_depth: how many of the nearest vectors are rescored from the stored float32.
+    - exact_rescore: the best `rescore_depth` candidates by score, at least twice the limit, take their cosines from
+      the stored float32 too; the others' come from int8 codes.
+    - rerank_weight, rerank_depth: weight of token-level reranking (late interaction) beside the fused score, and how
+      many of the best candidates it scores; it needs token codes (`Settings.token_codes`).
     - long_query_chars: a question at least so long is searched in parts as well; None: never.
     """
 
@@ -75,7 +75,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     spread: float = 1.0
     neighbor_weight: float = 0.4
     source_weight: float = 0.5
-    expanded: int = 100
+    expansion_depth: int = 100
     composition: Literal["product", "weighted_sum"] = "product"
     semantic_weight: float = 0.5
     recency_weight: float = 0.3
@@ -90,10 +90,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     min_confidence: float = 0.0
     gap_confidence: float = 0.5
     gap_score: float | None = None
-    rescored: int = 16
-    exact: bool = False
+    rescore_depth: int = 16
+    exact_rescore: bool = False
     rerank_weight: float = 0.5
-    looked: int = 50
+    rerank_depth: int = 50
     long_query_chars: int | None = None
 
     def __post_init__(self) -> None:
@@ -113,9 +113,9 @@ class Profile(Struct, frozen=True, kw_only=True):
             check_choice(getattr(self, name), name, allowed)
         for name in ("limit", "candidates", "candidate_multiplier"):
             check_count(getattr(self, name), name)
-        for name in ("expanded", "rescored", "looked"):
+        for name in ("expansion_depth", "rescore_depth", "rerank_depth"):
             check_count(getattr(self, name), name, minimum=0)
-        for name in ("keyword_fallback", "exact"):
+        for name in ("keyword_fallback", "exact_rescore"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} is {shown(getattr(self, name))}: True or False")
         if self.long_query_chars is not None:
@@ -169,13 +169,14 @@ PROFILES: dict[str, Profile] = {
     "hermes": Profile(
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
         rerank_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
-        half_life_days=30.0, decay_floor=0.0, rescored=50, exact=True, long_query_chars=200, gap_score=0.55,
+        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
+        gap_score=0.55,
     ),
     # MMR is off: mmr_lambda=0.7 is what memweave takes where it is on. So is age: half_life_days turns it on.
     "memweave": Profile(
         name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
         candidate_multiplier=4, spread=0.0, rerank_weight=0.0, min_score=0.35, min_score_of="relevance", decay="none",
-        half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescored=50, exact=True,
+        half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
     ),
 }  # fmt: skip
 

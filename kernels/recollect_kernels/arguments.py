@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recollect_kernels.contract import F32, I8, I32, I64, U8, U64
 
-SIGNALS = ("cosine", "bm25", "look", "fused", "spread", "lift", "linked", "decay", "score")
+SIGNALS = ("cosine", "bm25", "rerank", "fused", "spread", "lift", "linked", "decay", "score")
 
 
 class Lists(NamedTuple):

@@ -278,7 +278,7 @@ QUOTES = [
     "[drinks, 2026-01-02T09:30:00Z] Alice likes green tea.",
     f'<memory id="{ID}" scope="/a/b" score="0.8" tags="drinks">\nAlice likes green tea.\n</memory>',
     '{"results": [{"content": "Alice likes green tea.", "score": 0.83, "tags": ["drinks"], "source": "chat-1"}]}',
-    f'{{"text": "Alice likes green tea.", "id": "{ID}", "context": "Alice", "match_reasons": ["semantic", "look"]}}',
+    f'{{"text": "Alice likes green tea.", "id": "{ID}", "context": "Alice", "match_reasons": ["semantic", "rerank"]}}',
     f"0.83\t{ID}\t/a/b\tAlice likes green tea.",
     f"Recalled memories:\n```\nAlice likes green tea.\n```\n{NOTICE}",
 ]

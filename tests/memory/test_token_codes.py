@@ -70,15 +70,15 @@ def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
     with Memory(":memory:", embedder=TokenWords(), settings=CODES) as memory:
         ids = memory.remember_many(TEXTS)
         hits = memory.recall("striped zebra", explain=True)
-        looks = {hit.id: hit.signals["look"] for hit in hits}
+        looks = {hit.id: hit.signals["rerank"] for hit in hits}
         assert hits[0].id == ids[0]
         assert max(looks, key=looks.__getitem__) == ids[0]
         assert sum(looks.values()) == pytest.approx(0, abs=1e-6)
-        assert "look" in hits[0].match_reasons
-        assert memory.explain("striped zebra", ids[0]).signals["look"] == pytest.approx(looks[ids[0]])
+        assert "rerank" in hits[0].match_reasons
+        assert memory.explain("striped zebra", ids[0]).signals["rerank"] == pytest.approx(looks[ids[0]])
         plain = memory.recall("striped zebra", rerank_weight=0.0)
-        assert {hit.signals["look"] for hit in plain} == {0.0}
-        assert {hit.signals["look"] for hit in memory.recall("striped zebra", mode="vector")} == {0.0}
+        assert {hit.signals["rerank"] for hit in plain} == {0.0}
+        assert {hit.signals["rerank"] for hit in memory.recall("striped zebra", mode="vector")} == {0.0}
 
 
 def test_a_weight_of_0_is_a_store_without_codes():
@@ -97,7 +97,7 @@ def test_a_record_without_codes_neither_gains_nor_loses():
         wordless = memory.remember("a an")
         memory.remember_many(TEXTS)
         assert codes_of(memory)[0] == 5
-        looks = {hit.id: hit.signals["look"] for hit in memory.recall("striped zebra", limit=10)}
+        looks = {hit.id: hit.signals["rerank"] for hit in memory.recall("striped zebra", limit=10)}
         assert (looks[given.id], looks[wordless.id]) == (0.0, 0.0)
         assert sum(look > 0 for look in looks.values()) > 0
 
@@ -126,18 +126,18 @@ def test_codes_go_with_their_record_and_stay_with_a_closed_version():
 def test_reembed_adds_codes_and_removes_them(path):
     with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
-        assert memory.recall("striped zebra")[0].signals["look"] == 0.0
+        assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
     with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
         assert memory.reembed() == 4
         assert codes_of(memory)[0] == 4
-        assert memory.recall("striped zebra")[0].signals["look"] > 0
+        assert memory.recall("striped zebra")[0].signals["rerank"] > 0
         assert memory.reembed() == 0
     with Memory(path, embedder=TokenWords()) as memory:
-        assert memory.recall("striped zebra")[0].signals["look"] > 0
+        assert memory.recall("striped zebra")[0].signals["rerank"] > 0
         assert memory.reembed() == 0
         assert codes_of(memory) == (0, 0)
         # The query is in the cache with its tokens; there is nothing to look at any more.
-        assert memory.recall("striped zebra")[0].signals["look"] == 0.0
+        assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
 
 
 def test_another_embedder_brings_its_own_codes(path):
@@ -208,5 +208,5 @@ def test_codes_need_no_embedder_to_be_kept(path):
         memory.remember_many(TEXTS)
     with Memory(path, settings=PLAIN) as memory:
         hits = memory.recall("striped zebra", vector=unit(5))
-        assert {hit.signals["look"] for hit in hits} == {0.0}
+        assert {hit.signals["rerank"] for hit in hits} == {0.0}
         assert codes_of(memory)[0] == 4

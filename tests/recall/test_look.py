@@ -52,7 +52,7 @@ def test_the_best_part_counts_against_the_mean_of_those_with_codes_in_the_shortl
 
     # Keys 14 to 10; the last is below the shortlist of four.
     found = candidates([0.9, 0.8, 0.7, 0.6, 0.5])
-    profile = Profile(rerank_weight=0.5, looked=4)
+    profile = Profile(rerank_weight=0.5, rerank_depth=4)
     tokens = QueryTokens(code, np.zeros(1, np.int64), 4)
     added = second_look(found, "group", tokens, {"group": 2.0}, read, profile)
     assert sorted(asked) == [11, 12, 13, 14]
@@ -60,7 +60,7 @@ def test_the_best_part_counts_against_the_mean_of_those_with_codes_in_the_shortl
     np.testing.assert_allclose(added, [0.25, -0.25, 0, 0, 0])
 
 
-@pytest.mark.parametrize("changed", [{"rerank_weight": 0.0}, {"looked": 0}])
+@pytest.mark.parametrize("changed", [{"rerank_weight": 0.0}, {"rerank_depth": 0}])
 def test_without_weight_or_shortlist_nothing_is_read(changed):
     found = candidates([0.9, 0.8])
     tokens = QueryTokens(np.ones((1, 1), np.uint64), np.zeros(1, np.int64), 4)

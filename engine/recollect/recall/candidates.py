@@ -142,15 +142,15 @@ def gather(
         nearest, best = with_contenders(questions, (nearest, best), choices, profile, wanted, held)
         ceilings = _no_ceilings(len(questions))
     else:
-        ceilings = _rescore(nearest, questions, profile.rescored if profile.vector_weight > 0 else 0)
-    exact = profile.exact and not summed
+        ceilings = _rescore(nearest, questions, profile.rescore_depth if profile.vector_weight > 0 else 0)
+    exact = profile.exact_rescore and not summed
     if look is None and not exact:
         ranked = _ranked(questions, nearest, best, ceilings, choices)
     else:
         unspread = choices._replace(neighbor_weight=0.0, source_weight=0.0)
         first = _ranked(questions, nearest, best, ceilings, unspread)
         if exact and profile.vector_weight > 0:
-            _measure_best(first, questions, max(profile.rescored, 2 * held.records))
+            _measure_best(first, questions, max(profile.rescore_depth, 2 * held.records))
         added = None if look is None else look(first)
         ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), added)
     return ranked, more
@@ -197,7 +197,7 @@ def with_contenders(
         first.fused[places], first.cosine[places] = fused, cosines
 
     looked = [
-        start + first.order[start:stop][: max(profile.rescored, 2 * held.records)]
+        start + first.order[start:stop][: max(profile.rescore_depth, 2 * held.records)]
         for start, stop in pairwise(first.offsets.tolist())
     ]
     measure_exactly(np.concatenate([np.empty(0, dtype=np.int64), *looked]))
@@ -333,7 +333,7 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         vector_weight=profile.vector_weight,
         keyword_weight=profile.keyword_weight,
         rrf_k=profile.rrf_k if profile.fusion == "rrf" else -1.0,
-        expanded=profile.expanded if profile.spread > 0 else 0,
+        expanded=profile.expansion_depth if profile.spread > 0 else 0,
         neighbor_weight=profile.spread * profile.neighbor_weight,
         source_weight=profile.spread * profile.source_weight,
         near=_NEAR,

@@ -22,10 +22,10 @@ __all__ = ["Line", "build_hits", "describe", "fit_budget", "signals_of"]
 
 # A signal is named when it makes up at least this share of the score.
 _NAMED_SHARE = 0.1
-_SIGNALS = ("cosine", "bm25", "look", "fused", "spread", "decay", "score")
+_SIGNALS = ("cosine", "bm25", "rerank", "fused", "spread", "decay", "score")
 _SHOWN = np.array([0, 1, 2, 3, 4, 7, 8])
 _RANKED = ("cosine", "bm25", "fused", "spread")
-_REASONS = ("semantic", "keyword", "look", "session", "link", "recency", "importance")
+_REASONS = ("semantic", "keyword", "rerank", "session", "link", "recency", "importance")
 _SHARE_BITS = np.array([1, 2, 4, 8, 16])
 _RECENT, _IMPORTANT = 32, 64
 _NAMES = [tuple(name for bit, name in enumerate(_REASONS) if bits >> bit & 1) for bits in range(128)]

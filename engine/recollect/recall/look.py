@@ -40,18 +40,18 @@ def second_look(
 ) -> NDArray[np.float64]:
     """What to add to the fused score of each candidate of one query.
 
-    Of the best `profile.looked` it is how much better than their mean they look, times the weight. A look is the mean
-    over the query's tokens, weighted by the `idf` of their words, of the likeness of the likest token of the record's
-    best part. A record without codes neither gains nor loses, nor does one below the shortlist.
+    For the best `profile.rerank_depth` it is the rerank weight times MaxSim minus the mean MaxSim of these candidates.
+    MaxSim is the mean over the query's tokens, weighted by the `idf` of their words, of the similarity of the most
+    similar token in the record's best part. A record without codes, or below that depth, gets 0.
     """
     added = np.zeros(len(candidates))
-    if not len(candidates) or profile.rerank_weight == 0 or profile.looked == 0:
+    if not len(candidates) or profile.rerank_weight == 0 or profile.rerank_depth == 0:
         return added
     weights = token_weights(text, tokens.places, idf)
     asked = np.flatnonzero(weights)
     if not len(asked):
         return added
-    short = np.argsort(-candidates.fused, kind="stable")[: profile.looked]
+    short = np.argsort(-candidates.fused, kind="stable")[: profile.rerank_depth]
     keys = candidates.keys[short]
     place_of = dict(zip(keys.tolist(), short.tolist(), strict=True))
     words = tokens.codes.shape[1]

@@ -14,8 +14,8 @@ __all__ = ["knows"]
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
-_REASONS = frozenset(["semantic", "keyword", "look", "session", "link", "recency", "importance"])
-_SIGNALS = re.compile(r"(?:cosine|bm25|look|fused|spread|decay|score)(?:_rank)?")
+_REASONS = frozenset(["semantic", "keyword", "rerank", "session", "link", "recency", "importance"])
+_SIGNALS = re.compile(r"(?:cosine|bm25|rerank|fused|spread|decay|score)(?:_rank)?")
 # As recall words them.
 _GAP = re.compile(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
 _TIMES = {
