@@ -19,7 +19,7 @@ from benchmarks.tables import milliseconds, table
 from recollect import Memory, Settings
 
 _RECORDS, _DIMENSION, _SEED = 10_000, 384, 7
-_OPENS, _RECALLS, _WRITES, _COLD = 15, 300, 150, 60
+_OPENS, _RECALLS, _WRITES = 15, 300, 150
 _KEYS = {"plain": None, "passphrase": "correct horse battery staple", "raw key": "raw:" + "5a" * 32}
 
 
@@ -76,23 +76,19 @@ def measure(folder: Path, records: int) -> dict[str, dict[str, float]]:
     found["open and recall once"] = _in_turns(
         _OPENS, {name: lambda turn, name=name: open_and_recall(name, turn) for name in _KEYS}
     )
-    for label, count, settings in (("recall", _RECALLS, {}), ("recall, index='cold'", _COLD, {"index": "cold"})):
-        memories = {name: opened(name, **settings) for name in _KEYS}
-        calls = {name: lambda turn, memory=memory: recall(memory, turn) for name, memory in memories.items()}
-        _in_turns(10, calls)
-        found[label] = _in_turns(count, calls)
-        if label == "recall":
-            found["remember"] = _in_turns(
-                _WRITES,
-                {
-                    name: lambda turn, memory=memory: memory.remember(
-                        texts[records + turn], vector=vectors[records + turn]
-                    )
-                    for name, memory in memories.items()
-                },
-            )
-        for memory in memories.values():
-            memory.close()
+    memories = {name: opened(name) for name in _KEYS}
+    calls = {name: lambda turn, memory=memory: recall(memory, turn) for name, memory in memories.items()}
+    _in_turns(10, calls)
+    found["recall"] = _in_turns(_RECALLS, calls)
+    found["remember"] = _in_turns(
+        _WRITES,
+        {
+            name: lambda turn, memory=memory: memory.remember(texts[records + turn], vector=vectors[records + turn])
+            for name, memory in memories.items()
+        },
+    )
+    for memory in memories.values():
+        memory.close()
     return found
 
 

@@ -52,7 +52,7 @@ _ERRORS = ("the disk is full", "permission denied by the server")
 _PARTS = ("recall", "versions", "recall", "services", "recall")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _A_STEP = timedelta(seconds=1, microseconds=7)
-# Small enough that sidecars are written, and that "once" answers from SQL.
+# Small enough that sidecars are written.
 _LIMITS = ((keeper, "_SMALLEST", 4), (keeper, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
 
 handles = st.integers(0, 2 * len(_BASES) - 1)
@@ -83,7 +83,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
 chosen_fields = st.lists(st.sampled_from([*fields]), max_size=4, unique=True)
 drawn = chosen_fields.flatmap(lambda names: st.fixed_dictionaries({name: fields[name] for name in names}))
 settings_drawn = st.fixed_dictionaries({
-    "index": st.sampled_from(("auto", "cold", "once")), "sidecar": st.booleans(), "low_memory": st.booleans(),
+    "sidecar": st.booleans(), "low_memory": st.booleans(),
 })  # fmt: skip
 
 

@@ -43,7 +43,7 @@ _BEGIN_NS = 1_767_225_600_000_000_000
 _VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"profile": "reeve"},
-    {"index": "cold"},
+    {"sidecar": False},
     {"profile": "hermes", "low_memory": True},
     {"embedder": "none"},
     {"token_codes": True, "sidecar": False},

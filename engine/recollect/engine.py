@@ -71,7 +71,7 @@ class Engine:
         self.index = MemoryIndex(self._keeper)
         # Whether records may wait for vectors; unknown at open, so the first write looks.
         self.may_have_pending = True
-        self._kernels_started = False
+        self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
             spec,
@@ -123,12 +123,17 @@ class Engine:
             sidecar.discard(connection)
         self.store.rekey(made)
 
-    def start_kernels(self) -> None:
+    def start_kernels(self, queries: int = 1) -> None:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
-        the compiler. Before a large index is loaded compiled kernels are waited for: they make up for it many times.
+        the compiler. Before a large index is loaded from the store compiled kernels are waited for: they make up for
+        it many times. The first query alone loads none, so that a process that asks once does not pay for them.
         """
         # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
-        if self._kernels_started or self.settings.index == "once" or self._small():
+        if self._kernels_started or self._small():
+            return
+        load_index = self.index.sequence < 0 and self.store.size() > _LARGE and not self._keeper.has_sidecar()
+        first, self._has_recalled = not self._has_recalled, True
+        if first and queries == 1 and not load_index:
             return
         self._kernels_started = True
         try:
@@ -137,9 +142,7 @@ class Engine:
         except OSError:  # no descriptors left, say: a later recall begins again
             self._kernels_started = False
             return
-        if loading is None or not compiled or self.index.sequence >= 0:
-            return
-        if self.store.size() > _LARGE and not self._keeper.has_sidecar():
+        if loading is not None and compiled and load_index:
             loading.join()
 
     def _small(self) -> bool:
@@ -150,12 +153,6 @@ class Engine:
         if self.index.sequence >= 0:
             return len(self.index.table) < least
         return self.store.size() < least
-
-    def answers_from_sql(self) -> bool:
-        """Whether recall takes the cold path: by setting, or once where loading the index would take longer."""
-        if self.settings.index != "once":
-            return self.settings.index == "cold"
-        return self.index.sequence < 0 and self.store.size() > _LARGE and not self._keeper.has_sidecar()
 
     def kernels(self) -> kernels.KernelStatus:
         """Which kernel backend answers, and why."""

@@ -234,8 +234,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     - max_text_chars: longer texts are refused.
     - max_document_bytes, max_document_chars: larger documents, and those with more text, are not ingested.
     - document_memory_mb, document_seconds: what the process that parses PDF, DOCX and HTML may use for one document.
-    - index: "memory" answers from RAM; "cold" answers from SQL; "once", for a process that asks once, from RAM where
-      the store is small or has its sidecar, else from SQL; "auto" is memory.
     - sidecar: keep the index of a large store in a file beside it, `<database>-index`, from which it is ready several
       times sooner. The file is derived: it can be deleted at any time, and `forget` deletes it.
     - low_memory: rescoring vectors stay on disk, and with the sidecar all that is not written to, in a nameless copy
@@ -264,7 +262,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_document_chars: int = 50_000_000
     document_memory_mb: int = 1024
     document_seconds: float = 60.0
-    index: Literal["auto", "memory", "cold", "once"] = "auto"
     sidecar: bool = True
     low_memory: bool = False
     compile_kernels: bool = True
@@ -291,7 +288,6 @@ class Settings(Struct, frozen=True, kw_only=True):
                     f"Settings.{name} is {shown(getattr(self, name))}: give {kind.__name__}(...) or None"
                 )
         check_choice(self.durability, "Settings.durability", ("full", "normal"))
-        check_choice(self.index, "Settings.index", ("auto", "memory", "cold", "once"))
         for name in ("sidecar", "low_memory", "compile_kernels", "token_codes"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"Settings.{name} is {shown(getattr(self, name))}: True or False")

@@ -54,7 +54,7 @@ class Upkeep:
         if kernels.active != kernels.chosen or kernels.chosen == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
         if figures["sqlite_vec"] is None:
-            notes.append("sqlite-vec is not importable: its cross-check of the sketches is off")
+            notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
         encrypted = engine.store.key is not None
         if encrypted and engine.settings.sidecar:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")

@@ -360,10 +360,10 @@ def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_sidecar(sto
 @pytest.mark.parametrize("with_sidecar", [True, False])
 def test_one_recall_of_a_process_answers_alike(stored, with_sidecar, monkeypatch):
     monkeypatch.setattr("recollect.engine._LARGE", 10)
-    once = Settings(embedder="none", index="once", sidecar=with_sidecar)
+    once = Settings(embedder="none", sidecar=with_sidecar)
     with Memory(stored, settings=once) as memory:
         found = scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3)
-        assert origin(memory) == ("sidecar" if with_sidecar else "nothing")
+        assert origin(memory) == ("sidecar" if with_sidecar else "store")
     with Memory(stored, settings=PLAIN) as memory:
         assert scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3) == found
 

@@ -218,7 +218,6 @@ def test_read_only_arrays_and_later_changes_of_a_given_vector_do_no_harm(memory)
 
 SETTINGS = [
     {"durability": "maximal"},
-    {"index": "disk"},
     {"profile": "fast"},
     {"busy_timeout_ms": -1},
     {"busy_timeout_ms": 1.5},

@@ -14,10 +14,10 @@ NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(params=["memory", "cold"])
-def kept(request, path):
-    """Three memories, of which one has expired and one will, answered from RAM and from SQL."""
-    with Memory(path, settings=Settings(embedder="none", index=request.param)) as opened:
+@pytest.fixture
+def kept(path):
+    """Three memories, of which one has expired and one will."""
+    with Memory(path, settings=Settings(embedder="none")) as opened:
         created = NOW - 10 * DAY
         for number, (text, expires_at) in enumerate([("stays", None), ("gone", NOW - DAY), ("soon gone", NOW + DAY)]):
             opened.remember(text, vector=unit(number), created_at=created, expires_at=expires_at, tags=["t"])

@@ -28,14 +28,35 @@ def test_a_small_memory_does_without_until_it_has_grown(begun, tmp_path):
             assert memory.recall("boats")
         assert len(begun) == 1
     with Memory(tmp_path / "memory.db", settings=settings) as memory:
-        assert memory.recall("boats")
+        for _ in range(2):
+            assert memory.recall("boats")
         assert len(begun) == 2
 
 
 def test_a_memory_loads_them_whatever_its_size_by_default(begun):
     with Memory(":memory:", settings=Settings(embedder="none")) as memory:
         memory.recall("boats")
+        assert not begun, "a process that asks once has its answer before they are loaded"
+        memory.recall("boats")
+        memory.recall("boats")
         assert len(begun) == 1
+
+
+def test_many_queries_load_them_at_once(begun):
+    with Memory(":memory:", settings=Settings(embedder="none")) as memory:
+        memory.recall_many(["boats", "ships"])
+        assert len(begun) == 1
+
+
+def test_a_large_index_waits_for_them_unless_its_snapshot_is_there(begun, tmp_path, monkeypatch):
+    monkeypatch.setattr("recollect.engine._LARGE", 1)
+    monkeypatch.setattr("recollect.index.keeper._SMALLEST", 1)
+    for times in (1, 1):
+        with Memory(tmp_path / "memory.db", settings=Settings(embedder="none")) as memory:
+            if not memory.count():
+                memory.remember_many(["one boat", "two boats"])
+            assert memory.recall("boats")
+        assert len(begun) == times
 
 
 def test_a_small_workspace_does_without(begun, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -452,10 +453,10 @@ def crowd():
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("index", ["memory", "cold"])
-def test_the_nearest_records_are_found_among_many(path, crowd, index):
-    settings = Settings(embedder="none", index=index)
-    with Memory(path, settings=settings) as memory:
+@pytest.mark.parametrize("committed", [True, False])
+def test_the_nearest_records_are_found_among_many(path, crowd, committed):
+    """Also within a transaction whose rows no index has yet."""
+    with Memory(path, settings=PLAIN) as memory, nullcontext() if committed else memory._engine.atomic():
         items = [{"text": f"n{n}", "vector": vector, "scope": f"/{n % 2}"} for n, vector in enumerate(crowd)]
         ids = memory.remember_many(items)
         gone = set(range(0, 6000, 7))

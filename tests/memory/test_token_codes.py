@@ -102,14 +102,12 @@ def test_a_record_without_codes_neither_gains_nor_loses():
         assert sum(look > 0 for look in looks.values()) > 0
 
 
-def test_many_queries_and_the_cold_path_look_alike(path):
+def test_many_queries_at_once_look_alike(path):
     queries = ["striped zebra", "elephant", "beach shirt", "striped zebra"]
     with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
         memory.remember_many(TEXTS * 5)
         alone = [scored(memory.recall(query)) for query in queries]
         assert [scored(hits) for hits in memory.recall_many(queries)] == alone
-    with Memory(path, embedder=TokenWords(), settings=Settings(index="cold")) as memory:
-        assert [scored(memory.recall(query)) for query in queries] == alone
 
 
 def test_codes_go_with_their_record_and_stay_with_a_closed_version():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recollect import Memory, Settings
+from recollect import Memory
 from recollect.errors import LanguageModelError
 from recollect.recall.depth import split_question
 from tests.memory.support import PLAIN, scored
@@ -192,18 +192,6 @@ def test_explain_follows_a_record_through_the_parts(plain):
     said = plain.explain(LONG, lunch, profile="hermes", limit=1, as_of="2026-01-02T00:00:00Z")
     assert (said.returned, said.stage) == (False, "limit")
     assert len(ask(plain, explain=True)[0].signals) > len(ask(plain)[0].signals)
-
-
-@pytest.mark.parametrize("profile", ["default", "hermes"])
-def test_parts_from_sql_as_from_memory(path, profile):
-    with Memory(path) as memory:
-        memory.remember_many(text for text, _ in FACTS.values())
-    answers = []
-    for index in ("memory", "cold"):
-        with Memory(path, settings=Settings(index=index)) as memory:
-            hits = memory.recall(LONG, profile=profile, long_query_chars=200, decay="none")
-            answers.append((scored(hits), hits.sub_queries))
-    assert answers[0] == answers[1]
 
 
 def test_parts_by_keyword_alone():

@@ -75,10 +75,9 @@ def store(tmp_path_factory):
         return path, fill(memory, 400, 1)
 
 
-@pytest.fixture(params=["memory", "cold", "once", "low_memory"])
+@pytest.fixture(params=[False, True], ids=["memory", "low_memory"])
 def opened(request, store):
-    chosen = {"low_memory": True} if request.param == "low_memory" else {"index": request.param}
-    with Memory(store[0], settings=Settings(embedder="none", **chosen)) as memory:
+    with Memory(store[0], settings=Settings(embedder="none", low_memory=request.param)) as memory:
         yield memory, store[1]
 
 

@@ -404,15 +404,6 @@ def test_several_scopes_stay_within_a_handle(memory):
     assert memory.count() == 2
 
 
-def test_several_scopes_from_sql_as_from_memory(path):
-    with Memory(path, settings=PLAIN) as memory:
-        for scope in ("/a", "/a/x", "/b", "/c"):
-            memory.remember(f"apple of {scope}", scope=scope)
-        wanted = scored(memory.recall("apple", scope=["/a", "/c"]))
-    with Memory(path, settings=Settings(embedder="none", index="cold")) as memory:
-        assert scored(memory.recall("apple", scope=["/a", "/c"])) == wanted
-
-
 def test_an_asked_for_time_range_without_a_hit_is_a_gap(memory):
     memory.remember("apple", created_at="2026-01-01T00:00:00Z")
     ranges = [

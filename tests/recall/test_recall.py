@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect import Memory, Settings
+from recollect import Memory
 from recollect.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
 from recollect.records import Hit, Hits
 from tests.memory.support import PLAIN, run, scored, state, unit
@@ -470,71 +470,3 @@ def test_both_kernel_backends_give_the_same_hits(path):
             after = ours[place][1] - ours[place + 1][1]
             if before > 1e-5 and after > 1e-5:
                 assert ours[place][0] == theirs[place][0]
-
-
-@pytest.fixture(scope="module")
-def two_ways(tmp_path_factory):
-    """One file, answered from RAM and from SQL."""
-    path = str(tmp_path_factory.mktemp("cold") / "agent.db")
-    words = ["apple", "berry", "cherry", "date", "elder", "fig"]
-    with Memory(path, settings=PLAIN) as memory:
-        ids = memory.remember_many(
-            {
-                "text": " ".join(words[(number * step) % 6] for step in (1, 2, 5)) + f" number{number}",
-                "vector": unit(number),
-                "source": f"s{number % 20}" if number % 3 else None,
-                "position": number,
-                "scope": f"/s{number % 4}",
-                "created_at": "2026-01-01T00:00:00Z",
-            }
-            for number in range(700)
-        )
-        memory.link(ids[5], ids[600], strength=0.8)
-        for number in range(0, 40, 4):
-            memory.update(ids[number], text=f"changed elder number{number}", vector=unit(number + 5000))
-        memory.forget(ids[100:120])
-    with (
-        Memory(path, settings=PLAIN) as warm,
-        Memory(path, settings=Settings(embedder="none", index="cold")) as cold,
-    ):
-        yield warm, cold
-
-
-@pytest.mark.parametrize(
-    ("query", "options"),
-    [
-        ("apple berry", {}),
-        ("number77", {"vector": unit(9)}),
-        ("", {"vector": unit(33)}),
-        ("fig", {"vector": unit(41), "scope": "/s1"}),
-        ("elder date", {"mode": "keyword", "scope": "/s2", "limit": 40}),
-        ("", {"vector": unit(7), "mode": "vector", "limit": 30}),
-        ("apple", {"vector": unit(7), "group_by": "source"}),
-        ("number5 number600", {"vector": unit(5)}),
-        ("changed", {"as_of": "2026-01-02T00:00:00Z"}),
-        ("no such word", {}),
-        ("", {}),
-    ],
-)
-def test_an_answer_from_sql_is_that_of_the_index(two_ways, query, options):
-    warm, cold = two_ways
-    wanted = scored(warm.recall(query, decay="none", **options), 3)
-    found = scored(cold.recall(query, decay="none", **options), 3)
-    assert len(found) == len(wanted)
-    assert [record_id for record_id, _ in found[:3]] == [record_id for record_id, _ in wanted[:3]]
-    assert len({record_id for record_id, _ in found} & {record_id for record_id, _ in wanted}) >= 0.9 * len(wanted)
-
-
-def test_an_answer_from_sql_loads_no_index(two_ways):
-    _, cold = two_ways
-    assert cold.recall("apple", vector=unit(1))
-    assert cold.stats().index["records"] == 0
-
-
-@pytest.mark.parametrize("mode", ["vector", "keyword", "hybrid"])
-def test_an_answer_from_sql_has_k_hits_whenever_k_exist(path, mode):
-    with Memory(path, settings=Settings(embedder="none", index="cold", durability="normal")) as memory:
-        memory.remember_many({"text": f"common n{n}", "vector": unit(n), "scope": f"/s{n % 50}"} for n in range(5000))
-        for limit, filters, exist in ((10, {}, 5000), (1000, {}, 5000), (4500, {}, 5000), (200, {"scope": "/s7"}, 100)):
-            hits = memory.recall("common", vector=unit(1), limit=limit, mode=mode, **filters)
-            assert len(hits) == min(limit, exist)

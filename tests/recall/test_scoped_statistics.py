@@ -37,14 +37,14 @@ def _fill(memory: Memory, others: Memory | None) -> None:
     memory.forget(where={"position": {"in": [9, 10]}})
 
 
-@pytest.fixture(scope="module", params=["ram", "cold"])
-def twins(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory):
     """A handle of a file that others write to as well, and a store of its own with the same memories."""
     folder = tmp_path_factory.mktemp("twins")
     for name in ("shared", "alone"):
         with Memory(folder / name, settings=Settings(embedder="none")) as memory:
             _fill(memory.scoped(_MINE) if name == "shared" else memory, memory if name == "shared" else None)
-    settings = Settings(embedder="none", index="cold" if request.param == "cold" else "auto")
+    settings = Settings(embedder="none")
     with Memory(folder / "shared", settings=settings) as shared, Memory(folder / "alone", settings=settings) as alone:
         yield shared.scoped(_MINE), alone
 

@@ -40,7 +40,7 @@ memory:
 """
 OURS = """
 embedder = "none"
-index = "cold"
+low_memory = true
 token_codes = false
 
 [profile]
@@ -101,7 +101,7 @@ def test_hermes_config_yaml_is_read_as_printed(load):
 
 def test_our_own_names_in_each_format(load):
     wanted = Settings(
-        embedder="none", index="cold", profile=PROFILES["memweave"].override({"limit": 3, "mmr_lambda": 0.7}),
+        embedder="none", low_memory=True, profile=PROFILES["memweave"].override({"limit": 3, "mmr_lambda": 0.7}),
         write=WritePolicy(link_cosine=0.85), consolidation=Consolidation(threshold=20),
     )  # fmt: skip
     assert load("ours.toml", OURS) == wanted
@@ -193,9 +193,9 @@ def test_sections_of_other_systems_go_with_our_own(load):
         ("a.json", "{", ["cannot be parsed"]),
         ("a.json", '{"durability": "full", "durability": "normal"}', ["cannot be parsed", "durability"]),
         ("a.toml", "a = ", ["cannot be parsed", "Invalid value"]),
-        ("a.toml", "index = 'cold'\nindex = 'memory'", ["cannot be parsed"]),
+        ("a.toml", "embedder = 'none'\nembedder = 'none'", ["cannot be parsed"]),
         ("a.yaml", "a: [", ["cannot be parsed", "line"]),
-        ("a.yaml", "index: cold\nindex: memory", ["'index' stands twice", "line 1"]),
+        ("a.yaml", "embedder: a\nembedder: b", ["'embedder' stands twice", "line 1"]),
         ("a.yaml", "&a [*a]", ["alias"]),
         ("a.yaml", "profile: !!python/object/apply:os.system ['true']", ["cannot be parsed"]),
         ("a.json", b"\xff\xfe", ["not UTF-8"]),

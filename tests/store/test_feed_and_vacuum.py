@@ -9,6 +9,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import InvalidInput, StoreError
 from recollect.store import feed
+from recollect.store.packing import pack
 from tests.memory.support import PLAIN, raw, run, scored, unit
 
 
@@ -97,34 +98,33 @@ def test_changes_are_runs_of_ids(on_disk):
         assert feed.changes_since(connection, feed.last_sequence(connection) + 5) is None
 
 
-def sketches(memory: Memory) -> list[tuple[int, bytes]]:
+def packed(memory: Memory) -> list[tuple[int, bytes]]:
     with memory._engine.store.read() as connection:
-        return connection.execute("SELECT rowid, sketch FROM vector_sketch ORDER BY rowid").fetchall()
+        return connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()
 
 
-def expected_sketches(memory: Memory) -> list[tuple[int, bytes]]:
+def expected_packed(memory: Memory) -> list[tuple[int, bytes]]:
     with memory._engine.store.read() as connection:
-        vectors = connection.execute("SELECT id, value FROM vector ORDER BY id").fetchall()
-    return [
-        (number, np.packbits(np.frombuffer(value, dtype="<f4") > 0, bitorder="little").tobytes())
-        for number, value in vectors
-    ]
+        rows = connection.execute("SELECT id, record_id, value FROM vector ORDER BY id").fetchall()
+    ids, owners, values = zip(*rows, strict=True)
+    originals = np.array([np.frombuffer(value, dtype="<f4") for value in values])
+    return [*zip(ids, pack(ids, owners, originals), strict=True)]
 
 
-def test_sketches_keep_step_with_the_vectors(on_disk):
+def test_packed_vectors_keep_step_with_the_vectors(on_disk):
     ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
-    assert sketches(on_disk) == expected_sketches(on_disk)
-    assert len(sketches(on_disk)) == 20
+    assert packed(on_disk) == expected_packed(on_disk)
+    assert len(packed(on_disk)) == 20
     on_disk.update(ids[3], text="changed", vector=unit(99))
-    assert sketches(on_disk) == expected_sketches(on_disk)
+    assert packed(on_disk) == expected_packed(on_disk)
     on_disk.forget(ids[5:9])
-    assert sketches(on_disk) == expected_sketches(on_disk)
+    assert packed(on_disk) == expected_packed(on_disk)
     on_disk.rebuild()
-    assert sketches(on_disk) == expected_sketches(on_disk)
+    assert packed(on_disk) == expected_packed(on_disk)
     on_disk.forget(ids[3])
-    assert len(sketches(on_disk)) == 15
+    assert len(packed(on_disk)) == 15
     on_disk.vacuum()
-    assert sketches(on_disk) == expected_sketches(on_disk)
+    assert packed(on_disk) == expected_packed(on_disk)
 
 
 def test_vectors_are_readable_by_sqlite_vec(on_disk):
@@ -136,7 +136,7 @@ def test_vectors_are_readable_by_sqlite_vec(on_disk):
     assert distance == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_dimension_that_is_no_whole_bytes_has_no_sketches_and_works(on_disk):
+def test_a_dimension_that_is_no_whole_bytes_works(on_disk):
     on_disk.remember_many([{"text": f"number {number}", "vector": unit(number, 7)} for number in range(5)])
     assert on_disk.recall("", vector=unit(3, 7), limit=1)[0].text == "number 3"
     assert on_disk.verify().problems == ()
@@ -158,7 +158,7 @@ def test_forgetting_leaves_no_row_behind(on_disk):
     with on_disk._engine.store.read() as connection:
         for table in (
             "record", "vector", "record_terms", "record_tag", "link", "access", "source", "record_fts_docsize",
-            "vector_sketch",
+            "vector_packed",
         ):  # fmt: skip
             assert connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
     assert on_disk.recall("changed", vector=unit(9)) == []
@@ -255,7 +255,7 @@ row = connection.execute(
 ).fetchone()
 print(row)
 for name, kind in connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
-    if not name.startswith(("vector_sketch", "record_fts", "session_fts", "sqlite_")):
+    if not name.startswith(("record_fts", "session_fts", "sqlite_")):
         connection.execute(f"SELECT * FROM {name}").fetchall()
 print(connection.execute("SELECT count(*) FROM memories").fetchone())
 """,
@@ -275,15 +275,6 @@ def test_statements_after_one_that_yields_rows_run_only_when_fetched():
     assert connection.execute("SELECT count(*) FROM t").get == 0
     cursor.fetchall()
     assert connection.execute("SELECT count(*) FROM t").get == 1
-
-
-def test_words_are_quoted_for_fts():
-    from recollect.store.cold import quoted
-
-    connection = apsw.Connection(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE f USING fts5(words)")
-    for words in (['a"b', "c"], ["AND"], ["NEAR(x", "OR"], ["*"], ["nul\0word"], ["col:x"], ["-x", "^y"]):
-        connection.execute("SELECT * FROM f WHERE f MATCH ?", (quoted(words),)).fetchall()
 
 
 def test_the_file_closed_with_raw_access_still_opens(path):

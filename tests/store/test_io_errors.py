@@ -16,7 +16,6 @@ from benchmarks.resilience import process, shim
 from recollect import Memory
 from recollect.errors import StoreError, StoreIOError
 from recollect.remember import write
-from recollect.store import vectors
 from recollect.store.faults import as_store_error
 from recollect.store.store import Store
 from tests.memory.support import PLAIN, WordEmbedder
@@ -141,24 +140,6 @@ def test_what_is_stored_is_not_told_as_failed_by_what_comes_after(path, monkeypa
         assert memory.count() == 1
         monkeypatch.undo()
         assert memory.remember("more words").text == "more words"
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_sketches_are_done_without_unless_the_disk_failed(path, monkeypatch, failed):
-    """vec0 tells an error of the system as one of SQL: a write went on and left the sketches stale."""
-    pytest.importorskip("sqlite_vec")
-    with Memory(path, settings=PLAIN) as memory:
-        memory.remember("first", vector=[1.0] + [0.0] * 7)
-        with memory._engine.atomic() as connection:
-            connection.execute("DROP TABLE vector_sketch_chunks")
-        monkeypatch.setattr(vectors, "system_failed", lambda connection: failed)
-        if failed:
-            with pytest.raises(StoreError):
-                memory.remember("second", vector=[0.0] + [1.0] * 7)
-            assert memory.count() == 1
-        else:
-            memory.remember("second", vector=[0.0] + [1.0] * 7)
-            assert "sketches are stale" in str(memory.verify().problems)
 
 
 def test_an_error_is_told_though_the_connection_was_closed_meanwhile(tmp_path):

@@ -23,14 +23,6 @@ DIVERGENCES = {
     "gap in a record's parts": "UPDATE vector SET part = 2 WHERE record_id = 3",
     "vector of the wrong size": "UPDATE vector SET value = x'0011' WHERE record_id = 3",
     "vector that is not of unit length": "UPDATE vector SET value = zeroblob(64) WHERE record_id = 3",
-    "vector without sketch": "DELETE FROM vector_sketch WHERE rowid = 3",
-    "sketch without vector": (
-        "INSERT INTO vector_sketch (rowid, sketch) SELECT 999, vec_quantize_binary(vec_f32(value)) FROM vector LIMIT 1"
-    ),
-    "sketch of another vector": (
-        "DELETE FROM vector_sketch WHERE rowid = 3; INSERT INTO vector_sketch (rowid, sketch) "
-        "SELECT 3, vec_quantize_binary(vec_f32(value)) FROM vector WHERE id = 4"
-    ),
     "record that keyword search cannot find (FTS)": "DELETE FROM record_fts WHERE rowid = 3",
     "FTS row without record": "INSERT INTO record_fts (rowid, words) VALUES (999, 'stray')",
     "word that FTS lacks for some record": (
@@ -103,7 +95,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         history = [(version.text, version.valid_from, version.valid_to) for version in memory.history(ids[1])]
     diverge(
         stored,
-        "DROP TABLE record_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_sketch; DELETE FROM feed",
+        "DROP TABLE record_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_packed; DELETE FROM feed",
     )
     with Memory(stored, settings=PLAIN) as memory:
         assert not memory.verify().ok

@@ -66,8 +66,6 @@ def open_memory(context: typer.Context, **settings: Any) -> Memory:
 
     path = context.meta.get(SETTINGS)
     given = environment_settings() if path is None else Settings.load(path)
-    if given.index != "auto":
-        settings.pop("index", None)
     return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
 
 

@@ -74,7 +74,7 @@ def recall(
     )  # fmt: skip
     if query is not None and file is not None:
         raise InvalidInput("give a query or --file, not both")
-    with open_memory(context, index="auto" if query is None else "once") as memory:
+    with open_memory(context) as memory:
         if query is not None:
             answers = [memory.recall(query, **options)]
         elif vector is not None:

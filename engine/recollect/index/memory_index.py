@@ -21,7 +21,6 @@ from recollect.index.population import Population
 from recollect.index.table import RecordTable, Visible
 from recollect.index.vectors import VectorIndex
 from recollect.store import feed, loading, standing
-from recollect.store.cold import Places
 from recollect.store.sidecar import identity
 from recollect.store.vectors import EmbedderRow, active_embedder
 
@@ -236,19 +235,6 @@ class MemoryIndex:
                 self._load(connection)
             self.sequence = sequence
             self.version += 1
-
-    def load_some(self, connection: apsw.Connection, near: Places) -> None:
-        """Load only the records of `near`."""
-        ids = near.ids.tolist()
-        self.table.append(loading.columns(connection, ids))
-        self.words.extend(aligned(loading.terms(connection, ids), self.table.ids), self.table.open)
-        self.graph.load(near.places[np.searchsorted(near.ids, self.table.ids)])
-        embedder = self._expect_vectors(active_embedder(connection))
-        if self.vectors is not None and embedder is not None:
-            self.vectors.add_rows(len(self.table))
-            block = loading.vectors(connection, embedder.id, embedder.dimension, ids)
-            self.vectors.extend(block, self.table.rows_of)
-        self._load_links(loading.links(connection, ids))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All parts as arrays, for a sidecar. Call it in `lock.reading()`; they are right while `version` stands."""

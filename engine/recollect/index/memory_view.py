@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.index.pool import run_tasks
-from recollect.index.protocol import Found, Summed
+from recollect.index.protocol import Found
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -39,18 +39,8 @@ class MemoryView:
         self.population = population
         self.originals = originals
 
-    def ask(
-        self,
-        vectors: NDArray[np.float32] | None,
-        terms: Sequence[NDArray[np.int32]],
-        words: Sequence[Sequence[str]],
-        wanted: int,
-        summed: Summed | None = None,
-    ) -> MemoryQuestions:
-        """Some queries: unit vectors (q, dimension) or None, their known words as numbers and as text.
-
-        `wanted` is how many candidates `search` will be asked for, `summed` what they are scored by where that adds up.
-        """
+    def ask(self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]) -> MemoryQuestions:
+        """Some queries: unit vectors (q, dimension) or None, and the numbers of their known words."""
         return MemoryQuestions(self, vectors, terms)
 
     def visible_rows(self) -> NDArray[np.int64]:

@@ -47,17 +47,17 @@ class Block:
 
     def __init__(self, dimension: int) -> None:
         self._vectors = np.empty((0, dimension), dtype=np.float32)
-        self._starts = np.empty(0, dtype=np.int64)
         self.ids: list[int] = []
         self._traits: list[tuple[int, str, int, int]] = []
 
     def extend(self, records: Iterable[tuple[int, int, str, int, NDArray[np.float32]]]) -> None:
         """Add records: (row id, scope id, kind, when it expires, vectors of its parts)."""
+        vectors = [self._vectors]
         for record_id, scope_id, kind, expires_at, parts in records:
             self.ids.append(record_id)
             self._traits.append((scope_id, kind, expires_at, len(parts)))
-            self._starts = np.append(self._starts, len(self._vectors))
-            self._vectors = np.concatenate([self._vectors, parts])
+            vectors.append(parts)
+        self._vectors = np.concatenate(vectors)
 
     def near(self, queries: NDArray[np.float32], wanted: Wanted) -> list[list[tuple[int, float, bool]]]:
         """(row id, cosine, whether of one part) of what is near each query, in no order."""
@@ -65,9 +65,10 @@ class Block:
         places = [place for place, traits in enumerate(self._traits) if _admits(traits, wanted)]
         if not places:
             return found
-        parts = np.array([self._traits[place][3] for place in places])
+        every = np.array([traits[3] for traits in self._traits])
+        parts, starts = every[places], (np.cumsum(every) - every)[places]
         firsts = np.cumsum(parts) - parts
-        vectors = self._vectors[np.repeat(self._starts[places] - firsts, parts) + np.arange(parts.sum())]
+        vectors = self._vectors[np.repeat(starts - firsts, parts) + np.arange(parts.sum())]
         rough = np.maximum.reduceat(queries @ vectors.T, firsts, axis=1)
         # A product of matrices rounds otherwise in other company, which may be another scope's.
         for query, at in np.argwhere(rough >= wanted.floor - _ROUNDING).tolist():

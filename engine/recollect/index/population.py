@@ -24,8 +24,7 @@ class Population:
 
     A handle weighs words by what it may see and by nothing else: else its scores and its confidence would tell what
     other scopes hold. `open_mask` is 1 for the rows of the open ones, and `held_mask` gives 1 for closed versions too;
-    None for an index whose rows are all open and all in the scope. `counted` has the frequencies that are known, by
-    term.
+    None for an index whose rows are all open and all in the scope.
     """
 
     def __init__(
@@ -34,12 +33,10 @@ class Population:
         words: float,
         open_mask: NDArray[np.uint8] | None = None,
         held_mask: Callable[[], NDArray[np.uint8]] | None = None,
-        *,
-        counted: dict[int, int] | None = None,
     ) -> None:
         self.records, self.words = records, words
         self._open_mask, self._held_mask = open_mask, held_mask
-        self._counted = {} if counted is None else counted
+        self._counted: dict[int, int] = {}
 
     @property
     def average_length(self) -> float:
@@ -58,7 +55,7 @@ class Population:
 
         `rows` are the postings; slice i of them, from starts[i] to stops[i], is of the term at place words[i].
         """
-        if self._open_mask is None and not self._counted:
+        if self._open_mask is None:
             counted = _Postings(rows, starts, stops, words).records(None, len(terms))
             counted[counted == 0] = -1
             return counted

@@ -1,4 +1,4 @@
-"""What recall asks of an index. It answers from RAM; the cold path loads the few records it needs and asks those.
+"""What recall asks of an index.
 
 `Questions` are some queries under one filter at one commit. They speak of records by `rows`, numbers that mean
 something only to them; `keys` gives their row ids in the store. What belongs to several queries stands in flat arrays,
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from recollect.numerics import kernels
 
-__all__ = ["Found", "Questions", "Summed"]
+__all__ = ["Found", "Questions"]
 
 
 class Found(NamedTuple):
@@ -34,13 +34,6 @@ class Found(NamedTuple):
         """Found nothing."""
         rows, values = np.empty((queries, 0), dtype=np.int64), np.empty((queries, 0), dtype=np.float32)
         return cls(rows, values, np.zeros(queries, dtype=np.int64))
-
-
-class Summed(NamedTuple):
-    """A weighted sum by whose best `held` records all that may be among them become candidates."""
-
-    choices: kernels.Choices
-    held: int
 
 
 class Questions(Protocol):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.index.cold import ColdView
 from recollect.index.memory_view import MemoryView
-from recollect.recall.candidates import Candidates, Held, gather, share, summed_by
+from recollect.recall.candidates import Candidates, Held, gather, share
 from recollect.recall.confidence import evidence_gaps, weigh_evidence, weigh_for_each
 from recollect.recall.depth import Whole, fuse_parts
 from recollect.recall.hits import Line, describe
@@ -73,7 +72,7 @@ class Rows:
 
 
 def answer(
-    view: MemoryView | ColdView,
+    view: MemoryView,
     rows: Rows,
     texts: Sequence[str],
     vectors: NDArray[np.float32] | None,
@@ -89,13 +88,7 @@ def answer(
     With `whole` they are a question and its parts, and have one answer.
     """
     profile = request.profile
-    questions = view.ask(
-        vectors,
-        [each.terms for each in words],
-        [each.known for each in words],
-        wanted,
-        summed_by(profile, request.clock, _held(request, wanted)),
-    )
+    questions = view.ask(vectors, [each.terms for each in words])
     asked_words, words = words, carried_words(words, questions.carried)
     look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
     candidates, more = gather(questions, profile, wanted, request.clock, look, held=_held(request, wanted))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from recollect.index.protocol import Found, Summed
+from recollect.index.protocol import Found
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ LONE_SHARE = 0.8
 _NEAR, _FAR = 1.0, 0.7
 # More than float64 sums of the same numbers in another order differ by.
 _ROUNDING = 1e-9
-_A_SOURCE = 20
 
 
 Look = Callable[["Candidates"], "NDArray[np.float64]"]
@@ -137,7 +136,7 @@ def gather(
     nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
     choices = _choices(profile, clock_us)
     more = (nearest.counts >= wanted) | (best.counts >= wanted)
-    summed = summed_by(profile, clock_us, held) is not None
+    summed = profile.composition == "weighted_sum" and profile.fusion == "weighted"
     if summed:
         nearest, best = with_contenders(questions, (nearest, best), choices, profile, wanted, held)
         ceilings = _no_ceilings(len(questions))
@@ -154,15 +153,6 @@ def gather(
         added = None if look is None else look(first)
         ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), added)
     return ranked, more
-
-
-def summed_by(profile: Profile, clock_us: int, held: Held) -> Summed | None:
-    """The sum by which the best of all records are sought; None where the profile multiplies, or fuses ranks."""
-    if profile.composition != "weighted_sum" or profile.fusion != "weighted":
-        return None
-    unspread = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
-    # Of a source the best counts: many a source's records may stand among the best before so many sources do.
-    return Summed(unspread, held.records * _A_SOURCE if held.by_source else held.records)
 
 
 def with_contenders(

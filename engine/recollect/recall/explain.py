@@ -9,7 +9,6 @@ import numpy as np
 
 from recollect.checks import check_query
 from recollect.engine import Engine
-from recollect.index.memory_view import MemoryView
 from recollect.recall.answer import Answer
 from recollect.recall.candidates import measure
 from recollect.recall.confidence import weigh_for_each
@@ -72,17 +71,12 @@ def explain(
         hidden = _hidden_by(connection, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, connection, asked, request, cold=False) as (view, stored):
-            assert isinstance(view, MemoryView)
+        with open_view(engine, connection, asked, request) as (view, stored):
             answers = answer_all(engine, connection, view, stored, asked, request, whole=bool(parts.queries))
             hits = show(engine, connection, asked, answers, request)[0]
-            words = find_words(engine, connection, view, asked, request)
-            questions = view.ask(
-                None if asked.vectors is None else np.stack(asked.vectors),
-                [each.terms for each in words],
-                [each.known for each in words],
-                0,
-            )
+            words = find_words(engine, connection, asked, request)
+            asked_vectors = None if asked.vectors is None else np.stack(asked.vectors)
+            questions = view.ask(asked_vectors, [each.terms for each in words])
             unknown = [len(each.unknown) for each in carried_words(words, questions.carried)]
             watched = Watched(questions, answers[0], unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))

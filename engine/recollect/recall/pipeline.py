@@ -19,7 +19,6 @@ from msgspec import structs
 
 from recollect.checks import check_query
 from recollect.engine import Engine
-from recollect.index.cold import ColdView
 from recollect.index.memory_index import Selection
 from recollect.index.memory_view import MemoryView
 from recollect.index.pool import run_tasks, threads
@@ -49,7 +48,7 @@ def recall_queries(
     """The hits of each query. One embedding batch and one read transaction serve them all, but for long questions:
     each of those has its own.
     """
-    engine.start_kernels()
+    engine.start_kernels(len(queries))
     if vectors is not None or request.profile.long_query_chars is None:
         return _recall(engine, queries, vectors, request, Parts(()))
     every, split_ms = [], []
@@ -78,8 +77,7 @@ def _recall(
     started = perf_counter()
     asked, request = ask_parts(engine, queries, vectors, request, parts)
     embedded_at = perf_counter()
-    cold = engine.answers_from_sql()
-    with engine.store.read() as connection, open_view(engine, connection, asked, request, cold=cold) as (view, rows):
+    with engine.store.read() as connection, open_view(engine, connection, asked, request) as (view, rows):
         opened_at = perf_counter()
         answers = answer_all(engine, connection, view, rows, asked, request, whole=bool(parts.queries))
         answered_at = perf_counter()
@@ -117,7 +115,7 @@ def ask_parts(
 def answer_all(
     engine: Engine,
     connection: apsw.Connection,
-    view: MemoryView | ColdView,
+    view: MemoryView,
     rows: Rows,
     asked: Queries,
     request: Request,
@@ -125,14 +123,9 @@ def answer_all(
     whole: bool = False,
 ) -> list[Answer]:
     """Every query through every stage; with `whole` they are a question and its parts, and have one answer."""
-    words = find_words(engine, connection, view, asked, request)
+    words = find_words(engine, connection, asked, request)
     wanted = request.wanted
-    if whole:
-        size = len(words)
-    elif isinstance(view, ColdView):
-        size = 1
-    else:
-        size = max(1, min(_GROUP, -(-len(words) // threads())))
+    size = len(words) if whole else max(1, min(_GROUP, -(-len(words) // threads())))
 
     def work(start: int) -> list[Answer]:
         group = slice(start, start + size)
@@ -140,24 +133,15 @@ def answer_all(
         tokens = None if asked.tokens is None else asked.tokens[group]
         return answer(view, rows, asked.texts[group], vectors, tokens, words[group], request, wanted, whole=whole)
 
-    starts = range(0, len(words), size)
-    if isinstance(view, ColdView):  # it reads in its stages, on the one connection
-        answers = [work(start) for start in starts]
-    else:
-        answers = run_tasks([partial(work, start) for start in starts])
-    return [each for group in answers for each in group]
+    groups = run_tasks([partial(work, start) for start in range(0, len(words), size)])
+    return [each for group in groups for each in group]
 
 
-def find_words(
-    engine: Engine, connection: apsw.Connection, view: MemoryView | ColdView, asked: Queries, request: Request
-) -> list[Words]:
+def find_words(engine: Engine, connection: apsw.Connection, asked: Queries, request: Request) -> list[Words]:
     """The words of each query by number; what some of them are to its handle, `carried_words` says."""
     texts = [[] if request.mode == "vector" else query_words(text) for text in asked.texts]
     every = list(dict.fromkeys(word for words in texts for word in words))
-    if isinstance(view, ColdView):
-        numbers = engine.lexicon.lookup(connection, every)
-    else:
-        numbers = engine.lexicon.recalled(connection, every, engine.index.loads)
+    numbers = engine.lexicon.recalled(connection, every, engine.index.loads)
     return [Words.of(words, numbers) for words in texts]
 
 
@@ -182,15 +166,9 @@ def see(engine: Engine, connection: apsw.Connection, request: Request) -> Select
 
 @contextmanager
 def open_view(
-    engine: Engine, connection: apsw.Connection, asked: Queries, request: Request, *, cold: bool
-) -> Iterator[tuple[MemoryView | ColdView, Rows]]:
-    """The store at this read transaction's commit, under the request's filter: from RAM, or from SQL if `cold`."""
-    if cold:
-        embedder = active_embedder(connection)
-        check_comparable(asked, embedder, engine.store.path)
-        rows = Rows(connection, embedder)
-        yield ColdView(connection, request.filter, request.now, embedder, rows.originals), rows
-        return
+    engine: Engine, connection: apsw.Connection, asked: Queries, request: Request
+) -> Iterator[tuple[MemoryView, Rows]]:
+    """The store at this read transaction's commit, under the request's filter."""
     with engine.index.current(connection):
         embedder = active_embedder(connection)
         check_comparable(asked, embedder, engine.store.path)

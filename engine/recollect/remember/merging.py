@@ -79,9 +79,9 @@ def _look_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Ne
     """Load the index if that has not been done, and look up many rows, while others may still write."""
     if policy.floor is None:
         return None
-    engine.start_kernels()
+    engine.start_kernels(len(rows))
     many = len(rows) > _FEW
-    if engine.answers_from_sql() or not (many or engine.index.sequence < 0):
+    if not many and engine.index.sequence >= 0:
         return None
     with engine.store.read() as connection:
         if many:

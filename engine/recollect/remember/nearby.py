@@ -11,11 +11,10 @@ import numpy as np
 
 from recollect.checks import now_us
 from recollect.engine import Engine
-from recollect.index.cold import nearest_records
 from recollect.index.memory_index import MemoryIndex
 from recollect.index.near import Block, Wanted, nearest_rows
 from recollect.numerics import kernel_errors
-from recollect.store import feed, filters, loading, standing, vectors
+from recollect.store import feed, filters, loading, reading, standing, vectors
 from recollect.store.filters import Filter
 from recollect.store.vectors import EmbedderRow
 from recollect.store.writing import Row
@@ -60,18 +59,17 @@ def look(
 ) -> Near:
     """At most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
 
-    Cosines are exact, from the stored float32. What `connection` sees is found: from SQL where it is not `indexed`,
-    as what a transaction has not committed yet.
+    Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: its rows are not
+    committed and not in the index, so that every record of the scope and kind is read from the connection.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
         if row.vectors:
             groups.setdefault((row.scope, row.kind), []).append(place)
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
-    from_index = indexed and not engine.answers_from_sql()
     with kernel_errors(), ExitStack() as held:
         late = None
-        if from_index:
+        if indexed:
             embedder, late = held.enter_context(engine.index.nearly_current(connection, _LATE))
         else:
             embedder = vectors.active_embedder(connection)
@@ -85,10 +83,10 @@ def look(
                 continue
             wanted = Wanted(scopes[scope], kind, now, most, floor)
             asked = [rows[place] for place in places]
-            if from_index:
+            if indexed:
                 found = _from_index(engine.index, read, asked, wanted, late)
             else:
-                found = _from_sql(read, asked, scope, wanted)
+                found = _from_store(read, asked, scope, wanted)
             for place, each in zip(places, found, strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
@@ -118,15 +116,13 @@ def _from_index(
     return found
 
 
-def _from_sql(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> list[list[Neighbor]]:
+def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> list[list[Neighbor]]:
     connection, embedder = read
     condition = filters.everything(Filter(where={"scope": scope}, kinds=(wanted.kind,)), wanted.now)
+    block = Block(embedder.dimension)
+    block.extend(standing.vectors_of(connection, reading.matching_ids(connection, condition), embedder))
     found: list[list[Neighbor]] = [[] for _ in rows]
-    for some, vector in zip(found, first_parts(rows, embedder.dimension), strict=True):
-        ids = nearest_records(connection, embedder, vector, condition, wanted.most)
-        block = Block(embedder.dimension)
-        block.extend(standing.vectors_of(connection, ids, embedder))
-        _add([some], block, vector[None, :], wanted)
+    _add(found, block, first_parts(rows, embedder.dimension), wanted)
     return found
 
 

@@ -55,7 +55,6 @@ def change_text(
         _close_version(connection, record_id, closed_at=valid_from)
     else:
         purge_versions(connection, [record_id])
-    vectors.delete_sketches(connection, [record_id])
     connection.execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
     refusals.drop(connection, record_id)
     connection.execute(
@@ -269,7 +268,6 @@ def _purge(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
     sidecar.discard(connection)
     if not len(record_ids):
         return
-    vectors.delete_sketches(connection, record_ids)
     _drop_words(connection, record_ids)
     # Tags, links, access counts, words and vectors follow by foreign key.
     connection.execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),))

@@ -60,7 +60,7 @@ _OF_SCOPES = {
 }
 _IN_SCOPES = ("record", "source", "consolidation", *_OF_SCOPES)
 # Tables of SQLite's modules: their rows are no rows of ours.
-_SHADOWS = ("record_fts_", "session_fts_", "vector_sketch_", "sqlite_")
+_SHADOWS = ("record_fts_", "session_fts_", "sqlite_")
 
 
 class Traces:
@@ -158,7 +158,7 @@ def rows_by_table(connection: apsw.Connection) -> dict[str, int]:
     tables = [
         name
         for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-        if not name.startswith(_SHADOWS) and name not in ("record_fts", "session_fts", "vector_sketch", "feed", "meta")
+        if not name.startswith(_SHADOWS) and name not in ("record_fts", "session_fts", "feed", "meta")
     ]
     return {name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from recollect.errors import StoreCorrupt
 from recollect.store.arrays import id_array
-from recollect.store.packing import PackedVectors, head_bytes, unpack, unpack_heads
+from recollect.store.packing import PackedVectors, unpack
 from recollect.store.rows import read_rows
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ __all__ = [
     "Columns",
     "Links",
     "TermBlock",
-    "codes",
     "column_range",
     "columns",
     "exact_vectors",
     "links",
     "ranges",
-    "sketches",
     "term_range",
     "terms",
     "vector_range",
@@ -40,7 +38,6 @@ __all__ = [
 
 # 1 to 4 MiB a statement, more or less alike from 512 rows to 8,192; the cache likes less.
 _CHUNK = 2048
-_SKETCHES = 65_536
 # The fields of `record_packed.value`, as the schema writes them.
 _PACKED = np.dtype(
     [
@@ -160,30 +157,6 @@ def vector_range(
         (*bounds, embedder_id),
     ).get
     return unpack(blob or b"", dimension)
-
-
-def sketches(
-    connection: apsw.Connection, embedder_id: int, dimension: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-    """The sketches of all vectors of one embedder, with their row ids and those of the records they belong to."""
-    heads = []
-    last: int = connection.execute("SELECT coalesce(max(id), 0) FROM vector_packed").get
-    for start in range(0, last, _SKETCHES):
-        blob: Any = connection.execute(
-            "SELECT CAST(group_concat(substr(value, 1, ?), '') AS BLOB) FROM vector_packed "
-            "WHERE id > ? AND id <= ? AND embedder_id = ?",
-            (head_bytes(dimension), start, start + _SKETCHES, embedder_id),
-        ).get
-        heads.append(blob or b"")
-    return unpack_heads(b"".join(heads), dimension)
-
-
-def codes(connection: apsw.Connection, dimension: int, vector_ids: NDArray[np.int64]) -> PackedVectors:
-    """The vectors with these row ids, ascending."""
-    rows: Any = connection.execute(
-        "SELECT value FROM vector_packed WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(vector_ids),)
-    )
-    return unpack(b"".join(row[0] for row in rows), dimension)
 
 
 def exact_vectors(connection: apsw.Connection, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:

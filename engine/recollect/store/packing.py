@@ -7,7 +7,7 @@ read their float32 originals and quantise those.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from recollect.numerics import kernels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PackedVectors", "head_bytes", "pack", "unpack", "unpack_heads"]
+__all__ = ["PackedVectors", "pack", "unpack"]
 
 
 class PackedVectors(NamedTuple):
@@ -48,20 +48,13 @@ def unpack(blob: bytes, dimension: int) -> PackedVectors:
     return PackedVectors(*(packed[name] for name in PackedVectors._fields))
 
 
-def head_bytes(dimension: int) -> int:
-    """The size of a packed form without codes and scale."""
-    return np.dtype(_head(dimension)).itemsize
-
-
-def unpack_heads(blob: bytes, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-    """Row ids, those of the owners, and sketches, from the heads of packed forms."""
-    heads = np.frombuffer(blob, dtype=_head(dimension))
-    return heads["ids"], heads["owners"], np.ascontiguousarray(heads["sketches"])
-
-
-def _head(dimension: int) -> list[Any]:
-    return [("ids", "<i8"), ("owners", "<i8"), ("sketches", "<u8", ((dimension + 63) // 64,))]
-
-
 def _layout(dimension: int) -> np.dtype[np.void]:
-    return np.dtype([*_head(dimension), ("codes", "i1", (dimension,)), ("scales", "<f4")])
+    return np.dtype(
+        [
+            ("ids", "<i8"),
+            ("owners", "<i8"),
+            ("sketches", "<u8", ((dimension + 63) // 64,)),
+            ("codes", "i1", (dimension,)),
+            ("scales", "<f4"),
+        ]
+    )

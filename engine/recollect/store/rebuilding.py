@@ -48,7 +48,6 @@ def rebuild(store: Store, lexicon: Lexicon, on_progress: Progress | None = None)
         sessions.rebuild_words(connection)
         _mend_vectors(connection)
         vectors.rebuild_packed(connection)
-        vectors.rebuild_sketches(connection)
         feed.append(connection, "reload", 0)
 
 
@@ -62,10 +61,7 @@ def vacuum(store: Store, lexicon: Lexicon) -> None:
 
 
 def drop_unused(connection: apsw.Connection) -> None:
-    """In a write transaction: drop words and tags that no record has, merge FTS segments, compact the sketches.
-
-    FTS5 and vec0 keep what was deleted until then.
-    """
+    """In a write transaction: drop words and tags that no record has, and merge FTS5's segments."""
     used: set[int] = set()
     for (blob,) in connection.execute("SELECT terms FROM record_terms"):
         used.update(memoryview(blob).cast("i"))
@@ -77,7 +73,6 @@ def drop_unused(connection: apsw.Connection) -> None:
     connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
     connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
     connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
-    vectors.rebuild_sketches(connection)
 
 
 def compact(connection: apsw.Connection) -> bool:

@@ -217,5 +217,5 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
 # Schemas up to this one were never released: they differ among themselves.
-UNRELEASED = 2
+UNRELEASED = 3
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

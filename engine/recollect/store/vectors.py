@@ -1,4 +1,4 @@
-"""Vectors and their embedders. `vector` is the truth; `vector_sketch` (vec0, 1 bit a component) is derived from it."""
+"""Vectors and their embedders. `vector` holds the float32 originals; `vector_packed` is derived from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from recollect.errors import EmbedderMismatch
 from recollect.store import codes, refusals
 from recollect.store.arrays import id_array
-from recollect.store.faults import system_failed
 from recollect.store.packing import pack
 
 if TYPE_CHECKING:
@@ -24,11 +23,9 @@ __all__ = [
     "Parts",
     "activate",
     "active_embedder",
-    "insert_sketches",
     "mispacked",
     "rebuild_packed",
     "register",
-    "sketch_table_exists",
 ]
 
 
@@ -103,9 +100,8 @@ def parts_of(connection: apsw.Connection, record_id: int) -> Parts:
 
 
 def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
-    """Make `row` the embedder that recall uses, and derive its sketches anew."""
+    """Make `row` the embedder that recall uses."""
     connection.execute("UPDATE embedder SET active = (id = ?)", (row.id,))
-    rebuild_sketches(connection)
 
 
 def waiting(connection: apsw.Connection, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
@@ -197,7 +193,7 @@ def unsound(connection: apsw.Connection) -> list[int]:
 def insert(
     connection: apsw.Connection, embedder: EmbedderRow, vectors: Sequence[tuple[int, int, bytes, bytes | None]]
 ) -> None:
-    """Store (record id, part, float32 bytes, token codes or None) rows and their sketches."""
+    """Store (record id, part, float32 bytes, token codes or None) rows, and the packed form of each vector."""
     if not vectors:
         return
     before = _last_id(connection)
@@ -210,7 +206,6 @@ def insert(
                    [row[0] for row in vectors], values)  # fmt: skip
     # AUTOINCREMENT numbers the rows of one statement in their order, without gaps.
     codes.insert(connection, [(before + place, row[3]) for place, row in enumerate(vectors, 1) if row[3] is not None])
-    insert_sketches(connection, embedder, before)
 
 
 def rebuild_packed(connection: apsw.Connection) -> None:
@@ -271,76 +266,6 @@ def _insert_packed(
         "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
         [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
     )
-
-
-def insert_sketches(connection: apsw.Connection, embedder: EmbedderRow, after_id: int) -> None:
-    """Derive the sketches of the active embedder's vectors above `after_id`; without sqlite-vec, mark them stale."""
-    active = active_embedder(connection)
-    if active is None or active.id != embedder.id:
-        return
-    if not sketch_table_exists(connection):
-        return
-    try:
-        connection.execute(
-            "INSERT INTO vector_sketch (rowid, sketch) SELECT id, vec_quantize_binary(vec_f32(value)) FROM vector "
-            "WHERE id > ? AND embedder_id = ?",
-            (after_id, embedder.id),
-        )
-    except apsw.SQLError as fault:
-        _do_without_sketches(connection, fault)
-
-
-def delete_sketches(connection: apsw.Connection, record_ids: Sequence[int]) -> None:
-    """Remove the sketches of these records, before their vectors go."""
-    if not record_ids or not sketch_table_exists(connection):
-        return
-    try:
-        connection.execute(
-            "DELETE FROM vector_sketch WHERE rowid IN (SELECT v.id FROM vector v JOIN carray(?) c "
-            "ON v.record_id = c.value)",
-            (id_array(record_ids),),
-        )
-    except apsw.SQLError as fault:
-        _do_without_sketches(connection, fault)
-
-
-def rebuild_sketches(connection: apsw.Connection) -> None:
-    """Derive `vector_sketch` afresh from the vectors of the active embedder."""
-    try:
-        connection.execute("DROP TABLE IF EXISTS vector_sketch")
-    except apsw.SQLError as fault:
-        _do_without_sketches(connection, fault)
-        return
-    connection.execute("DELETE FROM meta WHERE key = 'sketches'")
-    active = active_embedder(connection)
-    if active is None or active.dimension % 8:  # vec0 holds bits in whole bytes
-        return
-    try:
-        connection.execute(f"CREATE VIRTUAL TABLE vector_sketch USING vec0(sketch bit[{active.dimension}])")
-    except apsw.SQLError as fault:
-        _do_without_sketches(connection, fault)
-        return
-    insert_sketches(connection, active, 0)
-
-
-def _do_without_sketches(connection: apsw.Connection, fault: apsw.SQLError) -> None:
-    """Go on where this process has no sqlite-vec, or the derived table is damaged; not where the disk failed.
-
-    vec0 reports an error of the system as one of SQL.
-    """
-    if "no such module" not in str(fault) and system_failed(connection):
-        raise fault
-    mark_sketches_stale(connection)
-
-
-def sketch_table_exists(connection: apsw.Connection) -> bool:
-    """True when the derived vec0 table is there."""
-    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vector_sketch'").get)
-
-
-def mark_sketches_stale(connection: apsw.Connection) -> None:
-    """Note that a process without sqlite-vec wrote: `verify` says so and `rebuild` mends it."""
-    connection.execute("INSERT INTO meta VALUES ('sketches', 'stale') ON CONFLICT (key) DO UPDATE SET value = 'stale'")
 
 
 def _last_id(connection: apsw.Connection) -> int:

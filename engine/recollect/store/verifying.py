@@ -14,7 +14,7 @@ from recollect.errors import StoreCorrupt
 from recollect.records import Problem, Verification
 from recollect.store import loading
 from recollect.store.schema import PACKED_SQL
-from recollect.store.vectors import active_embedder, mispacked, sketch_table_exists, unsound
+from recollect.store.vectors import mispacked, unsound
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
@@ -31,7 +31,7 @@ def verify(connection: apsw.Connection, on_progress: Callable[[int, int | None],
     for table in counts:
         with _reported(problems):
             counts[table] = connection.execute(f"SELECT count(*) FROM {table}").get
-    for check in (_integrity, _vectors, _vector_values, _sketches, _fts, _columns, _session_words):
+    for check in (_integrity, _vectors, _vector_values, _fts, _columns, _session_words):
         with _reported(problems):
             problems.extend(check(connection))
     with _reported(problems):
@@ -148,38 +148,6 @@ def _vector_values(connection: apsw.Connection) -> Iterator[Problem]:
             count=len(wrong),
             examples=tuple(f"record {record_id}" for record_id in wrong[:_SHOWN]),
         )
-
-
-def _sketches(connection: apsw.Connection) -> Iterator[Problem]:
-    if connection.execute("SELECT value FROM meta WHERE key = 'sketches'").get == "stale":
-        yield Problem(name="sketches are stale: a process without sqlite-vec wrote", count=1)
-        return
-    active = active_embedder(connection)
-    if active is None or not sketch_table_exists(connection):
-        return
-    try:
-        connection.execute("SELECT vec_version()").fetchall()
-    except apsw.SQLError:
-        return
-    yield from _listed(
-        connection,
-        "vector without sketch",
-        f"SELECT 'vector ' || id FROM vector WHERE embedder_id = {active.id} EXCEPT "
-        "SELECT 'vector ' || rowid FROM vector_sketch",
-    )
-    yield from _listed(
-        connection,
-        "sketch without vector",
-        "SELECT 'vector ' || rowid FROM vector_sketch EXCEPT "
-        f"SELECT 'vector ' || id FROM vector WHERE embedder_id = {active.id}",
-    )
-    yield from _listed(
-        connection,
-        "sketch of another vector",
-        "SELECT 'vector ' || v.id FROM vector_sketch s JOIN vector v ON v.id = s.rowid "
-        f"WHERE v.embedder_id = {active.id} AND length(v.value) = {4 * active.dimension} "
-        "AND s.sketch != vec_quantize_binary(vec_f32(v.value))",
-    )
 
 
 def _fts(connection: apsw.Connection) -> Iterator[Problem]:
