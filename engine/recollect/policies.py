@@ -35,7 +35,7 @@ class WritePolicy(Struct, frozen=True, kw_only=True):
     - redact: "secrets" replaces keys, tokens, passwords, card numbers and IBANs, as "[redacted: card number]", before
       anything is embedded or stored: in text, context and metadata of memories. In the settings' policy it holds for
       every call, and for messages, snapshots, recoveries, saved working memory and documents. Names (tags, sources,
-      topics, scopes) stay. It needs `pip install 'recollect[audit]'`. None keeps texts as they are.
+      topics, scopes) stay. It needs the extra `audit`. None keeps texts as they are.
     - contradiction_cosine: `remember` reports records at least so near that seem to say otherwise: candidates, by
       rules for English. None reports none.
 

@@ -210,7 +210,7 @@ class Upkeep:
 
         `checks` (all): "duplicates", "near-duplicates" and "contradictions" compare memories of one scope and kind;
         "stale" are times that have passed ("next week", a month ago) and what nobody recalled in a year; "expired";
-        "secrets" are keys, tokens, passwords, card numbers and IBANs (`pip install 'recollect[audit]'`);
+        "secrets" are keys, tokens, passwords, card numbers and IBANs (with the extra `audit`);
         "instructions" address a model; "junk" is small talk. Those that read texts know English. Each finding names
         the verb that `mend` carries out; a pinned memory is never taken away.
 

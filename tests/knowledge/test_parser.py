@@ -190,12 +190,12 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
         failure = worker._answer(Request(kind, GOOD, LIMITS)).failure
         assert failure.error == "ParserMissing"
         assert library in failure.message
-        assert "pip install 'recollect[documents]'" in failure.message
+        assert "pip install '.[documents]'" in failure.message
         monkeypatch.undo()
 
 
 def test_a_missing_guesser_is_named(monkeypatch, parser):
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
-    with pytest.raises(ParserMissing, match=r"pip install 'recollect\[documents\]'"):
+    with pytest.raises(ParserMissing, match=r"pip install '\.\[documents\]'"):
         parser.load("Größe und Schönheit".encode("latin-1"), "a.txt")
     assert parser.load("Größe".encode(), "a.txt").text == "Größe"

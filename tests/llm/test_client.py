@@ -418,4 +418,4 @@ for make, error in ((OpenAICompatible, LanguageModelError), (RemoteEmbedder, Emb
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
-    assert [line.endswith(f"needs {missing}: pip install 'recollect[llm]'") for line in lines] == [True, True]
+    assert [f"needs {missing}: pip install '.[llm]'" in line for line in lines] == [True, True]

@@ -34,7 +34,7 @@ CHATS = {
 
 @pytest.fixture
 def litellm():
-    return pytest.importorskip("litellm", reason="needs recollect[providers]")
+    return pytest.importorskip("litellm", reason="needs the extra providers")
 
 
 def texts_of(asked):
@@ -199,7 +199,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
         lambda: Workspace(tmp_path, MemoryConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
         lambda: load("cohere/embed-english-v3.0"),
     ):
-        with pytest.raises(EmbedderMissing, match=r"pip install 'recollect\[providers\]'"):
+        with pytest.raises(EmbedderMissing, match=r"pip install '\.\[providers\]'"):
             opened()
     with pytest.raises(LanguageModelError, match=r"recollect\[providers\]"):
         Memory(tmp_path / "a.db", language_model="gemini/gemini-2.0-flash")

@@ -127,7 +127,7 @@ def test_a_chunk_is_left_to_its_document(memory):
 
 def test_without_the_detector_the_policy_is_refused(monkeypatch):
     monkeypatch.setattr(secrets.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InvalidInput, match=r"pip install 'recollect\[audit\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install '\.\[audit\]'"):
         WritePolicy(redact="secrets")
     with pytest.raises(InvalidInput, match="redact is 'all'"):
         WritePolicy(redact="all")

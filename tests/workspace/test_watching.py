@@ -133,7 +133,7 @@ def test_watchfiles_that_is_missing_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with Workspace(folder, config(), embedder="none") as workspace, pytest.raises(InvalidInput) as said:
         workspace.start_watching()
-    assert "pip install 'recollect[watch]'" in str(said.value)
+    assert "pip install '.[watch]'" in str(said.value)
 
 
 def test_an_edit_is_found_before_the_debounce_where_searches_sync(folder):

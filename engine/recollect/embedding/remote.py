@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from recollect.checks import check_count, check_finite
 from recollect.errors import EmbedderError, EmbedderMissing, TextRefused
+from recollect.extras import install_command
 from recollect.remote.address import ModelAddress
 from recollect.remote.breaker import Breaker
 
@@ -46,7 +47,7 @@ class RemoteEmbedder:
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
     - clock: seconds, by which an endpoint that failed is left alone
 
-    Raises InvalidInput for a wrong argument and EmbedderMissing where `recollect[llm]` is not installed.
+    Raises InvalidInput for a wrong argument and EmbedderMissing where the extra `llm` is not installed.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class RemoteEmbedder:
             self._service = service_at(address, **options)
         except ImportError as missing:
             raise EmbedderMissing(
-                f"the embedder {address.model} needs {missing.name}: pip install 'recollect[{address.extra}]'"
+                f"the embedder {address.model} needs {missing.name}: {install_command(address.extra)}"
             ) from missing
         self._probing = threading.Lock()
         self._dimension: int | None = None

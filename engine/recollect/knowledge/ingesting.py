@@ -23,10 +23,11 @@ from recollect.errors import (
     ParserMissing,
     RecollectError,
 )
+from recollect.extras import install_command
 from recollect.knowledge.chunks import CHUNKING, cut, repeated, stated_by, with_metadata
 from recollect.knowledge.documents import IngestedDocument, Skipped
 from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
-from recollect.knowledge.loaded import PIP_COMMAND, Limits
+from recollect.knowledge.loaded import Limits
 from recollect.knowledge.parser import Parser
 from recollect.remember.documents import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recollect.store import documents
@@ -289,7 +290,9 @@ class Ingest:
         try:
             from recollect.knowledge.fetching import fetch
         except ImportError as reason:
-            raise ParserMissing(f"{reason.name}, which fetches URLs, is missing: {PIP_COMMAND}") from None
+            raise ParserMissing(
+                f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}"
+            ) from None
         fetched = fetch(item.name, self._limits, allow_private_addresses=self._choices.allow_private_addresses)
         metadata = {"url": fetched.url, **({"content_type": fetched.media_type} if fetched.media_type else {})}
         return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)

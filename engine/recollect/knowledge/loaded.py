@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-__all__ = ["PIP_COMMAND", "Kind", "Limits", "Loaded"]
+__all__ = ["Kind", "Limits", "Loaded"]
 
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
-PIP_COMMAND = "pip install 'recollect[documents]'"
 
 
 class Limits(Struct, frozen=True, kw_only=True):

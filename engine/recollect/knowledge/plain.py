@@ -7,7 +7,8 @@ import importlib
 import re
 
 from recollect.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
-from recollect.knowledge.loaded import PIP_COMMAND, Loaded
+from recollect.extras import install_command
+from recollect.knowledge.loaded import Loaded
 
 __all__ = ["decode", "load_text"]
 
@@ -96,7 +97,9 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
     try:
         normalizer = importlib.import_module("charset_normalizer")
     except ImportError:
-        raise ParserMissing(f"it is no UTF-8, and its encoding cannot be guessed without: {PIP_COMMAND}") from None
+        raise ParserMissing(
+            f"it is no UTF-8, and its encoding cannot be guessed without: {install_command('documents')}"
+        ) from None
     best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
     if best is None:
         raise DocumentUnreadable("it is no text in an encoding that is known: save it as UTF-8")

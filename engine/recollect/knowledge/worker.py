@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from recollect import errors
-from recollect.knowledge.loaded import PIP_COMMAND, Kind, Limits, Loaded
+from recollect.extras import install_command
+from recollect.knowledge.loaded import Kind, Limits, Loaded
 from recollect.knowledge.plain import load_text
 
 __all__ = ["LENGTH_BYTES", "Failure", "Reply", "Request", "main"]
@@ -92,7 +93,9 @@ def _answer(request: Request) -> Reply:
     except ImportError as reason:
         missing = reason.name or "a library"
         return Reply(
-            failure=Failure("ParserMissing", f"{missing}, which reads {request.kind}, is missing: {PIP_COMMAND}")
+            failure=Failure(
+                "ParserMissing", f"{missing}, which reads {request.kind}, is missing: {install_command('documents')}"
+            )
         )
     except MemoryError:
         said = f"it needs more than {request.limits.memory_mb:,} MB of memory to be read"

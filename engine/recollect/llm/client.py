@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, shown
 from recollect.errors import EmbedderMissing, InvalidInput, LanguageModelError
+from recollect.extras import install_command
 from recollect.llm.budget import Budget
 from recollect.remote.address import ModelAddress, require
 from recollect.settings import language_model_address
@@ -54,14 +55,14 @@ class OpenAICompatible:
     """A `LanguageModel` by chat completions. Nothing is sent before the first `complete`; thread-safe.
 
     What is not given is read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY. A model of a
-    provider that litellm asks has it before its name, as "gemini/gemini-2.0-flash", and needs `recollect[providers]`.
+    provider that litellm asks has it before its name, as "gemini/gemini-2.0-flash", and needs the extra `providers`.
 
     - timeout_seconds: of one attempt; `attempts`: how often a request is tried that an endpoint could not serve
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
     - most_calls, most_tokens: the budget, of this object's lifetime or of each span of `per_seconds`
     - temperature: sent only if given, as some models take none
 
-    Raises InvalidInput for a wrong argument and LanguageModelError where `recollect[llm]` is not installed.
+    Raises InvalidInput for a wrong argument and LanguageModelError where the extra `llm` is not installed.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class OpenAICompatible:
             raise LanguageModelError(str(missing)) from None
         except ImportError as missing:
             raise LanguageModelError(
-                f"a language model over HTTP needs {missing.name}: pip install 'recollect[{address.extra}]'"
+                f"a language model over HTTP needs {missing.name}: {install_command(address.extra)}"
             ) from missing
         # What the endpoint was found to take.
         self._takes_schema = True

@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, check_name, shown
 from recollect.errors import EmbedderMissing, InvalidInput
+from recollect.extras import install_command
 
 __all__ = ["PROVIDERS", "ROUTED", "ModelAddress", "address_of", "provider_url", "require"]
 
@@ -92,7 +93,7 @@ def require(address: ModelAddress) -> None:
     """Raise EmbedderMissing where the library that asks a model's provider is not installed; nothing is imported."""
     if address.routed and find_spec("litellm") is None:
         raise EmbedderMissing(
-            f"{address.model} is asked by litellm, which is not installed: pip install 'recollect[providers]'"
+            f"{address.model} is asked by litellm, which is not installed: {install_command('providers')}"
         )
 
 

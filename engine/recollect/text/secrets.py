@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidInput
+from recollect.extras import install_command
 
 __all__ = ["NO_DETECTOR", "Secret", "find_secrets", "has_detector", "redact", "redact_all", "strings_of"]
 
@@ -60,7 +61,7 @@ class Secret(NamedTuple):
     kind: str
 
 
-NO_DETECTOR = "secrets are found with detect-secrets, which is not installed: pip install 'recollect[audit]'"
+NO_DETECTOR = f"secrets are found with detect-secrets, which is not installed: {install_command('audit')}"
 
 
 def has_detector() -> bool:

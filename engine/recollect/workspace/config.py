@@ -94,7 +94,7 @@ class EmbeddingConfig(Struct, frozen=True, kw_only=True):
 
     - model: None is what the environment names, else the bundled model; "default", "instant", "none", a bundled
       model's name or a folder with model.onnx; else a model over HTTP, as "ollama/nomic-embed-text", "voyage/voyage-3"
-      (providers but OpenAI and Ollama: `recollect[providers]`) or OpenAI's "text-embedding-3-small"; any at `api_base`.
+      (providers but OpenAI and Ollama: the extra `providers`) or OpenAI's "text-embedding-3-small"; any at `api_base`.
     - api_key: None is the environment's. It does not show in the repr, but does in `to_dict` and saved files.
     - timeout, batch_size: seconds a request, and texts in it, of a model over HTTP.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.checks import fault_text
 from recollect.errors import InvalidInput, StoreClosed
+from recollect.extras import install_command
 from recollect.workspace.looking import ENDINGS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Watcher:
         try:
             from watchfiles import watch
         except ImportError:
-            raise InvalidInput("watching needs watchfiles: pip install 'recollect[watch]'") from None
+            raise InvalidInput(f"watching needs watchfiles: {install_command('watch')}") from None
         with self._lock:
             if not self.active:
                 self._unseen = True

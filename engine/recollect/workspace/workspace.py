@@ -264,7 +264,7 @@ class Workspace:
         """Index what changes, in the background, `watch_debounce_ms` after it does. Errors show in `status`.
 
         The first run, for what changed before, begins at once. `on_index` is called after each, in the background.
-        Raises InvalidInput where `recollect[watch]` is not installed.
+        Raises InvalidInput where the extra `watch` is not installed.
         """
         self._index.engine()  # a closed workspace starts nothing
         self._watcher.start(on_index)

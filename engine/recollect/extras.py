@@ -1,0 +1,10 @@
+"""How to install what a feature needs."""
+
+from __future__ import annotations
+
+__all__ = ["install_command"]
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, from a checkout: `recollect` on PyPI is another project."""
+    return f"pip install '.[{extra}]' in a checkout of Recollect"
