@@ -22,6 +22,7 @@ from recollect_kernels.errors import KernelError
 from recollect_kernels.protocol import Backend
 
 active: Backend = cast(Backend, python_backend)
+_NOT_LOADED = "not compiled yet: call warmup() or start_background()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def _choose() -> tuple[str, str]:
     if wanted == "python":
         return "python", "RECOLLECT_KERNELS=python"
     if importlib.util.find_spec("numba") is not None:
-        return "numba", "not loaded yet: call warmup() or start_background()"
+        return "numba", _NOT_LOADED
     if wanted == "numba":
         raise KernelError("RECOLLECT_KERNELS: 'numba', but numba is not installed; run: pip install numba")
     return "python", "numba is not installed"
@@ -58,7 +59,8 @@ _step = threading.RLock()  # held while numba works; fork waits for it
 
 def status() -> KernelStatus:
     """Which backend answers and why."""
-    return KernelStatus("numba" if _compiled else "python", _chosen, _compiled, _reason)
+    reason = "compiled and cached, but not loaded by this process" if _reason == _NOT_LOADED and cached() else _reason
+    return KernelStatus("numba" if _compiled else "python", _chosen, _compiled, reason)
 
 
 def cached() -> bool:

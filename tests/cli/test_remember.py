@@ -127,9 +127,9 @@ def test_forget_with_a_receipt(run, remember, db):
     done = run("forget", id, "--receipt")
     assert done.code == 0
     lines = dict(line.split("\t") for line in done.out.splitlines()[1:])
-    assert lines["removed from record"] == "1 rows"
+    assert (lines["memories and versions removed"], lines["words removed"]) == ("1", "6")
     assert lines["searched m.db"] == f"{db.stat().st_size:,} bytes"
-    assert lines["nothing else is left"] == "yes"
+    assert lines["erased completely"] == "yes"
     assert b"uuxington" not in db.read_bytes()
     receipt = run("forget", remember("Another one"), "--receipt", "--json").json["receipt"]
     assert receipt["complete"] is True
@@ -143,6 +143,6 @@ def test_forget_with_an_incomplete_receipt_fails(run, remember, db):
     reader.execute("SELECT count(*) FROM record").fetchall()
     done = run("forget", id, "--receipt")
     assert done.code == 1
-    assert "nothing else is left\tno" in done.out
+    assert "erased completely\tno" in done.out
     assert "its WAL could not be emptied" in done.err
     reader.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +21,15 @@ __all__ = ["forget", "link", "remember", "update"]
 _CLEARED: dict[str, Any] = {
     "context": None, "topic": None, "source": None, "position": None, "event_at": None, "expires_at": None, "tags": (),
     "metadata": {},
+}  # fmt: skip
+
+# What a receipt calls the rows of a table; the rows of other tables are derived from these.
+_NOUNS = {
+    "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
+    "scope": "scopes", "link": "links", "document": "documents", "session": "sessions",
+    "session_message": "messages", "session_snapshot": "session snapshots", "tool_pattern": "tool patterns",
+    "error_recovery": "error recoveries", "procedure_use": "uses of procedures", "working_state": "working memories",
+    "consolidation": "consolidation cycles", "embedding_cache": "cached vectors",
 }  # fmt: skip
 
 
@@ -148,16 +158,25 @@ def forget(
 
 def _print_receipt(receipt: ErasureReceipt) -> None:
     """A receipt as lines of what and how much."""
+    removed, elsewhere = _by_noun(receipt.removed), _by_noun(receipt.elsewhere)
     lines = [
-        *((f"removed from {table}", f"{rows:,} rows") for table, rows in receipt.removed.items()),
+        *((f"{noun} removed", f"{rows:,}") for noun, rows in removed.items()),
         *((f"searched {name}", f"{size:,} bytes") for name, size in receipt.files.items()),
-        ("byte sequences looked for", f"{receipt.searched:,}"),
-        *((f"also in {column}, not forgotten", f"{rows:,} rows") for column, rows in receipt.elsewhere.items()),
-        ("nothing else is left", "yes" if receipt.complete else "no"),
+        ("byte sequences searched for", f"{receipt.searched:,}"),
+        *((f"{noun} not forgotten that hold some of the same text", f"{rows:,}") for noun, rows in elsewhere.items()),
+        ("erased completely", "yes" if receipt.complete else "no"),
     ]
     print_rows(("", ""), lines)
     for problem in receipt.problems:
         hint(problem)
+
+
+def _by_noun(rows: dict[str, int]) -> Counter[str]:
+    """Rows by what people call them, from rows by table or by table and column."""
+    counts: Counter[str] = Counter()
+    for table, number in rows.items():
+        counts[_NOUNS.get(table.partition(".")[0], "index entries")] += number
+    return counts
 
 
 def link(
