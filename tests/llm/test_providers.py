@@ -201,7 +201,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
     ):
         with pytest.raises(EmbedderMissing, match=r"pip install '\.\[providers\]'"):
             opened()
-    with pytest.raises(LanguageModelError, match=r"recollect\[providers\]"):
+    with pytest.raises(LanguageModelError, match=r"'\.\[providers\]'"):
         Memory(tmp_path / "a.db", language_model="gemini/gemini-2.0-flash")
     assert not (tmp_path / "a.db").exists()
 
