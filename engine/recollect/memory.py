@@ -14,7 +14,6 @@ from msgspec import structs
 from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
-from recollect.knowledge.knowledge import Knowledge
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.profiles import Profile
@@ -38,18 +37,12 @@ from recollect.remember.change import row_id
 from recollect.remember.pending import Progress
 from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
+from recollect.services import Services
 from recollect.settings import Settings, default_path, named_key
 from recollect.store import filters, reading
 from recollect.store.filters import Condition, everything
 from recollect.tiers import bootstrap as bootstrapping
 from recollect.tiers.bootstrap import Bootstrap
-from recollect.tiers.consolidator import Consolidator
-from recollect.tiers.episodes import Episodes
-from recollect.tiers.experience import Experience
-from recollect.tiers.procedures import Procedures
-from recollect.tiers.semantic import Semantic
-from recollect.tiers.sessions import Sessions
-from recollect.tiers.working import Working
 from recollect.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -59,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Memory"]
 
 
-class Memory(Upkeep):
+class Memory(Services, Upkeep):
     """Long-term memory in one SQLite file.
 
     `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
@@ -72,8 +65,8 @@ class Memory(Upkeep):
     random bytes; None is what `Settings.key_file` says. It needs apsw-sqlite3mc in place of apsw. Raises WrongKey where
     the key is not the file's, and EncryptionMissing where the ciphers are not installed.
 
-    Services over it are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`,
-    `sessions`, `consolidator` and `knowledge`, the documents.
+    Services are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`, `sessions`,
+    `consolidator` and `knowledge`, the documents.
     """
 
     def __init__(
@@ -93,16 +86,7 @@ class Memory(Upkeep):
         self._bind(Engine(opened, embedder, chosen, language_model, key=secret), "/", owner=True)
 
     def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
-        """Attach the services to the engine and a scope; they open nothing and load nothing."""
         self._engine, self._scope, self._owner = engine, scope, owner
-        self.semantic = Semantic(engine, scope)
-        self.consolidator = Consolidator(engine, scope)
-        self.episodes = Episodes(engine, scope, self.consolidator.logged)
-        self.working = Working(engine, scope, self.semantic, self.episodes)
-        self.procedures = Procedures(engine, scope)
-        self.experience = Experience(engine, scope)
-        self.sessions = Sessions(engine, scope)
-        self.knowledge = Knowledge(engine, scope)
 
     def scoped(self, scope: str) -> Memory:
         """The memory bound to a scope: nothing outside it can be read or written through the handle.

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.aio import MAX_THREADS
+from recollect.asynchrony import MAX_THREADS
 from recollect.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
 from recollect.store.store import Store
 from tests.limits import LAST_RESORT_SECONDS

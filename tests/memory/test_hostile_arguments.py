@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from recollect import AsyncMemory, Memory, Settings, tools
-from recollect.aio import SERVICES
 from recollect.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecollectError
-from recollect.knowledge.knowledge import Knowledge
+from recollect.services import SERVICES
 from recollect.workspace import MemoryConfig, Workspace
 
 ARRAY = np.array([1.0, 2.0])
@@ -151,9 +150,9 @@ def test_every_awaited_method_takes_every_argument_of_its_twin(path):
 
     async def run():
         async with AsyncMemory(path, settings=Settings(embedder="none")) as memory:
-            for service, kind in SERVICES.items():
-                for name, method in inspect.getmembers(kind, inspect.isfunction):
-                    if name.startswith("_") or (kind is Knowledge and name == "run"):
+            for service, mounted in SERVICES.items():
+                for name, method in inspect.getmembers(mounted.kind, inspect.isfunction):
+                    if name.startswith("_"):
                         continue
                     named = {
                         each.name: None

@@ -8,9 +8,11 @@ import inspect
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.aio import SERVICES, AsyncService
-from recollect.errors import NotFound
+from recollect.asynchrony import AsyncService, awaited
+from recollect.errors import NotFound, StoreClosed
+from recollect.services import SERVICES, Mounted, Services
 from recollect.tiers.service import Service
+from recollect.tiers.sessions import AsyncSession, Session
 from tests.memory.support import PLAIN
 
 
@@ -47,19 +49,71 @@ def test_every_service_is_awaitable(path):
     asyncio.run(live())
 
 
-def test_asyncmemory_has_every_service_of_memory(memory):
-    attributes = {name for name, item in vars(memory).items() if isinstance(item, Service)}
-    assert attributes == set(SERVICES)
-    for name, kind in SERVICES.items():
-        assert type(getattr(memory, name)) is kind
-        assert isinstance(getattr(AsyncMemory(":memory:", settings=PLAIN), name), AsyncService)
+class Greetings(Service):
+    def greet(self, name: str) -> str:
+        return f"Hello {name}, in {self._base}"
 
 
-def test_an_async_method_has_the_signature_of_its_twin():
+class AsyncGreetings(AsyncService[Greetings]):
+    greet = awaited(Greetings.greet)
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "twin"),
+    [*((mounted.kind, mounted.twin) for mounted in SERVICES.values()), (Session, AsyncSession)],
+    ids=[*SERVICES, "session"],
+)
+def test_the_async_twin_of_a_service_has_its_names_and_signatures(kind, twin):
+    assert public(twin) == public(kind)
+    for name in public(kind):
+        if isinstance(getattr(kind, name), property):
+            assert isinstance(getattr(twin, name), property), name
+        else:
+            assert inspect.signature(getattr(twin, name)) == inspect.signature(getattr(kind, name)), name
+            assert inspect.iscoroutinefunction(getattr(twin, name)), name
+
+
+def test_each_handle_has_each_service_once():
+    awaits = AsyncMemory(":memory:", settings=PLAIN)
+    with Memory(":memory:", settings=PLAIN) as memory:
+        for name, mounted in SERVICES.items():
+            assert type(getattr(memory, name)) is mounted.kind
+            assert type(getattr(awaits, name)) is mounted.twin
+            typed = f"Mounted[{mounted.kind.__name__}, {mounted.twin.__name__}]"
+            assert Services.__annotations__[name] == typed
+            assert getattr(memory, name) is getattr(memory, name)
+            assert getattr(memory, name) is not getattr(memory.scoped("/"), name)
+            assert getattr(Memory, name) is getattr(AsyncMemory, name) is mounted
+
+
+def test_a_service_is_added_by_one_line():
+    class More:
+        greetings: Mounted[Greetings, AsyncGreetings] = Mounted(f"{__name__}:Greetings")
+
+    class Extended(More, Memory):
+        pass
+
+    class AsyncExtended(More, AsyncMemory):
+        pass
+
+    with Extended(":memory:", settings=PLAIN) as memory:
+        assert memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
+
+    async def live():
+        async with AsyncExtended(":memory:", settings=PLAIN) as memory:
+            assert await memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
+
+    asyncio.run(live())
+
+
+def test_what_is_read_without_awaiting_says_that_it_is_not_open():
     memory = AsyncMemory(":memory:", settings=PLAIN)
-    assert inspect.iscoroutinefunction(memory.sessions.open)
-    assert str(inspect.signature(memory.sessions.open)) == str(
-        inspect.signature(Memory(":memory:").sessions.open)
-    ).replace("(", "(self, ", 1)
+    for read in (lambda: memory.path, lambda: memory.settings, lambda: memory.scoped("/a")):
+        with pytest.raises(StoreClosed, match="this AsyncMemory is not open yet"):
+            read()
     with pytest.raises(AttributeError):
         memory.sessions.nothing_like_it  # noqa: B018

@@ -9,7 +9,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.policies import Consolidation
-from recollect.tiers.consolidator import Cycle
+from recollect.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 
 AUTOMATIC = Settings(embedder="none", consolidation=Consolidation())
@@ -375,19 +375,21 @@ def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
     assert memory.consolidator.run().compressed == 3
 
 
-def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path):
+def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path, monkeypatch):
     settings = Settings(embedder="none", busy_timeout_ms=20, consolidation=Consolidation(threshold=2))
     with Memory(path, settings=settings) as memory:
         memory.episodes.log("one")
-        run = memory.consolidator._write
-        memory.consolidator._write = lambda *_: pytest.fail("not reached")
-        with Other(path) as other:
-            memory.consolidator._write = lambda *arguments: (
-                other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None") and run(*arguments)
+        write = Consolidator._write
+        with Other(path) as other, monkeypatch.context() as patched:
+            patched.setattr(
+                Consolidator,
+                "_write",
+                lambda *arguments: (
+                    other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None") and write(*arguments)
+                ),
             )
             memory.episodes.log("two")
             other("memory._engine.store._writer.execute('ROLLBACK') is not None")
-        memory.consolidator._write = run
         assert memory.consolidator.cycles() == []
         memory.episodes.log("three")
         assert [cycle.replayed for cycle in memory.consolidator.cycles()] == [3]

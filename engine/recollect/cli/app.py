@@ -8,12 +8,9 @@ import typer
 
 from recollect.cli import (
     demo,
-    experience,
-    knowledge,
     links,
     options,
     read,
-    sessions,
     tiers,
     tool,
     transfer,
@@ -21,6 +18,7 @@ from recollect.cli import (
     workspace_memory,
     write,
 )
+from recollect.services import SERVICES
 
 __all__ = ["app"]
 
@@ -125,12 +123,7 @@ for command in (
     demo.demo,
 ):
     app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
-for name, group in (
-    ("episodes", tiers.episodes),
-    ("procedures", tiers.procedures),
-    ("experience", experience.experience),
-    ("sessions", sessions.sessions),
-    ("knowledge", knowledge.knowledge),
-    ("workspace", workspace_memory.workspace),
-):
-    app.add_typer(group, name=name)
+for name, service in SERVICES.items():
+    if service.commands:
+        app.add_typer(service.commands, name=name)
+app.add_typer(workspace_memory.workspace, name="workspace")

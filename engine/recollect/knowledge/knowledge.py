@@ -14,6 +14,7 @@ import msgspec
 from msgspec import structs
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.knowledge.context import compose
 from recollect.knowledge.documents import DeletedDocument, Document, Ingested
@@ -24,7 +25,7 @@ from recollect.store import documents
 from recollect.store.documents import KIND, DocumentRow
 from recollect.tiers.service import Service
 
-__all__ = ["Knowledge"]
+__all__ = ["AsyncKnowledge", "Knowledge"]
 
 _CONTEXT_HITS = 20
 
@@ -91,7 +92,7 @@ class Knowledge(Service):
         found = ingest.run(sources, on_progress)
         return Ingested(documents=tuple(found), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
 
-    def search(self, query: str, limit: int = 5, **options: Any) -> Hits:
+    def search(self, /, query: str, limit: int = 5, **options: Any) -> Hits:
         """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
 
         Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
@@ -107,7 +108,7 @@ class Knowledge(Service):
         hits[:] = [_with_document(hit, found) for hit in hits]
         return hits
 
-    def context(self, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Any) -> str:
+    def context(self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Any) -> str:
         """What the documents say to `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
 
         Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Chunks
@@ -157,6 +158,17 @@ class Knowledge(Service):
             updated_at=checks.to_datetime(row.updated_at),
             metadata=msgspec.json.decode(row.metadata) if row.metadata else {},
         )  # fmt: skip
+
+
+class AsyncKnowledge(AsyncService[Knowledge]):
+    """`Knowledge`, awaited."""
+
+    ingest = awaited(Knowledge.ingest)
+    search = awaited(Knowledge.search)
+    context = awaited(Knowledge.context)
+    list = awaited(Knowledge.list)
+    get = awaited(Knowledge.get)
+    delete = awaited(Knowledge.delete)
 
 
 def _with_document(hit: Hit, found: Mapping[tuple[str, str], DocumentRow | None]) -> Hit:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, StoreError
 from recollect.policies import Consolidation
@@ -26,7 +27,7 @@ from recollect.tiers.service import Service
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["Consolidator", "Cycle"]
+__all__ = ["AsyncConsolidator", "Consolidator", "Cycle"]
 
 
 class Cycle(Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class Consolidator(Service):
             rows = consolidating.cycles(connection, self._scope(agent), checks.check_count(limit, "limit"))
         return [self._cycle(row) for row in rows]
 
-    def logged(self, scope: str) -> None:
+    def _run_if_due(self, scope: str) -> None:
         """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
         chosen = self._engine.settings.consolidation
         if chosen is None:
@@ -217,3 +218,10 @@ class Consolidator(Service):
             promoted=row.promoted,
             error=row.error,
         )
+
+
+class AsyncConsolidator(AsyncService[Consolidator]):
+    """`Consolidator`, awaited."""
+
+    run = awaited(Consolidator.run)
+    cycles = awaited(Consolidator.cycles)

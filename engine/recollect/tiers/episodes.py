@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import Record
+from recollect.tiers.consolidator import Consolidator
 from recollect.tiers.service import Service, own_metadata
 from recollect.tiers.snapshots import Snapshot, Snapshots
 
-__all__ = ["EVENT_TYPES", "Episodes"]
+__all__ = ["EVENT_TYPES", "AsyncEpisodes", "Episodes"]
 
 KIND = "episode"
 EVENT_TYPES = (
@@ -25,14 +27,10 @@ EVENT_TYPES = (
 
 
 class Episodes(Service):
-    """Records of kind "episode"; their event type, task, cost and duration stand in their metadata.
+    """Records of kind "episode"; their event type, task, cost and duration stand in their metadata."""
 
-    `logged` is called with the scope of each new episode once it is committed.
-    """
-
-    def __init__(self, engine: Engine, base: str, logged: Callable[[str], None]) -> None:
+    def __init__(self, engine: Engine, base: str) -> None:
         super().__init__(engine, base)
-        self._logged = logged
         self._snapshots = Snapshots(engine, base)
 
     def log(
@@ -73,7 +71,7 @@ class Episodes(Service):
             tags=checks.check_tags(tags), context=context, source=source, position=position, metadata=kept,
             created_at=created_at, event_at=event_at, vector=vector,
         )  # fmt: skip
-        self._logged(self._scope(agent))
+        Consolidator(self._engine, self._base)._run_if_due(self._scope(agent))
         return record
 
     def _policy(self) -> WritePolicy:
@@ -146,6 +144,18 @@ class Episodes(Service):
     def snapshots(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Snapshot]:
         """Snapshots, the one that ended last first."""
         return self._snapshots.list(limit, agent=agent)
+
+
+class AsyncEpisodes(AsyncService[Episodes]):
+    """`Episodes`, awaited."""
+
+    log = awaited(Episodes.log)
+    recent = awaited(Episodes.recent)
+    list = awaited(Episodes.list)
+    get = awaited(Episodes.get)
+    snapshot = awaited(Episodes.snapshot)
+    last_snapshot = awaited(Episodes.last_snapshot)
+    snapshots = awaited(Episodes.snapshots)
 
 
 def check_event_type(event_type: object) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput
 from recollect.remember.prepare import check_flag
 from recollect.store import experience, services
@@ -17,7 +18,7 @@ from recollect.store.rows import stored_json
 from recollect.tiers.error_patterns import alike, error_pattern
 from recollect.tiers.service import Service
 
-__all__ = ["Experience", "Tip", "unique_tools"]
+__all__ = ["AsyncExperience", "Experience", "Tip", "unique_tools"]
 
 # A pattern becomes a tip from so many runs and so much success on.
 FEWEST_RUNS = 2
@@ -132,6 +133,14 @@ class Experience(Service):
         good = [tip for tip in learnt if tip.success_rate >= LEAST_SUCCESS]
         good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
         return [*recovered, *good][:most]
+
+
+class AsyncExperience(AsyncService[Experience]):
+    """`Experience`, awaited."""
+
+    record = awaited(Experience.record)
+    record_recovery = awaited(Experience.record_recovery)
+    tips = awaited(Experience.tips)
 
 
 def unique_tools(tools: object) -> list[str]:

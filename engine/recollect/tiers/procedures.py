@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, NotFound
 from recollect.recall.request import build_filter
@@ -24,7 +25,7 @@ from recollect.tiers.service import Service
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["Procedure", "Procedures"]
+__all__ = ["AsyncProcedures", "Procedure", "Procedures"]
 
 KIND = "procedure"
 # Of the outcome just seen; the rest is what was known before.
@@ -135,7 +136,7 @@ class Procedures(Service):
         shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
-    def search(self, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+    def search(self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
         """The procedures that answer `query`; options are those of `recall`."""
         return self._search(agent, [KIND], query, limit, options)
 
@@ -183,3 +184,13 @@ class Procedures(Service):
             created_at=record.created_at,
             updated_at=record.updated_at,
         )
+
+
+class AsyncProcedures(AsyncService[Procedures]):
+    """`Procedures`, awaited."""
+
+    save = awaited(Procedures.save)
+    record_outcome = awaited(Procedures.record_outcome)
+    get = awaited(Procedures.get)
+    list = awaited(Procedures.list)
+    search = awaited(Procedures.search)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import structs
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import Hits, Record
@@ -18,7 +19,7 @@ from recollect.remember.prepare import check_flag
 from recollect.store import changing
 from recollect.tiers.service import Service, own_metadata
 
-__all__ = ["Semantic"]
+__all__ = ["AsyncSemantic", "Semantic"]
 
 KIND = "memory"
 # The cosine from which a new memory is linked to what is there, and how many links it gets at most.
@@ -67,7 +68,7 @@ class Semantic(Service):
         """The newest knowledge, newest first."""
         return self._records(agent, KIND, limit=limit)
 
-    def search(self, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+    def search(self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
         """The knowledge that answers `query`; options are those of `recall`."""
         return self._search(agent, [KIND], query, limit, options)
 
@@ -91,3 +92,13 @@ class Semantic(Service):
         if policy.link_cosine is None:
             return structs.replace(policy, link_cosine=LINK_COSINE, most_links=MOST_LINKS)
         return policy
+
+
+class AsyncSemantic(AsyncService[Semantic]):
+    """`Semantic`, awaited."""
+
+    add = awaited(Semantic.add)
+    recent = awaited(Semantic.recent)
+    search = awaited(Semantic.search)
+    get = awaited(Semantic.get)
+    verify = awaited(Semantic.verify)

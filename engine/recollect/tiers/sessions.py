@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited, awaited_service
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, SessionDamaged
 from recollect.store import services, sessions
@@ -23,7 +24,7 @@ from recollect.tiers.snapshots import Snapshot, Snapshots, checked_details
 if TYPE_CHECKING:
     import apsw
 
-__all__ = ["MessageHit", "Session", "SessionInfo", "Sessions"]
+__all__ = ["AsyncSession", "AsyncSessions", "MessageHit", "Session", "SessionInfo", "Sessions"]
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
@@ -156,6 +157,35 @@ class Session(Service):
         return found
 
 
+class AsyncSession(AsyncService[Session]):
+    """`Session`, awaited."""
+
+    append = awaited(Session.append)
+    extend = awaited(Session.extend)
+    messages = awaited(Session.messages)
+    end = awaited(Session.end)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._now().id
+
+    @property
+    def agent(self) -> str | None:
+        """The agent whose session it is; None for the handle's own."""
+        return self._now().agent
+
+    @property
+    def provider(self) -> str | None:
+        """Who answers in it, as last said to `open`."""
+        return self._now().provider
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was opened first."""
+        return self._now().created_at
+
+
 class Sessions(Service):
     """Conversations by id. Each agent has ids of its own: no agent can open, or learn of, another's session."""
 
@@ -239,3 +269,13 @@ class Sessions(Service):
             old = sessions.unused_since(connection, scope, before)
             sessions.delete(connection, old)
         return len(old)
+
+
+class AsyncSessions(AsyncService[Sessions]):
+    """`Sessions`, awaited."""
+
+    open = awaited_service(Sessions.open, AsyncSession)
+    get = awaited_service(Sessions.get, AsyncSession)
+    list = awaited(Sessions.list)
+    search = awaited(Sessions.search)
+    cleanup = awaited(Sessions.cleanup)

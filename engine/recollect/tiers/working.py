@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from recollect import checks
+from recollect.asynchrony import AsyncService, awaited, awaited_service
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.records import Record
@@ -21,7 +22,7 @@ from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
 from recollect.tiers.service import Service
 
-__all__ = ["Added", "Evicted", "Working", "WorkingItem"]
+__all__ = ["Added", "AsyncWorking", "Evicted", "Working", "WorkingItem"]
 
 Policy = Literal["fifo", "importance"]
 Tier = Literal["semantic", "episode"]
@@ -75,12 +76,10 @@ class Working(Service):
     promoted by then stays stored, and is not stored again by the next.
     """
 
-    def __init__(
-        self, engine: Engine, base: str, semantic: Semantic, episodes: Episodes, agent: str | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, base: str, agent: str | None = None) -> None:
         super().__init__(engine, base)
-        self._semantic = semantic
-        self._episodes = episodes
+        self._semantic = Semantic(engine, base)
+        self._episodes = Episodes(engine, base)
         self._agent = agent
         self._lock = threading.RLock()
         self._state = _State()
@@ -93,7 +92,7 @@ class Working(Service):
         self._scope(agent)
         with self._lock:
             if agent not in self._agents:
-                self._agents[agent] = Working(self._engine, self._base, self._semantic, self._episodes, agent)
+                self._agents[agent] = Working(self._engine, self._base, agent)
             return self._agents[agent]
 
     def configure(
@@ -248,6 +247,24 @@ class Working(Service):
         with self._engine.atomic() as connection:
             scope = services.scope_id(connection, self._scope(self._agent))
             services.save_working(connection, scope, text, checks.now_us())
+
+
+class AsyncWorking(AsyncService[Working]):
+    """`Working`, awaited."""
+
+    agent = awaited_service(Working.agent, lambda handle, find: AsyncWorking(handle, find))
+    configure = awaited(Working.configure)
+    add = awaited(Working.add)
+    evict = awaited(Working.evict)
+    items = awaited(Working.items)
+    clear = awaited(Working.clear)
+    promote = awaited(Working.promote)
+    save = awaited(Working.save)
+    load = awaited(Working.load)
+
+    async def __aiter__(self) -> AsyncIterator[WorkingItem]:
+        for item in await self.items():
+            yield item
 
 
 def _copied(content: object) -> Any:

@@ -1,0 +1,136 @@
+"""What AsyncMemory, AsyncWorkspace and their services are made of: methods awaited while they run in threads.
+
+The event loop never waits for SQLite, a file or a kernel. An asynchronous class lists the methods of its twin once, as
+`recall = awaited(Memory.recall)`; arguments and results keep their types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+
+from recollect.errors import StoreClosed
+
+__all__ = ["MAX_THREADS", "AsyncHandle", "AsyncOf", "AsyncService", "awaited", "awaited_service"]
+
+MAX_THREADS = 4
+
+
+class _Closes(Protocol):
+    def close(self) -> None: ...
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+Closes = TypeVar("Closes", bound=_Closes)
+
+
+class AsyncOf(Generic[T]):
+    """The asynchronous twin of a T."""
+
+    async def _opened(self) -> T:
+        raise NotImplementedError
+
+    async def _run(self, call: Callable[[], R]) -> R:
+        raise NotImplementedError
+
+
+class AsyncHandle(AsyncOf[Closes]):
+    """Opens its twin when it is first needed and runs its methods in threads of its own, at most four at a time."""
+
+    def __init__(self, open: Callable[[], Closes]) -> None:
+        self._open = open
+        self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
+        self._owner = True
+        self._opening = asyncio.Lock()
+        self._twin: Closes | None = None
+
+    async def open(self) -> Self:
+        """Open the file, as `async with` and the first method awaited do."""
+        await self._opened()
+        return self
+
+    async def close(self) -> None:
+        """Close the file and end the threads. Again, it does nothing; a scoped handle leaves both."""
+        if not self._owner:
+            return
+        loop = asyncio.get_running_loop()
+        # Methods that run are let finish: what they have written they can still report.
+        await loop.run_in_executor(None, partial(self._executor.shutdown, wait=True))
+        if self._twin is not None:
+            await loop.run_in_executor(None, self._twin.close)
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _now(self) -> Closes:
+        """The twin, which must be open: for what is read without awaiting."""
+        if self._twin is None:
+            raise StoreClosed(f"this {type(self).__name__} is not open yet: use `async with`, or await open()")
+        return self._twin
+
+    async def _opened(self) -> Closes:
+        if self._twin is None:
+            async with self._opening:
+                if self._twin is None:
+                    self._twin = await self._run(self._open)
+        return self._twin
+
+    async def _run(self, call: Callable[[], R]) -> R:
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._executor, call)
+        except RuntimeError:  # the executor was shut down
+            raise StoreClosed(f"this {type(self).__name__} was closed: open a new one") from None
+        return await running
+
+
+class AsyncService(AsyncOf[T]):
+    """A service of a handle, such as `memory.sessions`; `find` gives it from the handle's twin."""
+
+    def __init__(self, handle: AsyncHandle[Any], find: Callable[[Any], T]) -> None:
+        self._handle = handle
+        self._find = find
+
+    def _now(self) -> T:
+        return self._find(self._handle._now())
+
+    async def _opened(self) -> T:
+        return self._find(await self._handle._opened())
+
+    async def _run(self, call: Callable[[], R]) -> R:
+        return await self._handle._run(call)
+
+
+def awaited(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[AsyncOf[T], P], Coroutine[Any, Any, R]]:
+    """The same method, run in a thread; a cancelled await leaves it to finish there."""
+
+    async def verb(self: AsyncOf[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        twin = await self._opened()
+        return await self._run(partial(method, twin, *args, **kwargs))
+
+    update_wrapper(verb, method)
+    return verb
+
+
+def awaited_service(
+    method: Callable[Concatenate[S, P], T], twin: Callable[[AsyncHandle[Any], Callable[[Any], T]], R]
+) -> Callable[Concatenate[AsyncService[S], P], Coroutine[Any, Any, R]]:
+    """The same for a method that gives a service, as `Sessions.open` does: its twin is given."""
+
+    async def verb(self: AsyncService[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        service = await self._run(partial(method, await self._opened(), *args, **kwargs))
+        return twin(self._handle, lambda _: service)
+
+    update_wrapper(verb, method)
+    return verb

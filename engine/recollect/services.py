@@ -1,0 +1,112 @@
+"""The services of a memory, each declared in one line.
+
+To add one, write its file, with its class and the asynchronous twin of it, and a line in `Services`: `Memory` and
+`AsyncMemory` then have it as an attribute, and the tool and the commands that the line names are offered.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+if TYPE_CHECKING:
+    from recollect.asynchrony import AsyncHandle
+    from recollect.knowledge.knowledge import AsyncKnowledge, Knowledge
+    from recollect.tiers.consolidator import AsyncConsolidator, Consolidator
+    from recollect.tiers.episodes import AsyncEpisodes, Episodes
+    from recollect.tiers.experience import AsyncExperience, Experience
+    from recollect.tiers.procedures import AsyncProcedures, Procedures
+    from recollect.tiers.semantic import AsyncSemantic, Semantic
+    from recollect.tiers.sessions import AsyncSessions, Sessions
+    from recollect.tiers.working import AsyncWorking, Working
+    from recollect.upkeep import Upkeep
+
+__all__ = ["SERVICES", "Mounted", "Services"]
+
+S = TypeVar("S")
+A = TypeVar("A")
+
+
+class Mounted(Generic[S, A]):
+    """A service as an attribute: an S of a `Memory`, its asynchronous twin A of an `AsyncMemory`.
+
+    `kind` is S as "module:Class"; its twin stands beside it as AsyncClass. `tool` and `commands` are what models and
+    the command line are offered, as "module:name". A handle has one of each service. Modules are imported when they
+    are needed: `recollect --help` loads none.
+    """
+
+    def __init__(self, kind: str, *, tool: str | None = None, commands: str | None = None) -> None:
+        self._kind = kind
+        self._tool = tool
+        self._commands = commands
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, handle: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, handle: AsyncHandle[Any], owner: type) -> A: ...
+    @overload
+    def __get__(self, handle: Upkeep, owner: type) -> S: ...
+    def __get__(self, handle: Any, owner: type) -> Any:
+        from recollect.asynchrony import AsyncHandle
+
+        if handle is None:
+            return self
+        kept = vars(handle)  # where Python finds it from the second time on, without asking here
+        if self._name not in kept:
+            if isinstance(handle, AsyncHandle):
+                made: Any = self.twin(handle, lambda memory: self.__get__(memory, type(memory)))
+            else:
+                made = self.kind(handle._engine, handle._scope)
+            kept.setdefault(self._name, made)
+        return kept[self._name]
+
+    @property
+    def kind(self) -> Any:
+        """The class S."""
+        return pkgutil.resolve_name(self._kind)
+
+    @property
+    def twin(self) -> Any:
+        """The class A."""
+        return pkgutil.resolve_name(self._kind.replace(":", ":Async"))
+
+    @property
+    def tool(self) -> Any:
+        """The tool for models; None where there is none."""
+        return self._tool and pkgutil.resolve_name(self._tool)
+
+    @property
+    def commands(self) -> Any:
+        """The group of commands; None where there is none."""
+        return self._commands and pkgutil.resolve_name(self._commands)
+
+
+class Services:
+    """What `Memory` and `AsyncMemory` have besides their own methods."""
+
+    working: Mounted[Working, AsyncWorking] = Mounted("recollect.tiers.working:Working")
+    semantic: Mounted[Semantic, AsyncSemantic] = Mounted("recollect.tiers.semantic:Semantic")
+    episodes: Mounted[Episodes, AsyncEpisodes] = Mounted(
+        "recollect.tiers.episodes:Episodes", commands="recollect.cli.tiers:episodes"
+    )
+    procedures: Mounted[Procedures, AsyncProcedures] = Mounted(
+        "recollect.tiers.procedures:Procedures", commands="recollect.cli.tiers:procedures"
+    )
+    experience: Mounted[Experience, AsyncExperience] = Mounted(
+        "recollect.tiers.experience:Experience", commands="recollect.cli.experience:experience"
+    )
+    sessions: Mounted[Sessions, AsyncSessions] = Mounted(
+        "recollect.tiers.sessions:Sessions", commands="recollect.cli.sessions:sessions"
+    )
+    consolidator: Mounted[Consolidator, AsyncConsolidator] = Mounted("recollect.tiers.consolidator:Consolidator")
+    knowledge: Mounted[Knowledge, AsyncKnowledge] = Mounted(
+        "recollect.knowledge.knowledge:Knowledge", commands="recollect.cli.knowledge:knowledge"
+    )
+
+
+SERVICES: dict[str, Mounted[Any, Any]] = {
+    name: mounted for name, mounted in vars(Services).items() if isinstance(mounted, Mounted)
+}

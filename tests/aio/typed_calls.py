@@ -1,0 +1,54 @@
+"""What a type checker sees of the asynchronous API; test_types.py has mypy read it."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from recollect import AsyncMemory, AsyncWorkspace, Memory
+from recollect.knowledge.documents import Ingested
+from recollect.records import Hits, Record
+from recollect.tiers.consolidator import Cycle
+from recollect.tiers.experience import Tip
+from recollect.tiers.procedures import Procedure
+from recollect.tiers.sessions import AsyncSession, AsyncSessions, Session, SessionInfo, Sessions
+from recollect.tiers.working import Added, AsyncWorking, Working, WorkingItem
+from recollect.workspace.search import SearchResults
+
+
+def shown(memory: Memory) -> None:
+    """The services of a memory."""
+    assert_type(memory.sessions, Sessions)
+    assert_type(memory.sessions.open("id"), Session)
+    assert_type(memory.working.agent("ada"), Working)
+
+
+async def awaited(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
+    """The verbs and services of an AsyncMemory, and the verbs of an AsyncWorkspace."""
+    assert_type(await memory.recall("question", limit=3), Hits)
+    assert_type(await memory.scoped("/a").get("id"), Record)
+    assert_type(memory.sessions, AsyncSessions)
+    assert_type(await memory.sessions.list(), list[SessionInfo])
+    session = await memory.sessions.open("id", agent="ada")
+    assert_type(session, AsyncSession)
+    assert_type(await session.messages(limit=2), list[dict[str, Any]])
+    assert_type(session.id, str)
+    assert_type(await memory.working.agent("ada"), AsyncWorking)
+    assert_type(await memory.working.add("text"), Added)
+    assert_type([item async for item in memory.working], list[WorkingItem])
+    assert_type(await memory.semantic.add("fact"), Record)
+    assert_type(await memory.episodes.list(), list[Record])
+    assert_type(await memory.procedures.get("deploy"), Procedure)
+    assert_type(await memory.experience.tips(None), list[Tip])
+    assert_type(await memory.consolidator.run(), Cycle)
+    assert_type(await memory.knowledge.ingest(b"text"), Ingested)
+    assert_type(await workspace.search("question"), SearchResults)
+
+
+async def refused(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
+    """Each line is an error; mypy reports an ignored error that is none."""
+    await memory.recall(3)  # type: ignore[arg-type]
+    await memory.sessions.open(agent=3)  # type: ignore[arg-type]
+    await memory.semantic.add()  # type: ignore[call-arg]
+    await memory.episodes.nothing()  # type: ignore[attr-defined]
+    await workspace.search(b"question")  # type: ignore[arg-type]
+    memory.procedures.get("deploy")  # type: ignore[unused-coroutine]
