@@ -1,0 +1,67 @@
+"""python -m benchmarks.pages: write the saved results into the tables of docs/.
+
+A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import embedding, saving, stages
+from benchmarks.agents import report as agents
+from benchmarks.documents import report as documents
+from benchmarks.peers import report as peers
+from benchmarks.quality import report as quality
+from benchmarks.quality import workspace
+from benchmarks.resilience import __main__ as attacks
+from benchmarks.scaling import report as scaling
+
+__all__ = ["PAGES", "TABLES", "filled", "main"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md")]
+_REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def _saved(name: str) -> dict[str, Any]:
+    return saving.read(ROOT / "benchmarks" / "results" / f"{name}.json")
+
+
+def _quality() -> str:
+    """The newest run, and for the sets that it leaves out the last run of all."""
+    newest, whole = _saved("quality"), _saved("quality_five_sets")
+    absent = {name: result for name, result in whole["sets"].items() if name not in newest["sets"]}
+    rest = quality.markdown({**whole, "sets": absent}) if absent else ""
+    return "\n\n".join(part for part in (quality.markdown(newest), rest) if part)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "quality": _quality,
+    "quality instant": lambda: quality.markdown(_saved("quality_instant")),
+    "scaling": lambda: scaling.markdown(_saved("scaling")),
+    "embedding": lambda: embedding.markdown(_saved("embedding")),
+    "stages": lambda: stages.markdown(_saved("stages")),
+    "agents": lambda: agents.markdown(_saved("agents")),
+    "documents": lambda: documents.markdown(_saved("documents")),
+    "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
+    "peers": lambda: peers.markdown(_saved("peers")),
+    "resilience": lambda: attacks.markdown(_saved("resilience")),
+}
+
+
+def filled(text: str) -> str:
+    """A page with every table as the saved results have it."""
+    return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}", text)
+
+
+def main() -> None:
+    """Write the pages."""
+    for page in PAGES:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What mkdocs adds to the pages as it builds the site: generated references, and files from outside docs/."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+FIGURES = "../benchmarks/results/"
+_MARKER = re.compile(r"<!-- generated: (\w+) -->")
+
+
+def on_files(files: Any, config: Any, **_: object) -> Any:
+    """Add the project's own pages and the plots."""
+    for name in PROJECT:
+        text = (ROOT / name).read_text("utf-8").replace("](docs/", "](../")
+        files.append(File.generated(config, f"project/{name}", content=text))
+    for plot in sorted((ROOT / "benchmarks" / "results").glob("*.svg")):
+        files.append(File.generated(config, f"figures/{plot.name}", abs_src_path=str(plot)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
+    """Fill the markers, and lead links to files outside docs/ to their copies in the site."""
+    markdown = _MARKER.sub(lambda marker: GENERATED[marker[1]](), markdown)
+    up = "../" * page.file.src_uri.count("/")
+    markdown = markdown.replace(f"]({up}{FIGURES}", f"]({up}figures/")
+    for name in PROJECT:
+        markdown = markdown.replace(f"]({up}../{name}", f"]({up}project/{name}")
+    return markdown
+
+
+def command_line() -> str:
+    """Every command with its arguments and options, as `typer utils docs` writes them."""
+    import typer
+    from typer.cli import get_docs_for_click
+
+    from recollect.cli.app import app
+
+    command = typer.main.get_command(app)
+    epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
+    context = command.make_context("recollect", [], resilient_parsing=True)
+    commands = get_docs_for_click(obj=command, ctx=context, name="recollect")
+    return f"{commands}\n\n## Exit codes and environment\n\n```text\n{epilog.strip()}\n```\n".replace(
+        "```console", "```text"
+    )
+
+
+def settings() -> str:
+    """Every setting with its type, default and meaning."""
+    return ""
+
+
+GENERATED: dict[str, Callable[[], str]] = {"cli": command_line, "settings": settings}
