@@ -1,0 +1,69 @@
+"""An agent that uses memory as a tool: the model decides what to store and what to look up.
+
+The model here is a script, so that the program runs offline. With a real one, pass `tools.schemas("openai")` or
+`tools.schemas("anthropic")` to its API, and the calls it answers with to `tools.call`; the loop stays the same.
+
+Output:
+
+    > Our staging cluster runs MySQL 8.4
+      Noted.
+    > Ada is on call for the billing service this week
+      Noted.
+    > Deploys are frozen from December 20
+      Noted.
+    > What does the staging cluster run?
+      You told me: Our staging cluster runs MySQL 8.4
+    > Who is on call for billing?
+      You told me: Ada is on call for the billing service this week
+    > What does a ticket to Lisbon cost?
+      I don't know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import Memory, tools
+
+Call = tuple[str, dict[str, Any]]
+
+
+class ScriptedModel:
+    """Stores statements and looks questions up."""
+
+    def decide(self, message: str) -> Call:
+        """The tool call that a message leads to."""
+        action = "recall" if message.endswith("?") else "write"
+        return "memory", {"action": action, "content": message}
+
+    def answer(self, message: str, result: dict[str, Any]) -> str:
+        """What the agent says once it has the tool's result."""
+        if "error" in result:
+            return f"I used the tool wrongly: {result['error']['message']}"
+        if not message.endswith("?"):
+            return "Noted."
+        if result["evidence_gaps"] or not result["results"]:
+            return "I don't know."
+        return f"You told me: {result['results'][0]['content']}"
+
+
+def main() -> None:
+    """Run a conversation."""
+    model = ScriptedModel()
+    with Memory(":memory:") as memory:
+        for message in (
+            "Our staging cluster runs MySQL 8.4",
+            "Ada is on call for the billing service this week",
+            "Deploys are frozen from December 20",
+            "What does the staging cluster run?",
+            "Who is on call for billing?",
+            "What does a ticket to Lisbon cost?",
+        ):
+            name, arguments = model.decide(message)
+            # The scope confines the call, whatever the model asks for.
+            result = tools.call(name, arguments, memory=memory, scope="/users/bob")
+            print(f"> {message}\n  {model.answer(message, result)}")
+
+
+if __name__ == "__main__":
+    main()
