@@ -6,7 +6,7 @@ import json
 import sys
 
 from benchmarks.agents.life import ask
-from benchmarks.own_process import finish
+from benchmarks.isolated_process import finish
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from benchmarks import own_process
+from benchmarks import isolated_process
 from benchmarks.quality.locomo import LIMIT, Conversation, read
 from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
 from recollect import Memory, Settings
@@ -119,7 +119,7 @@ def _life(
         clean = memory.verify().ok
     questions = [question.text for question in conversation.questions]
     answers = ask(str(path), questions, embedder)
-    again = own_process.run("benchmarks.agents.asking", {"path": path, "questions": questions}, limit_s=300)["answers"]
+    again = isolated_process.run("benchmarks.agents.asking", {"path": path, "questions": questions}, limit_s=300)["answers"]
     begun = len(places) - len(places) % 10 - 10 * _LIFETIME
     groups = {id: _group(place, recalled[id]) for id, place in places.items() if place < begun}
     facts = {

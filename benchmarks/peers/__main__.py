@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
-from benchmarks.own_process import DidNotFinish, Failed, run
+from benchmarks.isolated_process import DidNotFinish, Failed, run
 from benchmarks.peers import plots, report
 from benchmarks.peers.contenders import CONTENDERS
 from recollect.embedding import load

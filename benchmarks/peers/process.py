@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset import Dataset
-from benchmarks.own_process import finish
+from benchmarks.isolated_process import finish
 from benchmarks.peers.contenders import CONTENDERS
 from benchmarks.process_memory import anonymous_mb, peak_rss_mb
 

@@ -22,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks import own_process
+from benchmarks import isolated_process
 from benchmarks.resilience.outcome import Outcome
 from recollect import Memory, Settings, Workspace, tools
 from recollect.policies import Consolidation
@@ -44,12 +44,12 @@ def attack(tries: int, seed: int) -> Outcome:
     """Live for `tries` seconds in a process of its own."""
     arguments = {"seconds": tries, "seed": seed}
     try:
-        told = own_process.run("benchmarks.resilience.soak", arguments, tries * 2 + 600)
-    except own_process.DidNotFinish:
+        told = isolated_process.run("benchmarks.resilience.soak", arguments, tries * 2 + 600)
+    except isolated_process.DidNotFinish:
         outcome = Outcome("seconds", tries)
         outcome.fail("hung", f"the process did not end, seed {seed}")
         return outcome
-    except own_process.Failed as failed:
+    except isolated_process.Failed as failed:
         outcome = Outcome("seconds", tries)
         outcome.fail("crash", f"{failed}, seed {seed}")
         return outcome
@@ -329,4 +329,4 @@ def _held() -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    own_process.finish(live(**json.loads(sys.argv[1])))
+    isolated_process.finish(live(**json.loads(sys.argv[1])))

@@ -21,7 +21,7 @@ from benchmarks import dataset, saving
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.dataset import Dataset
 from benchmarks.environment import describe
-from benchmarks.own_process import run
+from benchmarks.isolated_process import run
 from benchmarks.scaling import plots, report
 from benchmarks.scaling.opening import CASES
 from recollect.embedding import load

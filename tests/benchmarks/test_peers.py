@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import corpus, dataset, exact
-from benchmarks.own_process import DidNotFinish, Failed, run
+from benchmarks.isolated_process import DidNotFinish, Failed, run
 from benchmarks.peers import report
 from benchmarks.peers.__main__ import hopeless
 from benchmarks.peers.asking import measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import corpus, dataset
-from benchmarks.own_process import run
+from benchmarks.isolated_process import run
 from benchmarks.scaling import report
 from tests.limits import LAST_RESORT_SECONDS
 

@@ -1,4 +1,4 @@
-"""A module run as a script in a Python of its own: JSON is its argument and its last line is JSON."""
+"""Run a module as a script in a Python process of its own: one JSON argument in, one JSON line out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 __all__ = ["DidNotFinish", "Failed", "finish", "run"]
 
 _ROOT = Path(__file__).resolve().parents[1]
-# Nobody measured may speak to a network, or draw progress bars.
+# Measured libraries get no network, telemetry or progress bars.
 _QUIET = {
     "ANONYMIZED_TELEMETRY": "False",
     "DO_NOT_TRACK": "1",
