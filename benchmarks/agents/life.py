@@ -119,7 +119,8 @@ def _life(
         clean = memory.verify().ok
     questions = [question.text for question in conversation.questions]
     answers = ask(str(path), questions, embedder)
-    again = isolated_process.run("benchmarks.agents.asking", {"path": path, "questions": questions}, limit_s=300)["answers"]
+    arguments = {"path": path, "questions": questions}
+    again = isolated_process.run("benchmarks.agents.asking", arguments, limit_s=300)["answers"]
     begun = len(places) - len(places) % 10 - 10 * _LIFETIME
     groups = {id: _group(place, recalled[id]) for id, place in places.items() if place < begun}
     facts = {

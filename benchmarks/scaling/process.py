@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.dataset import Dataset
-from benchmarks.latency.figures import percentiles
 from benchmarks.isolated_process import finish
+from benchmarks.latency.figures import percentiles
 from benchmarks.peers.asking import measure
 from benchmarks.peers.contenders.recollect_memory import Recollect
 from benchmarks.process_memory import anonymous_mb
