@@ -25,6 +25,7 @@ NAMES = [str(file.relative_to(ENGINE)) for file in FILES]
 FLOORS = {
     "errors": 0,
     "_version": 0,
+    "extras": 0,
     "text": 1,
     "checks": 1,
     "folders": 1,
