@@ -10,8 +10,6 @@ Output:
 
 from __future__ import annotations
 
-from typing import Any
-
 from recollect import Memory
 
 FACTS = [
@@ -34,7 +32,7 @@ QUESTIONS = {
     "When are invoices sent?": 6,
     "What was decided about the architecture of billing?": 7,
 }
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, object]] = {
     "default": {},
     "vectors alone": {"mode": "vector"},
     "keywords alone": {"mode": "keyword"},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect import tools as tools
     from recollect._version import __version__ as __version__
     from recollect.aio import AsyncMemory as AsyncMemory
+    from recollect.filters import Filter as Filter
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
     from recollect.settings import Settings as Settings
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncMemory",
     "AsyncWorkspace",
+    "Filter",
     "Hit",
     "Memory",
     "MemoryConfig",
@@ -40,6 +42,7 @@ __all__ = [
 _HOMES = {
     "AsyncMemory": "recollect.aio",
     "AsyncWorkspace": "recollect.workspace.aio",
+    "Filter": "recollect.filters",
     "Hit": "recollect.records",
     "Memory": "recollect.memory",
     "MemoryConfig": "recollect.workspace.config",

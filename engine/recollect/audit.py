@@ -12,12 +12,12 @@ from msgspec import structs
 from recollect.checks import now_us, shown, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
+from recollect.filters import Filter
 from recollect.records import Audit, Finding, Record
 from recollect.remember import change, links
-from recollect.remember.threshold_search import Neighbor, threshold_search
-from recollect.store import filters, reading, standing, vectors
+from recollect.remember.nearby import Neighbor, look
 from recollect.store import links as stored_links
-from recollect.store.filters import Filter
+from recollect.store import reading, standing, vectors
 from recollect.store.standing import Standing
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.secrets import NO_DETECTOR, find_secrets, has_detector, redact, redact_all, strings_of
@@ -76,7 +76,7 @@ def audit(
         skipped["secrets"] = NO_DETECTOR
         wanted.remove("secrets")
     with engine.store.read() as connection:
-        ids = reading.matching_ids(connection, filters.everything(chosen, now_us()))
+        ids = reading.matching_ids(connection, chosen, now_us())
         found = [*_of_texts(connection, ids, wanted, on_progress)]
         if "expired" in wanted:
             found += _expired(connection, chosen)
@@ -107,7 +107,7 @@ def _of_texts(
     """What a memory shows by itself."""
     done, now = 0, now_us()
     for some in _batches(ids):
-        for record in reading.records(connection, filters.records_in(some)):
+        for record in reading.records_of(connection, some):
             said = record.text if record.context is None else f"{record.context}\n{record.text}"
             if "secrets" in wanted:
                 kinds = {secret.kind for secret in find_secrets(said)}
@@ -140,14 +140,12 @@ def _stale(record: Record, now: int) -> str | None:
 
 
 def _expired(connection: apsw.Connection, chosen: Filter) -> Iterator[Finding]:
-    condition = filters.expired(now_us()) & filters.restriction(chosen)
-    for record in reading.records(connection, condition):
+    for record in reading.records(connection, chosen, now_us(), versions="expired"):
         yield _finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _secrets_of_versions(connection: apsw.Connection, chosen: Filter) -> Iterator[Finding]:
-    condition = filters.closed_versions() & filters.restriction(chosen)
-    for record in reading.records(connection, condition):
+    for record in reading.records(connection, chosen, now_us(), versions="closed"):
         kinds = {secret.kind for text in (record.text, record.context or "") for secret in find_secrets(text)}
         if kinds:
             yield _finding("secrets", record, f"an earlier version holds {', '.join(sorted(kinds))}")
@@ -228,19 +226,15 @@ def _neighbors(
             row.scope, row.kind, row.vectors = record.scope, record.kind, parts.values
             rows.append(row)
             kept.append(record.record_id)
-    found = threshold_search(engine, connection, rows, _NEIGHBORS, floor).neighbors
+    found = look(engine, connection, rows, _NEIGHBORS, floor).neighbors
     return dict(zip(kept, found, strict=True))
 
 
 def _last_changes(connection: apsw.Connection, findings: Iterable[Finding]) -> dict[str, datetime]:
     """When the memories that findings name were last changed, by id."""
     named = {id for each in findings for id in (each.id, each.other) if id is not None}
-    ids = sorted(reading.find_ids(connection, sorted(named), filters.scope_condition("/")).values())
-    return {
-        record.id: record.updated_at
-        for some in _batches(ids)
-        for record in reading.records(connection, filters.records_in(some))
-    }
+    ids = sorted(reading.find_ids(connection, sorted(named), "/").values())
+    return {record.id: record.updated_at for some in _batches(ids) for record in reading.records_of(connection, some)}
 
 
 def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime], base: str) -> Iterator[Finding]:
@@ -275,7 +269,7 @@ def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetim
 def _redact(engine: Engine, id: str, base: str) -> None:
     """Take the secrets out of a memory, and purge its earlier versions."""
     with engine.store.read() as connection:
-        (record,) = reading.records(connection, filters.one_record(change.row_id(connection, id, base)))
+        record = reading.record(connection, change.row_id(connection, id, base))
     context = None if record.context is None else redact(record.context)
     fields = {"text": redact(record.text), "context": context, "metadata": redact_all(record.metadata)}
     changes = {name: value for name, value in fields.items() if value != getattr(record, name)}

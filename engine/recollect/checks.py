@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 EARLIEST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_DATE_CHARS = 10
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _USERINFO = re.compile(r"(?<=//)[^/?#\s]*@")
@@ -231,17 +232,22 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int = 2*
 
 
 def check_time(value: object, name: str) -> int | None:
-    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, an ISO 8601 text or None."""
+    """A moment as microseconds since 1970 UTC; `value` is an aware datetime, a date, an ISO 8601 text or None.
+
+    A date without a time is its first moment in UTC.
+    """
     if value is None:
         return None
     moment = value
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
+            moment = (date if len(value) <= _DATE_CHARS else datetime).fromisoformat(value)
         except ValueError:
             raise InvalidInput(
                 f"{name} {shown(value)} is not ISO 8601: write e.g. '2026-03-01T09:30:00+00:00'"
             ) from None
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{name} is {shown(value)}: give a datetime or an ISO 8601 text")
     if moment.tzinfo is None or moment.utcoffset() is None:

@@ -7,19 +7,19 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import structs
 
 from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
+from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
-from recollect.profiles import Profile
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
-from recollect.recall.request import build_filter, build_request
+from recollect.recall.request import RecallOptions, Request, build_request
 from recollect.records import (
     Explanation,
     Forgotten,
@@ -39,8 +39,7 @@ from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
 from recollect.services import Services
 from recollect.settings import Settings, default_path, named_key
-from recollect.store import filters, reading
-from recollect.store.filters import Condition, everything
+from recollect.store import reading
 from recollect.tiers import bootstrap as bootstrapping
 from recollect.tiers.bootstrap import Bootstrap
 from recollect.upkeep import Upkeep
@@ -197,15 +196,14 @@ class Memory(Services, Upkeep):
         self,
         id: str | Iterable[str] | None = None,
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         receipt: bool = False,
+        **fields: Unpack[FilterFields],
     ) -> Forgotten:
-        """Purge memories by id, or all that a scope and filters match, with their versions, vectors and words.
+        """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
-        A scope and nothing else forgets all of it: its sessions, snapshots, experience, cycles and working memory too.
+        The filter is a `Filter`, or its fields (`FilterFields`) but as_of. A scope and nothing else forgets all of it:
+        its sessions, snapshots, experience, cycles and working memory too.
         With `receipt` the file is compacted too, its WAL emptied, and every byte of its files searched for what was
         removed; `Forgotten.receipt` says what went and what was found. That takes as long as `vacuum`, and only the
         handle that opened the file can ask for it.
@@ -213,18 +211,16 @@ class Memory(Services, Upkeep):
         if check_flag(receipt, "receipt"):
             self._whole("forget with a receipt")
         if id is not None:
-            if any(argument is not None for argument in (scope, where, kinds, tags)):
-                raise InvalidInput("forget takes an id or filters, not both")
+            if filter is not None or any(value is not None for value in fields.values()):
+                raise InvalidInput("forget takes an id or a filter, not both")
             return change.forget(self._engine, _listed(id, "id"), None, base=self._scope, receipt=receipt)
-        # A stream that gives nothing would be no filter at all.
-        kinds = kinds if kinds is None or isinstance(kinds, str) else checks.check_list(kinds, "kinds")
-        tags = tags if tags is None or isinstance(tags, str) else checks.check_list(tags, "tags")
-        for name, given in (("where", where), ("kinds", kinds), ("tags", tags)):
-            if isinstance(given, str | list | Mapping) and not given:
-                raise InvalidInput(f"{name} is {checks.shown(given)}: leave it out, or forget would take all the rest")
-        if scope is None and where is None and kinds is None and tags is None:
+        if filter is None:
+            filter = Filter(**fields)
+        chosen = bound_filter(self._scope, filter, {}, takes_as_of=False)
+        if chosen.blanks:
+            raise InvalidInput(f"{chosen.blanks[0]} is empty: leave it out, or forget would take all the rest")
+        if filter == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
-        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
         return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt)
 
     def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
@@ -246,48 +242,23 @@ class Memory(Services, Upkeep):
         query: str,
         *,
         vector: object = None,
-        mode: str = "hybrid",
-        limit: int | None = None,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        since: object = None,
-        until: object = None,
-        as_of: object = None,
-        profile: str | Profile | None = None,
-        min_score: float | None = None,
-        group_by: str | None = None,
-        token_budget: int | None = None,
-        explain: bool = False,
-        **overrides: Any,
+        **options: Unpack[RecallOptions],
     ) -> Hits:
         """The memories that answer `query`, best first. Any text of at most 100,000 characters is a query.
 
-        - vector: the query's own float32 (dimension,), instead of embedding it here
-        - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
-        - limit: as many hits at most; None is the profile's own
-        - scope: this scope and its descendants, or a list of such; where: {field: {operator: value}}; tags: any of them
-        - since, until: bounds of event_at, else created_at; as_of: answer as the store knew at that time
-        - group_by="source": one hit per source; token_budget: as many hits as fit, at least the best
-        - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
-        - profile: "default", "reeve", "hermes", "memweave" or a `Profile`; overrides: any choice of it for this call,
-          e.g. `spread=0` or `half_life_days=7`, also by the names of those systems (`halfLife`, `floor`, ...)
+        `vector` is the query's own float32 (dimension,), instead of embedding it here. `RecallOptions` lists the
+        options: `limit`, `mode`, `profile` and others, a filter (`filter` or its fields, as `scope` and `where`), and
+        any choice of the profile for this call, such as `spread=0`.
 
-        Where `long_query_chars` is set and the question is so long, it is also searched by its parts: see
-        `Hits.sub_queries`. A language model, if there is one, finds them; a question with its own vector has none.
+        A query of at least `long_query_chars` characters, where that is set, is also searched by sub-queries (see
+        `Hits.sub_queries`). A language model, if there is one, finds them; a query with its own vector has none.
 
         Raises InvalidInput for a bad option.
         """
-        options = {
-            "mode": mode, "limit": limit, "scope": scope, "where": where, "kinds": kinds, "tags": tags, "since": since,
-            "until": until, "as_of": as_of, "profile": profile, "min_score": min_score, "group_by": group_by,
-            "token_budget": token_budget, "explain": explain, **overrides,
-        }  # fmt: skip
         return self._recall([query], None if vector is None else [vector], options)[0]
 
     def recall_many(
-        self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Any
+        self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Unpack[RecallOptions]
     ) -> list[Hits]:
         """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query.
 
@@ -295,7 +266,9 @@ class Memory(Services, Upkeep):
         """
         return self._recall(_listed(queries, "queries", single=False), vectors, options)
 
-    def explain(self, /, query: str, id: str, *, vector: object = None, **options: Any) -> Explanation:
+    def explain(
+        self, /, query: str, id: str, *, vector: object = None, **options: Unpack[RecallOptions]
+    ) -> Explanation:
         """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
 
         Where a language model splits the question it is asked again.
@@ -305,7 +278,7 @@ class Memory(Services, Upkeep):
             record_id = row_id(connection, id, self._scope)
         return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
-    def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: dict[str, Any]) -> list[Hits]:
+    def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: RecallOptions) -> list[Hits]:
         with kernel_errors():
             found = recall_queries(self._engine, queries, vectors, self._request(options))
         if self._scope != "/":
@@ -313,7 +286,7 @@ class Memory(Services, Upkeep):
                 hits[:] = map(self._seen, hits)
         return found
 
-    def _request(self, options: dict[str, Any]) -> Any:
+    def _request(self, options: RecallOptions) -> Request:
         return build_request(self._scope, self.settings.profile, **options)
 
     def bootstrap(
@@ -333,47 +306,32 @@ class Memory(Services, Upkeep):
         """The memory with this id; NotFound if there is none, or none that this scope may see."""
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
-            (record,) = reading.records(connection, filters.one_record(record_id), outcome="stored")
+            record = reading.record(connection, record_id)
         return self._seen(record)
 
     def list(
         self,
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        since: object = None,
-        until: object = None,
-        as_of: object = None,
+        filter: Filter | None = None,
         order: str = "newest",
         limit: int | None = 100,
         offset: int = 0,
+        **fields: Unpack[FilterFields],
     ) -> builtins.list[Record]:
-        """Memories in order ("newest", "oldest", "importance"), filtered as recall filters."""
+        """Memories in order ("newest", "oldest", "importance") that a filter matches: a `Filter`, or its fields."""
         order = checks.check_choice(order, "order", ("newest", "oldest", "importance"))
-        condition = self._condition(scope, where, kinds, tags, since, until, as_of)
-        chosen = None if limit is None else checks.check_count(limit, "limit")
+        chosen = bound_filter(self._scope, filter, fields)
+        most = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)
         with self._engine.store.read() as connection:
-            found = reading.records(connection, condition, order=order, limit=chosen, offset=skipped)
+            found = reading.records(connection, chosen, checks.now_us(), order=order, limit=most, offset=skipped)
             return [*map(self._seen, found)]
 
-    def count(
-        self,
-        *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        since: object = None,
-        until: object = None,
-        as_of: object = None,
-    ) -> int:
-        """How many memories the filters match."""
-        condition = self._condition(scope, where, kinds, tags, since, until, as_of)
+    def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
+        """How many memories a filter matches: a `Filter`, or its fields."""
+        chosen = bound_filter(self._scope, filter, fields)
         with self._engine.store.read() as connection:
-            return reading.count(connection, condition)
+            return reading.count(connection, chosen, checks.now_us())
 
     def history(self, id: str) -> builtins.list[Record]:
         """Every version of a memory, oldest first; the last is the one that stands."""
@@ -431,20 +389,6 @@ class Memory(Services, Upkeep):
     def _seen(self, shown: Shown) -> Shown:
         """A record or hit as this handle shows it."""
         return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
-
-    def _condition(self, *arguments: Any) -> Condition:
-        scope, where, kinds, tags, since, until, as_of = arguments
-        chosen = build_filter(
-            self._scope,
-            scope=scope,
-            where=where,
-            kinds=kinds,
-            tags=tags,
-            since=since,
-            until=until,
-            as_of=as_of,
-        )
-        return everything(chosen, checks.now_us())
 
 
 def _listed(values: object, name: str, *, single: bool = True) -> builtins.list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from msgspec import Struct, structs
 
 from recollect.checks import check_choice, check_count, check_finite, check_unit, shown
 from recollect.errors import InvalidInput
 
-__all__ = ["ALIASES", "OPTIONS", "PROFILES", "Profile", "by_own_names", "resolve_profile"]
+__all__ = ["ALIASES", "OPTIONS", "PROFILES", "Profile", "ProfileChoices", "by_own_names", "resolve_profile"]
 
 ALIASES = {
     "halfLife": "half_life_days",
@@ -145,6 +145,42 @@ class Profile(Struct, frozen=True, kw_only=True):
                 "profile='hermes' or composition='weighted_sum', in mode 'hybrid'"
             )
         return changed
+
+
+class ProfileChoices(TypedDict, total=False):
+    """The choices of a `Profile` as keyword arguments; None for `limit` and `min_score` is the profile's own."""
+
+    limit: int | None
+    vector_weight: float
+    keyword_weight: float
+    fusion: Literal["weighted", "rrf"]
+    rrf_k: float
+    ranked_share: float
+    keyword_fallback: bool
+    candidates: int
+    candidate_multiplier: int
+    spread: float
+    neighbor_weight: float
+    source_weight: float
+    expansion_depth: int
+    composition: Literal["product", "weighted_sum"]
+    semantic_weight: float
+    recency_weight: float
+    importance_weight: float
+    half_life_days: float
+    decay_floor: float
+    decay: Literal["half_life", "exp", "none"]
+    mmr_lambda: float | None
+    min_score: float | None
+    min_score_of: Literal["score", "relevance"]
+    min_confidence: float
+    gap_confidence: float
+    gap_score: float | None
+    rescore_depth: int
+    exact_rescore: bool
+    rerank_weight: float
+    rerank_depth: int
+    long_query_chars: int | None
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {

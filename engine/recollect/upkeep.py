@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import IO, Unpack
 
 from recollect import audit as auditing
 from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
-from recollect.recall.request import build_filter
+from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.records import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import check_flag
@@ -18,7 +18,6 @@ from recollect.remember.reembed import reembed
 from recollect.settings import Settings
 from recollect.store import rebuilding, refusals, stats, verifying
 from recollect.store.backup import backup
-from recollect.store.filters import scope_condition
 
 __all__ = ["Upkeep"]
 
@@ -47,7 +46,7 @@ class Upkeep:
         engine = self._engine
         with engine.store.read() as connection:
             figures = stats.figures(connection, engine.store.path, self._scope)
-            refused = refusals.examples(connection, scope_condition(self._scope), _REFUSED_SHOWN)
+            refused = refusals.examples(connection, self._scope, _REFUSED_SHOWN)
         kernels = engine.kernels()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
@@ -108,12 +107,10 @@ class Upkeep:
         target: str | os.PathLike[str] | IO[str],
         *,
         format: str | None = None,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         vectors: bool = False,
         on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
     ) -> int:
         """Write memories to a file or a text stream; returns how many.
 
@@ -121,7 +118,7 @@ class Upkeep:
         memory, "text" a line a memory; None goes by the file's ending. An existing file is replaced only when the
         whole export has been written.
         """
-        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return exchange.export(
             self._engine, target, chosen, base=self._scope, format=format, vectors=vectors, on_progress=on_progress
         )
@@ -157,12 +154,10 @@ class Upkeep:
         self,
         folder: str | os.PathLike[str],
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         overwrite: bool = False,
         on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
     ) -> Exported:
         """Write memories as Markdown that a person can read and edit, a file a scope and month.
 
@@ -170,7 +165,7 @@ class Upkeep:
         for `export`. A file that was changed since it was written or imported is a conflict and stays, unless
         `overwrite`; one that is none of ours always stays. Files whose memories are all gone are removed.
         """
-        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         place = exchange.Folder(folder, create=True)
         return exchange.export_folder(
             self._engine, place, chosen, base=self._scope, overwrite=overwrite, on_progress=on_progress
@@ -199,12 +194,10 @@ class Upkeep:
         self,
         checks: Sequence[str] | None = None,
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         mend: bool = False,
         on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
     ) -> Audit:
         """What is in the memory that should not be: nothing changes, unless `mend` is True.
 
@@ -219,7 +212,7 @@ class Upkeep:
         """
         if isinstance(checks, str):
             checks = [checks]
-        chosen = build_filter(self._scope, scope=scope, where=where, kinds=kinds, tags=tags)
+        chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return auditing.audit(
             self._engine, checks, chosen, base=self._scope, mend=check_flag(mend, "mend"), on_progress=on_progress
         )

@@ -108,7 +108,7 @@ def test_recall_takes_every_choice(run, stored):
         (("--where", "{"), "--where '{' is not JSON"),
         (("--where", "[]"), "--where is '[]'"),
         (("--where", '{"colour": "red"}'), "unknown field 'colour'"),
-        (("--since", "2020-01-01"), "no time zone"),
+        (("--since", "2020-01-01T00:00"), "no time zone"),
         (("--until", "tomorrow"), "not ISO 8601"),
         (("--scope", "infra"), "not absolute"),
         (("--group-by", "kind"), "group_by is 'kind'"),

@@ -6,9 +6,8 @@ import tracemalloc
 
 import pytest
 
-from recollect import Memory, Settings, exchange
+from recollect import Filter, Memory, Settings, exchange
 from recollect.errors import InvalidInput, InvalidItem, RecollectError
-from recollect.recall.request import build_filter
 from tests.memory.support import PLAIN, WordEmbedder
 
 
@@ -131,7 +130,7 @@ def test_scopes_are_written_as_the_handle_sees_them():
     with opened() as memory, opened() as other:
         fill(memory)
         stream = io.StringIO()
-        chosen = build_filter("/a")
+        chosen = Filter().within("/a")
         exchange.export(memory._engine, stream, chosen, base="/a", format="jsonl", vectors=False, on_progress=None)
         assert [json.loads(line).get("scope") for line in stream.getvalue().splitlines()] == [
             None, "/b", "/b", "/b", "/", None,
@@ -196,7 +195,7 @@ def test_lines_of_plain_arguments_are_accepted_below_a_scope():
         ('{"text": "a", "importance": true}', "at `importance`"),
         ('{"text": "a", "colour": "red"}', "unknown field `colour`: use text, scope"),
         ('{"text": "a", "scope": "x"}', "not absolute"),
-        ('{"text": "a", "created_at": "2020-01-01"}', "no time zone"),
+        ('{"text": "a", "created_at": "2020-01-01T00:00"}', "no time zone"),
         ('{"text": "a", "created_at": 5}', "at `created_at`"),
         ('{"text": "a", "position": -1}', "position is -1"),
         ('{"text": "a", "access_count": -1}', "access_count is -1"),

@@ -286,7 +286,7 @@ BAD_OPTIONS = [
     {"since": "yesterday"},
     {"since": datetime(2026, 1, 1)},
     {"until": 5},
-    {"as_of": "2026-01-01"},
+    {"as_of": "2026-01-01T00:00:00"},
     {"profile": "fast"},
     {"profile": 3},
     {"spread": -1},

@@ -7,7 +7,7 @@ import random
 import apsw
 import pytest
 
-from recollect.store.filters import Condition
+from recollect.store.conditions import Condition
 from recollect.store.full_text import Table, tally
 
 _WORDS = [f"w{place}" for place in range(40)]

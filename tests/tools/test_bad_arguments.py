@@ -77,7 +77,7 @@ def test_the_field_and_what_is_allowed_are_named(memory, arguments, type, field,
         ({"content": "x", "tags": ["a\nb"]}, "tags"),
         ({"content": "x", "topic": ""}, "topic"),
         ({"content": "x", "expires_at": "tomorrow"}, "expires_at"),
-        ({"content": "x", "expires_at": "2026-03-01"}, "expires_at"),
+        ({"content": "x", "expires_at": "2026-03-01T00:00"}, "expires_at"),
     ],
 )
 def test_what_the_engine_refuses_is_said_under_the_tools_own_field(memory, fields, field):

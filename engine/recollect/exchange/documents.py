@@ -18,7 +18,7 @@ from recollect.store.documents import KIND
 if TYPE_CHECKING:
     import apsw
 
-    from recollect.store.filters import Filter
+    from recollect.filters import Filter
 
 __all__ = ["IncomingDocument", "check_document", "document_lines", "put_document"]
 

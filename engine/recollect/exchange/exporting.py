@@ -18,8 +18,8 @@ from recollect.store.vectors import EmbedderRow, active_embedder
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
+    from recollect.filters import Filter
     from recollect.records import Link, Record
-    from recollect.store.filters import Filter
 
 __all__ = ["export"]
 
@@ -46,14 +46,13 @@ def export(
     """
     write = {"jsonl": _write_jsonl, "csv": _write_csv, "text": _write_text}[format_of(target, format)]
     with engine.store.read() as connection, writing(target, store=engine.store.path) as stream:
-        condition = exporting.chosen_records(chosen)
         embedder = active_embedder(connection)
-        total = None if on_progress is None else reading.count(connection, condition)
+        total = None if on_progress is None else reading.count(connection, chosen, 0, versions="open")
         with_vectors = embedder if vectors and write is _write_jsonl else None
         records = _Counted(
-            _counted_up(engine, exporting.versions(connection, condition, with_vectors)), total, on_progress
+            _counted_up(engine, exporting.versions(connection, chosen, with_vectors)), total, on_progress
         )
-        write(stream, records, exporting.links(connection, condition), embedder, base)
+        write(stream, records, exporting.links(connection, chosen), embedder, base)
         if write is _write_jsonl:
             for line in document_lines(connection, chosen, base):
                 stream.write(_encode({"document": line}).decode() + "\n")

@@ -18,7 +18,6 @@ from recollect.exchange.to_folder import derived_id
 from recollect.records import FileTrouble, NewRecord, Record, Restored
 from recollect.remember import change
 from recollect.store import exporting, reading
-from recollect.store.filters import scope_condition
 
 __all__ = ["import_folder"]
 
@@ -106,7 +105,7 @@ class _Run:
         sections = self._with_ids(path, file)
         with self._engine.store.read() as connection:
             ids = list(sections)
-            rows = reading.find_ids(connection, ids, scope_condition(self._base))
+            rows = reading.find_ids(connection, ids, self._base)
             records = exporting.records_with(connection, list(rows.values()))
         digests = {}
         for public_id, section in sections.items():
@@ -203,7 +202,7 @@ class _Run:
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
         with self._engine.store.read() as connection:
             names = name_memories(connection, ends, self._base)
-            seen = reading.find_ids(connection, list(names.values()), scope_condition(self._base))
+            seen = reading.find_ids(connection, list(names.values()), self._base)
         for path, line, joined in self._joined:
             try:
                 if names[joined.target] not in seen:
@@ -228,7 +227,7 @@ class _Run:
             if public_id not in self._places
         ]
         with self._engine.store.read() as connection:
-            return sorted(reading.find_ids(connection, gone, scope_condition(self._base)))
+            return sorted(reading.find_ids(connection, gone, self._base))
 
     def _trouble(self, path: str, line: int | None, reason: object) -> None:
         self._unread.add(path)

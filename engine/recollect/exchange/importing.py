@@ -17,12 +17,11 @@ from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, J
 from recollect.exchange.naming import name_memories
 from recollect.records import Imported
 from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
+from recollect.remember.write import insert_rows
 from recollect.store import changing, exporting
 from recollect.store import reading as stored
-from recollect.store.filters import scope_condition
 from recollect.store.writing import Row
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ class Batch:
             return 0
         ends = {end for link in links for end in (link.joined.source, link.joined.target)}
         names = name_memories(connection, ends, self._sight)
-        ids = stored.find_ids(connection, list(names.values()), scope_condition(self._sight))
+        ids = stored.find_ids(connection, list(names.values()), self._sight)
         rows = []
         for link in links:
             joined = link.joined

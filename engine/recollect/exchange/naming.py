@@ -7,7 +7,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from recollect.store import documents, exporting, reading
-from recollect.store.filters import scope_condition
 
 if TYPE_CHECKING:
     import apsw
@@ -29,7 +28,7 @@ def name_memories(connection: apsw.Connection, ids: Collection[str], sight: str)
     asked = list(names)
     while asked:
         every = [each for name in asked for each in (names[name], _another(names[name], sight))]
-        visible = reading.find_ids(connection, every, scope_condition(sight))
+        visible = reading.find_ids(connection, every, sight)
         taken = exporting.existing_ids(connection, every)
         ahead = []
         for name in asked:

@@ -18,13 +18,12 @@ from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Exported, FileTrouble, Link, Record
 from recollect.store import exporting, reading
-from recollect.store.filters import scope_condition
 
 if TYPE_CHECKING:
     import apsw
 
+    from recollect.filters import Filter
     from recollect.store.exporting import Month
-    from recollect.store.filters import Filter
 
 __all__ = ["derived_id", "export_folder", "file_of"]
 
@@ -83,11 +82,10 @@ def _export(
     known = Known(folder, store_identity(engine), base)
     plan = _Plan(known.files)
     with engine.store.read() as connection:
-        condition = exporting.memories(chosen)
-        months = exporting.months(connection, condition)
+        months = exporting.months(connection, chosen)
         total = sum(len(month.row_ids) for month in months)
         links: dict[str, list[Link]] = {}
-        for link in exporting.links(connection, condition):
+        for link in exporting.links(connection, chosen, chunks=False):
             links.setdefault(link.source, []).append(link)
         for month in months:
             for path, records in _files_of(connection, month, base):
@@ -237,12 +235,10 @@ def _unknown(
 ) -> FileTrouble | None:
     """The first memory of a file that the store does not have, or not like this."""
     ids = _ids(file, base)
-    rows = reading.find_ids(connection, ids, scope_condition(base))
+    rows = reading.find_ids(connection, ids, base)
     records = exporting.records_with(connection, list(rows.values()))
     ends = reading.find_ids(
-        connection,
-        [link.target for section in file.sections for link in section.fields.links],
-        scope_condition(base),
+        connection, [link.target for section in file.sections for link in section.fields.links], base
     )
     seen: set[str] = set()
     for public_id, section in zip(ids, file.sections, strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 
 from recollect.checks import check_query
 from recollect.engine import Engine
+from recollect.filters import Filter
 from recollect.recall.answer import Answer
 from recollect.recall.candidates import measure
 from recollect.recall.confidence import weigh_for_each
@@ -19,7 +20,6 @@ from recollect.recall.query import carried_words
 from recollect.recall.select import threshold
 from recollect.records import Explanation
 from recollect.store import reading
-from recollect.store.filters import Filter, everything, one_record
 
 if TYPE_CHECKING:
     import apsw
@@ -103,17 +103,19 @@ def explain(
 def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) -> str | None:
     """The part of the filter that hides the record, in words."""
     chosen = request.filter
-    parts = (
-        ("it has expired, or was not known at as_of", Filter(as_of=chosen.as_of)),
-        (f"it is outside the scope {' or '.join(chosen.scopes)}", Filter(scopes=chosen.scopes, as_of=chosen.as_of)),
-        (f"its kind is not one of {', '.join(chosen.kinds)}", Filter(kinds=chosen.kinds, as_of=chosen.as_of)),
-        (f"it has none of the tags {', '.join(chosen.tags)}", Filter(tags=chosen.tags, as_of=chosen.as_of)),
-        ("it is older than since", Filter(since=chosen.since, as_of=chosen.as_of)),
-        ("it is newer than until", Filter(until=chosen.until, as_of=chosen.as_of)),
-        ("it does not satisfy where", Filter(where=chosen.where, as_of=chosen.as_of)),
-    )
-    for reason, part in parts:
-        if not reading.count(connection, one_record(record_id) & everything(part, request.now)):
+    reasons = {
+        "as_of": "it has expired, or was not known at as_of",
+        "scopes": f"it is outside the scope {' or '.join(chosen.scopes)}",
+        "kinds": f"its kind is not one of {', '.join(chosen.kinds or ())}",
+        "tags": f"it has none of the tags {', '.join(chosen.tags or ())}",
+        "since": "it is older than since",
+        "until": "it is newer than until",
+        "where": "it does not satisfy where",
+    }
+    bare = Filter().replaced(as_of=chosen.as_of, base=chosen.base)
+    for name, reason in reasons.items():
+        part = bare.replaced(**{name: getattr(chosen, name)})
+        if not reading.admits(connection, part, request.now, record_id):
             return reason
     return None
 

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from recollect.checks import check_query
 from recollect.engine import Engine
+from recollect.filters import Filter, Versions
 from recollect.index.memory_index import Selection
 from recollect.index.memory_view import MemoryView
 from recollect.index.pool import run_tasks, threads
@@ -27,10 +28,9 @@ from recollect.recall.answer import Answer, Rows, answer
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import build_hits, fit_budget
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
-from recollect.recall.request import Request, build_filter
+from recollect.recall.request import Request
 from recollect.records import Hits
 from recollect.store import reading
-from recollect.store.filters import where_condition
 from recollect.store.vectors import active_embedder
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def ask_parts(
         asked = asked._replace(gap=parts.gap if asked.gap is None else f"{asked.gap}; {parts.gap}")
     if not parts.scopes:
         return asked, request
-    within = build_filter(request.filter.base, scope=parts.scopes).scopes
-    return asked, structs.replace(request, filter=structs.replace(request.filter, scopes=within))
+    within = Filter(scope=parts.scopes).within(request.filter.base).scopes
+    return asked, structs.replace(request, filter=request.filter.replaced(scopes=within))
 
 
 def answer_all(
@@ -148,20 +148,23 @@ def find_words(engine: Engine, connection: apsw.Connection, asked: Queries, requ
 def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:
     """What the request's filter admits at the index's commit."""
     chosen = request.filter
-    condition = listed = None
-    if chosen.tags or chosen.where:
-        condition = where_condition(chosen)
-        listed = engine.index.listing(condition, partial(reading.matching_ids, connection, condition))
+    listed, rest = None, chosen.unindexed
+    if rest is not None:
+        versions: Versions = "open" if chosen.as_of is None else "any"
+        key = rest, versions
+        listed = engine.index.listing(
+            key, partial(reading.matching_ids, connection, rest, request.now, versions=versions)
+        )
     visible = Visible(
         now=request.now,
         as_of=chosen.as_of,
         scopes=tuple(reading.scopes_within(connection, chosen.scopes)) if chosen.scopes else None,
-        kinds=chosen.kinds,
+        kinds=chosen.kinds or (),
         since=chosen.since,
         until=chosen.until,
         listed=listed,
     )
-    return engine.index.selection(visible, condition)
+    return engine.index.selection(visible, rest)
 
 
 @contextmanager

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from recollect import checks
-from recollect.errors import InvalidFilter, InvalidInput
-from recollect.profiles import Profile, by_own_names, resolve_profile
-from recollect.store.filters import Filter, where_condition
+from recollect.errors import InvalidInput
+from recollect.filters import Filter, FilterFields, bound_filter
+from recollect.profiles import Profile, ProfileChoices, by_own_names, resolve_profile
 
-__all__ = ["Mode", "Request", "build_filter", "build_request"]
+__all__ = ["Mode", "RecallOptions", "Request", "build_request"]
 
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
@@ -21,7 +20,25 @@ _PLAIN = {
     "long_query_chars": None,
 }  # fmt: skip
 MAX_LIMIT = 10_000
-_MOST_SCOPES = 5_000
+
+
+class RecallOptions(FilterFields, ProfileChoices, total=False):
+    """The keyword arguments of `recall`: its own, the fields of a filter, and choices of the profile for this call.
+
+    - filter: a `Filter`, in place of its fields
+    - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
+    - profile: "default", "reeve", "hermes", "memweave" or a `Profile`
+    - group_by: "source" for one hit per source
+    - token_budget: as many hits as fit, at least the best
+    - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
+    """
+
+    filter: Filter | None
+    mode: str
+    profile: str | Profile | None
+    group_by: str | None
+    token_budget: int | None
+    explain: bool
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -64,31 +81,24 @@ def build_request(
     *,
     mode: str = "hybrid",
     limit: int | None = None,
-    scope: str | Sequence[str] | None = None,
-    where: Mapping[str, Any] | None = None,
-    kinds: Sequence[str] | str | None = None,
-    tags: Sequence[str] | None = None,
-    since: object = None,
-    until: object = None,
-    as_of: object = None,
+    filter: Filter | None = None,
     profile: str | Profile | None = None,
-    min_score: float | None = None,
     group_by: str | None = None,
     token_budget: int | None = None,
     explain: bool = False,
-    **overrides: Any,
+    **options: Any,
 ) -> Request:
-    """Check the arguments of `recall`; `overrides` are options of the profile."""
+    """Check the arguments of `recall`; `options` are the fields of a filter and choices of the profile."""
+    fields = {name: options.pop(name) for name in FilterFields.__annotations__ if name in options}
+    if options.get("min_score", 0.0) is None:
+        del options["min_score"]
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     if group_by is not None and not (isinstance(group_by, str) and group_by == "source"):
         raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
-    chosen = resolve_profile(default_profile if profile is None else profile).override(overrides)
-    if min_score is not None:
-        chosen = chosen.override({"min_score": min_score})
+    chosen = resolve_profile(default_profile if profile is None else profile).override(options)
     if mode != "hybrid":
         # One signal alone; what the caller asks for by name in this very call still stands.
-        named = (*by_own_names(overrides), *(() if min_score is None else ("min_score",)))
-        asked = {name: getattr(chosen, name) for name in named}
+        asked = {name: getattr(chosen, name) for name in by_own_names(options)}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
         chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
     if limit is None:
@@ -97,9 +107,7 @@ def build_request(
         raise InvalidInput(f"limit is {limit:,}: at most {MAX_LIMIT:,}; use list() to walk through a store")
     return Request(
         profile=chosen,
-        filter=build_filter(
-            base, scope=scope, where=where, kinds=kinds, tags=tags, since=since, until=until, as_of=as_of
-        ),
+        filter=bound_filter(base, filter, fields),
         mode=mode,  # type: ignore[arg-type]
         limit=limit,
         now=checks.now_us(),
@@ -107,56 +115,3 @@ def build_request(
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
         explain=bool(explain),
     )
-
-
-def build_filter(
-    base: str,
-    *,
-    scope: str | Sequence[str] | None = None,
-    where: Mapping[str, Any] | None = None,
-    kinds: Sequence[str] | str | None = None,
-    tags: Sequence[str] | None = None,
-    since: object = None,
-    until: object = None,
-    as_of: object = None,
-) -> Filter:
-    """The filter that these arguments describe, within the scope `base`."""
-    if kinds is not None:
-        kinds = [kinds] if isinstance(kinds, str) else checks.check_list(kinds, "kinds")
-    if where is not None and not isinstance(where, Mapping):
-        raise InvalidFilter(f"where is {checks.shown(where)}: give a dict such as {{'importance': {{'gte': 0.5}}}}")
-    chosen = Filter(
-        scopes=_scopes(base, scope),
-        kinds=() if kinds is None else tuple(checks.check_name(kind, "a kind") for kind in kinds),
-        tags=() if tags is None else checks.check_tags(tags),
-        where=dict(where) if where else None,
-        since=checks.check_time(since, "since"),
-        until=checks.check_time(until, "until"),
-        as_of=checks.check_time(as_of, "as_of"),
-        base=base,
-    )
-    where_condition(chosen)
-    return chosen
-
-
-def _scopes(base: str, scope: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The scopes to search as the store knows them, each once; none where everything is asked for."""
-    if scope is None or isinstance(scope, str):
-        asked: list[str | None] = [scope]
-    else:
-        try:
-            asked = checks.check_list(scope, "scope")
-        except InvalidInput:
-            raise InvalidFilter(
-                f"scope is {checks.shown(scope)}: give a path such as '/team/project', or a list of them"
-            ) from None
-        if not asked:
-            raise InvalidFilter("scope is an empty list: give at least one, or leave it out")
-        for each in asked:
-            checks.check_scope(each)
-        if len(asked) > _MOST_SCOPES:
-            raise InvalidFilter(f"scope lists {len(asked):,} scopes: at most {_MOST_SCOPES:,}; give what they are in")
-    joined = [checks.join_scopes(base, each) for each in asked]
-    if None in joined or "/" in joined:
-        return ()
-    return tuple(dict.fromkeys(each for each in joined if each is not None))

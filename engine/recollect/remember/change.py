@@ -13,14 +13,13 @@ from recollect import checks
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
+from recollect.filters import Filter
 from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.erasure import Erasure
-from recollect.remember.insert import embedder_of
 from recollect.remember.prepare import check_context, check_flag, uuid7
-from recollect.store import changing, documents, filters, reading, services, vectors
+from recollect.store import changing, documents, reading, services, vectors
 from recollect.store.documents import KIND
-from recollect.store.filters import Filter
 from recollect.store.writing import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
@@ -45,7 +44,7 @@ def row_id(connection: Any, public_id: object, base: str) -> int:
     """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
     if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
         public_id = checks.plain_str(public_id)
-        found = reading.find_ids(connection, [public_id], filters.scope_condition(base))
+        found = reading.find_ids(connection, [public_id], base)
         if public_id in found:
             return found[public_id]
     where = "" if base == "/" else f" in scope {base}"
@@ -67,7 +66,7 @@ def update(
     while True:
         with engine.store.read() as connection:
             record_id = row_id(connection, public_id, base)
-            (old,) = reading.records(connection, filters.one_record(record_id))
+            old = reading.record(connection, record_id)
         _check_owned(old, changes)
         row, identity = None, None
         text = changes.get("text", old.text)
@@ -81,7 +80,7 @@ def update(
             return structs.replace(old, outcome="updated")
         with engine.atomic() as connection:
             record_id = row_id(connection, public_id, base)
-            (now,) = reading.records(connection, filters.one_record(record_id))
+            now = reading.record(connection, record_id)
             _check_owned(now, changes)
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
                 continue  # another has written meanwhile: what this update changes is to be seen anew
@@ -95,8 +94,7 @@ def update(
 
 def _changed(connection: apsw.Connection, record_id: int) -> Record:
     """The record as this transaction leaves it: read after the commit it could fail, or be gone, though it is done."""
-    (record,) = reading.records(connection, filters.one_record(record_id), outcome="updated")
-    return record
+    return reading.record(connection, record_id, outcome="updated")
 
 
 def _check_owned(record: Record, changed: Collection[str]) -> None:
@@ -129,9 +127,8 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
         if chosen is None:
             found = list(dict.fromkeys(row_id(connection, public_id, base) for public_id in ids))
         else:
-            condition = filters.open_versions() & filters.restriction(chosen)
-            found = reading.matching_ids(connection, condition)
-        whole = chosen is not None and structs.replace(chosen, scopes=()).unrestricted
+            found = reading.matching_ids(connection, chosen, checks.now_us(), versions="open")
+        whole = chosen is not None and chosen.scopes_only
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         if erasure is not None:
             erasure.before(connection, found, scopes)
@@ -154,7 +151,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             row_id(connection, public_id, base)
             ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
             chosen = _chosen_version(ids, versions, version)
-            (old,) = reading.records(connection, filters.one_record(chosen))
+            old = reading.record(connection, chosen)
             _check_owned(old, ("text",))
             parts = vectors.parts_of(connection, chosen)
             active = vectors.active_embedder(connection)
@@ -209,18 +206,18 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
     row.valid_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(engine, connection, [row], identity)
-    changing.change_text(connection, engine.lexicon, record_id, row, embedder, keep_version=keep_version)
+    made_by = None
+    if (row.vectors or row.refused) and identity is not None:
+        made_by = vectors.register(connection, engine.store.path, **identity._asdict())
+    changing.change_text(connection, engine.lexicon, record_id, row, made_by, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
 
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
     with engine.atomic() as connection:
-        condition = filters.expired(checks.now_us())
-        if scope is not None:
-            condition &= filters.scope_condition(scope)
-        found = reading.matching_ids(connection, condition)
+        expired = Filter().within(scope or "/")
+        found = reading.matching_ids(connection, expired, checks.now_us(), versions="expired")
         cut = documents.sources_of(connection, found)
         versions = changing.delete(connection, found)
         documents.settle(connection, cut)

@@ -8,10 +8,10 @@ from typing import Any
 from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
+from recollect.filters import Filter
 from recollect.records import Link, Reached
 from recollect.remember.change import row_id
-from recollect.store import changing, filters, links, reading
-from recollect.store.filters import Filter
+from recollect.store import changing, links, reading
 from recollect.store.links import Direction
 
 __all__ = ["LINK_TYPES", "check_link_type", "link", "neighbors", "traverse", "unlink"]
@@ -48,7 +48,7 @@ def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, 
             each for side in sides for each in reading.links_of(connection, record_id, incoming=side, types=chosen)
         ]
         ends = [each.target if each.source == id else each.source for each in found]
-        seen = reading.find_ids(connection, ends, filters.scope_condition(base))
+        seen = reading.find_ids(connection, ends, base)
     visible = [each for each, end in zip(found, ends, strict=True) if end in seen]
     return sorted(visible, key=lambda each: -each.strength)
 
@@ -64,14 +64,14 @@ def traverse(
     way, chosen = check_direction(direction), [check_link_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
-    visible = filters.everything(Filter(scopes=() if base == "/" else (base,)), checks.now_us())
+    visible, now = Filter().within(base), checks.now_us()
     with engine.store.read() as connection:
         edge = {row_id(connection, id, base): 1.0}
         seen = set(edge)
         reached: list[tuple[int, int, float]] = []
         for distance in range(1, depth + 1):
             following: dict[int, float] = {}
-            for near, far, strength in links.steps(connection, list(edge), way, chosen, visible):
+            for near, far, strength in links.steps(connection, list(edge), way, chosen, visible, now):
                 if far not in seen:
                     following[far] = max(following.get(far, 0.0), edge[near] * strength)
             edge = following
@@ -82,7 +82,7 @@ def traverse(
                 break
         reached = reached[:most]
         ids = sorted(far for far, _, _ in reached)
-        records = dict(zip(ids, reading.records(connection, filters.records_in(ids)), strict=True))
+        records = dict(zip(ids, reading.records_of(connection, ids), strict=True))
     return [Reached(record=records[far], distance=distance, strength=strength) for far, distance, strength in reached]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import finished, parts_of, retry_reason
-from recollect.store import changing, reading, vectors
-from recollect.store.filters import without_vector
+from recollect.remember.embed import parts_of, settled, unsettled
+from recollect.store import changing, vectors
 
 __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
 
@@ -29,7 +28,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
     total = problem = None
     if on_progress is not None:
         with engine.store.read() as connection:
-            total = reading.count(connection, without_vector())
+            total = vectors.count_waiting(connection)
     while limit is None or tried < limit:
         with engine.store.read() as connection:
             waiting = vectors.waiting(connection, BATCH if limit is None else min(BATCH, limit - tried), last)
@@ -42,11 +41,11 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         parts = dict(zip((row[0] for row in waiting), made, strict=True))
         with engine.atomic() as connection:
             active = vectors.register(connection, engine.store.path, **identity._asdict())
-            same = vectors.unchanged(connection, waiting, finished(parts))
+            same = vectors.unchanged(connection, waiting, settled(parts))
             changing.set_vectors(connection, active, same, active=True)
         tried += len(waiting)
         done += sum(bool(each.values) for each in made)
-        problem = problem or retry_reason(made)
+        problem = problem or unsettled(made)
         if on_progress is not None:
             on_progress(tried, total)
     if problem is not None:

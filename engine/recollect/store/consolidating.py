@@ -8,7 +8,6 @@ import apsw
 
 from recollect.policies import Consolidation
 from recollect.store import changing, feed
-from recollect.store.filters import Condition
 from recollect.store.rows import Moment, read_row, read_rows
 
 __all__ = [
@@ -81,9 +80,10 @@ def new_since(connection: apsw.Connection, scope: str, enough: int) -> int:
     return number
 
 
-def episodes_between(scope: str, after: int, last: int) -> Condition:
-    """The episodes of exactly this scope with row ids after one and up to another."""
-    return Condition(_EPISODES, (scope, after, last))
+def episodes_between(connection: apsw.Connection, scope: str, after: int, last: int) -> list[int]:
+    """The row ids of the episodes of exactly this scope after one and up to another, ascending."""
+    rows = connection.execute(f"SELECT r.id FROM record r WHERE {_EPISODES} ORDER BY r.id", (scope, after, last))
+    return [row[0] for row in rows]
 
 
 def compress(connection: apsw.Connection, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:

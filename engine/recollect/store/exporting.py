@@ -9,21 +9,20 @@ from typing import NamedTuple
 import apsw
 
 from recollect.checks import to_datetime
+from recollect.filters import Filter
 from recollect.records import Link, Record
 from recollect.store import documents, reading
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition, Filter, restriction
+from recollect.store.conditions import Condition, matching
 from recollect.store.rows import read_rows
 from recollect.store.vectors import EmbedderRow
 
 __all__ = [
     "Month",
     "Version",
-    "chosen_records",
     "existing_ids",
     "identity",
     "links",
-    "memories",
     "months",
     "new_links",
     "put_identity",
@@ -49,18 +48,9 @@ class Month(NamedTuple):
     row_ids: list[int]
 
 
-def chosen_records(chosen: Filter) -> Condition:
-    """The open records of a filter, expired ones too: an export leaves nothing behind."""
-    return Condition("r.valid_to IS NULL") & restriction(chosen)
-
-
-def memories(chosen: Filter) -> Condition:
-    """`chosen_records` without the chunks of documents."""
-    return chosen_records(chosen) & Condition("r.kind <> ?", (documents.KIND,))
-
-
-def months(connection: apsw.Connection, condition: Condition) -> list[Month]:
-    """The records where `condition` holds by scope and month (of UTC), in order."""
+def months(connection: apsw.Connection, chosen: Filter) -> list[Month]:
+    """The open records that a filter admits, but for the chunks of documents, by scope and month (of UTC)."""
+    condition = _open(chosen, chunks=False)
     found: dict[tuple[str, str], list[int]] = {}
     for scope, created_at, row_id in connection.execute(
         "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
@@ -87,11 +77,12 @@ class _Opened(NamedTuple):
     public_id: str
 
 
-def versions(connection: apsw.Connection, condition: Condition, embedder: EmbedderRow | None) -> Iterator[Version]:
-    """Every version of the open records where `condition` holds: in order of storing, each record's oldest first.
+def versions(connection: apsw.Connection, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
+    """Every version of the open records that a filter admits: in order of storing, each record's oldest first.
 
     With `embedder`, its vectors come along. Streamed; memory holds a few hundred records at a time.
     """
+    condition = _open(chosen)
     # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
     opened = connection.execute(
         f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id",
@@ -108,13 +99,14 @@ def versions(connection: apsw.Connection, condition: Condition, embedder: Embedd
             yield Version(records[record_id], tuple(parts.get(record_id, ())))
 
 
-def links(connection: apsw.Connection, condition: Condition) -> Iterator[Link]:
-    """Links both of whose ends satisfy `condition`, streamed."""
-    chosen = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
+def links(connection: apsw.Connection, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
+    """Links between open records that a filter admits, streamed; `chunks` of documents are such too."""
+    condition = _open(chosen, chunks=chunks)
+    within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
     rows = connection.execute(
         "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
         "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
-        f"WHERE l.source_id {chosen} AND l.target_id {chosen} ORDER BY l.source_id, l.target_id, l.type",
+        f"WHERE l.source_id {within} AND l.target_id {within} ORDER BY l.source_id, l.target_id, l.type",
         (*condition.values, *condition.values),
     )
     yield from map(reading.link, rows)
@@ -159,8 +151,13 @@ def _closed(connection: apsw.Connection, public_ids: Sequence[str]) -> dict[str,
 
 def records_with(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Record]:
     """The records with these row ids."""
-    condition = Condition("r.id IN (SELECT value FROM carray(?))", (id_array(ids),))
-    return dict(zip(sorted(ids), reading.records(connection, condition, order="oldest"), strict=True))
+    return dict(zip(sorted(ids), reading.records_of(connection, ids), strict=True))
+
+
+def _open(chosen: Filter, *, chunks: bool = True) -> Condition:
+    """What an export writes, expired records too."""
+    condition = matching(chosen, 0, "open")
+    return condition if chunks else condition & Condition("r.kind <> ?", (documents.KIND,))
 
 
 def _parts(connection: apsw.Connection, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:

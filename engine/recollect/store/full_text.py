@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition
+from recollect.store.conditions import Condition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

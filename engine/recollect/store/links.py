@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
+from recollect.filters import Filter
 from recollect.store import feed
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition
+from recollect.store.conditions import matching
 
 __all__ = ["Direction", "Step", "contradicting", "drop_links", "steps"]
 
@@ -37,9 +38,15 @@ def drop_links(connection: apsw.Connection, source: int, target: int, types: Seq
 
 
 def steps(
-    connection: apsw.Connection, ids: Sequence[int], direction: Direction, types: Sequence[str], condition: Condition
+    connection: apsw.Connection,
+    ids: Sequence[int],
+    direction: Direction,
+    types: Sequence[str],
+    visible: Filter,
+    now: int,
 ) -> list[Step]:
-    """Every link that leads from one of these records to one where `condition` holds; two statements at most."""
+    """Every link that leads from one of these records to one that a filter admits; two statements at most."""
+    condition = matching(visible, now)
     chosen, bound = _of_types(types)
     found: list[Step] = []
     for name, near, far in (("out", "source_id", "target_id"), ("in", "target_id", "source_id")):

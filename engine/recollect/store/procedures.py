@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.store.filters import Condition, scope_condition
+from recollect.store.conditions import in_scopes
 from recollect.store.rows import read_rows
 
 __all__ = ["count_outcome", "named", "set_rate", "uses", "with_id"]
@@ -19,20 +19,25 @@ class _Use(NamedTuple):
     success_count: int
 
 
-def named(scope: str, name: str) -> Condition:
-    """The procedure of this name in exactly this scope."""
-    return Condition(
-        "r.kind = 'procedure' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
-        "AND json_extract(r.metadata, '$.name') = ?",
+def named(connection: apsw.Connection, scope: str, name: str) -> int | None:
+    """The row id of the procedure of this name in exactly this scope; the last stored of several."""
+    found: int | None = connection.execute(
+        "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL "
+        "AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND json_extract(r.metadata, '$.name') = ?",
         (scope, name),
-    )
+    ).get
+    return found
 
 
-def with_id(scope: str, public_id: str) -> Condition:
-    """The procedure with this public id in a scope or below it."""
-    return Condition("r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ?", (public_id,)) & scope_condition(
-        scope
-    )
+def with_id(connection: apsw.Connection, scope: str, public_id: str) -> int | None:
+    """The row id of the procedure with this public id in a scope or below it."""
+    visible = in_scopes([scope])
+    found: int | None = connection.execute(
+        "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ? "
+        f"AND {visible.sql}",
+        (public_id, *visible.values),
+    ).get
+    return found
 
 
 def set_rate(connection: apsw.Connection, record_id: int, success_rate: float) -> None:

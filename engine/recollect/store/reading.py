@@ -10,9 +10,10 @@ import msgspec
 
 from recollect.checks import optional_datetime, shown, to_datetime
 from recollect.errors import StoreCorrupt
+from recollect.filters import Filter, Versions
 from recollect.records import EmbeddingState, Link, Outcome, Record
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition
+from recollect.store.conditions import Condition, in_scopes, matching
 from recollect.store.rows import Moment, read_row
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Found",
+    "admits",
     "count",
     "fetch",
     "find_ids",
@@ -29,7 +31,10 @@ __all__ = [
     "link",
     "links_of",
     "matching_ids",
+    "record",
     "records",
+    "records_of",
+    "same_text",
     "scopes_within",
     "version_at",
     "version_ids",
@@ -152,10 +157,11 @@ def public_ids(connection: apsw.Connection, ids: Sequence[int]) -> list[str]:
     return [row[0] for row in rows]
 
 
-def find_ids(connection: apsw.Connection, public_ids: Sequence[str], condition: Condition) -> dict[str, int]:
-    """Row ids of open records by public id, where `condition` holds; a foreign id is absent like a missing one."""
+def find_ids(connection: apsw.Connection, public_ids: Sequence[str], scope: str) -> dict[str, int]:
+    """Row ids of the open records of a scope and its descendants, by public id; others are absent."""
     if not public_ids:
         return {}
+    condition = in_scopes([scope])
     return dict(
         connection.execute(
             "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
@@ -165,31 +171,57 @@ def find_ids(connection: apsw.Connection, public_ids: Sequence[str], condition: 
     )
 
 
-def matching_ids(connection: apsw.Connection, condition: Condition) -> list[int]:
-    """Row ids where `condition` holds, ascending."""
-    return [
-        row[0]
-        for row in connection.execute(
-            f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values
-        )
-    ]
+def matching_ids(connection: apsw.Connection, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
+    """Row ids of the records that a filter admits, ascending."""
+    return _ids(connection, matching(chosen, now, versions))
+
+
+def same_text(connection: apsw.Connection, scope: str, kind: str, content_hash: bytes) -> list[int]:
+    """Row ids of the open records of a kind in exactly this scope that have this text."""
+    return _ids(
+        connection,
+        Condition(
+            "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+            "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+            (kind, content_hash, scope),
+        ),
+    )
+
+
+def admits(connection: apsw.Connection, chosen: Filter, now: int, record_id: int) -> bool:
+    """Whether a filter admits a record."""
+    return bool(_ids(connection, Condition("r.id = ?", (record_id,)) & matching(chosen, now)))
 
 
 def records(
     connection: apsw.Connection,
-    condition: Condition,
+    chosen: Filter,
+    now: int,
     *,
+    versions: Versions = "current",
     order: str = "oldest",
     limit: int | None = None,
     offset: int = 0,
-    outcome: Outcome = "stored",
 ) -> Iterator[Record]:
-    """Records where `condition` holds, streamed."""
+    """The records that a filter admits, streamed."""
+    condition = matching(chosen, now, versions)
     rows = connection.execute(
         f"{_RECORD} WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
         (*condition.values, -1 if limit is None else limit, offset),
     )
-    return (_record(row, outcome) for row in rows)
+    return map(_record, rows)
+
+
+def record(connection: apsw.Connection, record_id: int, *, outcome: Outcome = "stored") -> Record:
+    """The record with this row id."""
+    (row,) = connection.execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
+    return _record(row, outcome)
+
+
+def records_of(connection: apsw.Connection, ids: Sequence[int]) -> Iterator[Record]:
+    """The records with these row ids, ascending, streamed."""
+    rows = connection.execute(f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),))
+    return map(_record, rows)
 
 
 def history(connection: apsw.Connection, public_id: str) -> list[Record]:
@@ -224,8 +256,9 @@ def version_at(connection: apsw.Connection, record_id: int, moment: int) -> int:
     return record_id if found is None else int(found)
 
 
-def count(connection: apsw.Connection, condition: Condition) -> int:
-    """How many records satisfy `condition`."""
+def count(connection: apsw.Connection, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
+    """How many records a filter admits."""
+    condition = matching(chosen, now, versions)
     number: int = connection.execute(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values).get
     return number
 
@@ -317,3 +350,8 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         embedding_state=state,
         outcome=outcome,
     )
+
+
+def _ids(connection: apsw.Connection, condition: Condition) -> list[int]:
+    rows = connection.execute(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
+    return [row[0] for row in rows]

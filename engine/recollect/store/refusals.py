@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.filters import Condition
+from recollect.store.conditions import in_scopes
 
 __all__ = ["add", "copy", "count", "drop", "examples", "forget", "mark"]
 
@@ -50,8 +50,9 @@ def forget(connection: apsw.Connection, embedder_id: int) -> None:
     )
 
 
-def count(connection: apsw.Connection, visible: Condition) -> int:
-    """How many records as they stand are refused, of those that a condition admits."""
+def count(connection: apsw.Connection, scope: str) -> int:
+    """How many open records of a scope and its descendants are refused."""
+    visible = in_scopes([scope])
     found: int = connection.execute(
         "SELECT count(*) FROM record r WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL "
         f"AND {visible.sql}", visible.values,
@@ -59,8 +60,9 @@ def count(connection: apsw.Connection, visible: Condition) -> int:
     return found
 
 
-def examples(connection: apsw.Connection, visible: Condition, limit: int) -> list[tuple[str, str | None, str]]:
-    """(id, source, reason) of the first records as they stand that the active embedder refused."""
+def examples(connection: apsw.Connection, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
+    """(id, source, reason) of the first open records of a scope that the active embedder refused."""
+    visible = in_scopes([scope])
     rows: Any = connection.execute(
         "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
         "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from recollect.store.arrays import id_array
-from recollect.store.filters import Condition
+from recollect.store.conditions import Condition
 from recollect.store.full_text import Table, tally
 from recollect.store.rows import Moment, read_row, read_rows
 from recollect.store.service_schema import SESSION_UPDATED

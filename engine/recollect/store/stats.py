@@ -7,8 +7,8 @@ from typing import Any
 import apsw
 
 from recollect.store import feed, refusals, services
+from recollect.store.conditions import in_scopes
 from recollect.store.connection import sqlite_vec_version
-from recollect.store.filters import scope_condition
 from recollect.store.rebuilding import bytes_on_disk
 from recollect.store.schema import SCHEMA_VERSION
 from recollect.store.vectors import active_embedder
@@ -19,7 +19,7 @@ __all__ = ["figures"]
 def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any]:
     """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
     embedder = active_embedder(connection)
-    visible = scope_condition(scope)
+    visible = in_scopes([scope])
     seen = f"(SELECT r.id FROM record r WHERE {visible.sql})"
 
     def count(sql: str, *values: Any) -> int:
@@ -38,7 +38,7 @@ def figures(connection: apsw.Connection, path: str, scope: str) -> dict[str, Any
         "records": records("r.valid_to IS NULL"),
         "versions": records("r.valid_to IS NOT NULL"),
         "pending": records("r.embedding_state = 'pending'"),
-        "refused": refusals.count(connection, visible),
+        "refused": refusals.count(connection, scope),
         "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
         **_codes(connection, seen, visible.values),
         "links": count(f"link WHERE source_id IN {seen}", *visible.values),

@@ -104,6 +104,14 @@ def activate(connection: apsw.Connection, row: EmbedderRow) -> None:
     connection.execute("UPDATE embedder SET active = (id = ?)", (row.id,))
 
 
+def count_waiting(connection: apsw.Connection) -> int:
+    """How many records wait for a vector."""
+    number: int = connection.execute(
+        "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused'"
+    ).get
+    return number
+
+
 def waiting(connection: apsw.Connection, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
     """(row id, text, context) of records above `after_id` that wait for a vector."""
     rows: Any = connection.execute(

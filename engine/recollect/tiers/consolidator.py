@@ -16,9 +16,9 @@ from recollect.errors import InvalidInput, StoreError
 from recollect.policies import Consolidation
 from recollect.records import NewRecord, Record, as_seen
 from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import insert_rows
 from recollect.remember.prepare import prepare
-from recollect.store import changing, consolidating, filters, reading, services
+from recollect.remember.write import insert_rows
+from recollect.store import changing, consolidating, reading, services
 from recollect.store.consolidating import CycleRow
 from recollect.store.writing import Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
@@ -103,10 +103,10 @@ class Consolidator(Service):
                 due = consolidating.new_since(connection, scope, new_from) >= new_from
                 # Without an extractor episodes are counted alone; the next one gets to read them.
                 after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
-                condition = consolidating.episodes_between(scope, after, trigger)
-                replayed = reading.count(connection, condition) if due or new_from == 1 else 0
-                unread = extractor is not None and replayed > 0
-                episodes = list(reading.records(connection, condition)) if unread else []
+                counts = due or new_from == 1
+                between = consolidating.episodes_between(connection, scope, after, trigger) if counts else []
+                unread = extractor is not None and bool(between)
+                episodes = list(reading.records_of(connection, between)) if unread else []
             if not due and not unread:
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._cycle(last)
@@ -114,8 +114,8 @@ class Consolidator(Service):
             prepared = self._rows(scope, facts)
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
-                0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=replayed, promoted=0,
-                error=error,
+                0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
+                promoted=0, error=error,
             )  # fmt: skip
             done = self._write(last, cycle, due, facts, prepared)
             if done is not None:
@@ -198,11 +198,11 @@ class Consolidator(Service):
         """Store facts that are not known word for word, and link all to those of their episodes that are left."""
         promoted, now = 0, checks.now_us()
         for fact, row in zip(facts, rows, strict=True):
-            known = reading.matching_ids(connection, filters.same_text(scope, row.kind, row.content_hash))
+            known = reading.same_text(connection, scope, row.kind, row.content_hash)
             if not known:
                 known = insert_rows(self._engine, connection, [row], identity)
                 promoted += 1
-            left = reading.find_ids(connection, fact.episodes, filters.scope_condition(scope))
+            left = reading.find_ids(connection, fact.episodes, scope)
             ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
             changing.put_links(connection, ends)
         return promoted

@@ -90,8 +90,8 @@ class Episodes(Service):
         task_id: str | None = None,
         event_type: str | None = None,
         on: date | str | None = None,
-        since: object = None,
-        until: object = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
         order: str = "oldest",
         limit: int | None = 100,
     ) -> builtins.list[Record]:

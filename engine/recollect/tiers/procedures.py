@@ -13,12 +13,12 @@ from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, NotFound
-from recollect.recall.request import build_filter
+from recollect.filters import Filter
 from recollect.records import Hits, NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import embedder_of, insert_rows
 from recollect.remember.prepare import check_flag, prepare
-from recollect.store import changing, filters, procedures, reading
+from recollect.remember.write import insert_rows
+from recollect.store import changing, procedures, reading, vectors
 from recollect.store.writing import Row
 from recollect.tiers.service import Service
 
@@ -94,15 +94,13 @@ class Procedures(Service):
         identity = identity_for(self._engine, None)
         embed_rows(self._engine.embedder, [row], [None], identity)
         with self._engine.atomic() as connection:
-            known = reading.matching_ids(connection, procedures.named(scope, name))
-            if known:
-                record_id = known[-1]
-                self._rewrite(connection, record_id, row, identity)
-            else:
-                (record_id,) = insert_rows(self._engine, connection, [row], identity)
-            if success_rate is not None or not known:
+            known = procedures.named(connection, scope, name)
+            if known is not None:
+                self._rewrite(connection, known, row, identity)
+            record_id = insert_rows(self._engine, connection, [row], identity)[0] if known is None else known
+            if success_rate is not None or known is None:
                 procedures.set_rate(connection, record_id, FIRST_RATE if success_rate is None else success_rate)
-            (saved,) = self._shown(connection, reading.records(connection, filters.one_record(record_id)))
+            (saved,) = self._shown(connection, [reading.record(connection, record_id)])
         if row.pending:
             self._engine.may_have_pending = True
         return saved
@@ -116,23 +114,22 @@ class Procedures(Service):
         with self._engine.atomic() as connection:
             record_id = self._row_id(connection, procedure, agent)
             procedures.count_outcome(connection, record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
-            return self._shown(connection, reading.records(connection, filters.one_record(record_id)))[0]
+            return self._shown(connection, [reading.record(connection, record_id)])[0]
 
     def get(self, procedure: str, *, agent: str | None = None) -> Procedure:
         """The procedure with this name or id; NotFound if there is none here."""
         with self._engine.store.read() as connection:
             record_id = self._row_id(connection, procedure, agent)
-            return self._shown(connection, reading.records(connection, filters.one_record(record_id)))[0]
+            return self._shown(connection, [reading.record(connection, record_id)])[0]
 
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
     ) -> builtins.list[Procedure]:
         """Procedures, those that succeed most first; of equal ones the more used, by name, the first stored."""
         most = None if limit is None else checks.check_count(limit, "limit")
-        chosen = build_filter(self._scope(agent), kinds=[KIND], tags=tags)
-        condition = filters.everything(chosen, checks.now_us())
+        chosen = Filter(kinds=[KIND], tags=tags).within(self._scope(agent))
         with self._engine.store.read() as connection:
-            shown = self._shown(connection, reading.records(connection, condition))
+            shown = self._shown(connection, reading.records(connection, chosen, checks.now_us()))
         shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
@@ -146,18 +143,20 @@ class Procedures(Service):
         # What cannot be stored is nobody's name.
         storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
         if storable and procedure == (called := checks.check_query(procedure)):
-            for condition in (procedures.named(scope, called), procedures.with_id(scope, called)):
-                found = reading.matching_ids(connection, condition)
-                if found:
-                    return found[-1]
+            for find in (procedures.named, procedures.with_id):
+                found = find(connection, scope, called)
+                if found is not None:
+                    return found
         raise NotFound(f"no procedure {checks.shown(procedure)} here: never saved, forgotten, or elsewhere")
 
     def _rewrite(self, connection: apsw.Connection, record_id: int, row: Row, identity: Identity | None) -> None:
         """Make a stored procedure what `row` says; a new text closes the old version."""
-        (old,) = reading.records(connection, filters.one_record(record_id))
+        old = reading.record(connection, record_id)
         if (old.text, old.context) != (row.text, row.context):
-            embedder = embedder_of(self._engine, connection, [row], identity)
-            changing.change_text(connection, self._engine.lexicon, record_id, row, embedder)
+            made_by = None
+            if row.vectors and identity is not None:
+                made_by = vectors.register(connection, self._engine.store.path, **identity._asdict())
+            changing.change_text(connection, self._engine.lexicon, record_id, row, made_by)
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
         changing.change_columns(connection, record_id, columns, row.tags)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
+from recollect.filters import Filter, FilterFields
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall.pipeline import recall_queries
-from recollect.recall.request import build_filter, build_request
+from recollect.recall.request import build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
 from recollect.remember.change import row_id
 from recollect.remember.write import remember_one
-from recollect.store import filters, reading
+from recollect.store import reading
 
 __all__ = ["Service", "own_metadata"]
 
@@ -57,8 +58,7 @@ class Service:
     def _find(self, id: str, kind: str) -> Record:
         """The record of this id and kind; NotFound if there is none here."""
         with self._engine.store.read() as connection:
-            found = reading.records(connection, filters.one_record(row_id(connection, id, self._base)))
-            record = next(found)
+            record = reading.record(connection, row_id(connection, id, self._base))
         if record.kind != kind:
             raise NotFound(f"{checks.shown(id)} is no {kind}: its kind is {record.kind!r}")
         return as_seen(self._engine.counted(record), self._base)
@@ -70,15 +70,14 @@ class Service:
         *,
         limit: int | None,
         order: str = "newest",
-        where: Mapping[str, Any] | None = None,
-        **bounds: Any,
+        **fields: Unpack[FilterFields],
     ) -> list[Record]:
         """Records of a kind, in order, from the scope of an agent and below."""
-        chosen = build_filter(self._scope(agent), kinds=[kind], where=where, **bounds)
-        condition = filters.everything(chosen, checks.now_us())
+        fields["kinds"] = kind
+        chosen = Filter(**fields).within(self._scope(agent))
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as connection:
-            found = reading.records(connection, condition, order=order, limit=most)
+            found = reading.records(connection, chosen, checks.now_us(), order=order, limit=most)
             return [as_seen(self._engine.counted(record), self._base) for record in found]
 
     def _search(self, agent: str | None, kinds: Sequence[str], query: str, limit: int, options: dict[str, Any]) -> Hits:

@@ -12,7 +12,7 @@ from recollect.checks import check_path, shown
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange import Folder, export_folder, import_folder
-from recollect.recall.request import build_filter
+from recollect.filters import bound_filter
 from recollect.records import Exported, Restored
 from recollect.remember.pending import Progress
 from recollect.settings import Settings
@@ -94,7 +94,7 @@ class _Whole:
         self._engine = engine
 
     def export_folder(self, folder: str | os.PathLike[str], **options: Any) -> Exported:
-        chosen = build_filter("/", **{name: options.pop(name) for name in ("scope", "where", "kinds", "tags")})
+        chosen = bound_filter("/", None, {name: options.pop(name) for name in ("scope", "where", "kinds", "tags")})
         return export_folder(self._engine, Folder(folder, create=True), chosen, base="/", **options)
 
     def import_folder(self, folder: str | os.PathLike[str], **options: Any) -> Restored:

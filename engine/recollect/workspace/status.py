@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from recollect.checks import fault_text, now_us
 from recollect.errors import RecollectError
 from recollect.store import documents, embedding_cache, refusals
-from recollect.store.filters import open_versions
 from recollect.workspace.files import FileProblem, problem_of
 from recollect.workspace.replacing import moved_aside
 from recollect.workspace.results import FileInfo, StoreStatus
@@ -66,8 +65,8 @@ def store_status(
     """The state of the index beside what a plan says of the files; `problems` are those of the last run."""
     with engine.store.read() as connection:
         cached = embedding_cache.count(connection)
-        refused = refusals.count(connection, open_versions())
-        examples = refusals.examples(connection, open_versions(), _REFUSED_SHOWN)
+        refused = refusals.count(connection, "/")
+        examples = refusals.examples(connection, "/", _REFUSED_SHOWN)
     chunks = sum(row.chunks for row in plan.stored.values())
     provider, model, fault = _embedder(engine, chunks)
     stored = [problem_of(row.source, row.problem, indexed=True) for row in plan.stored.values() if row.problem]

@@ -24,8 +24,7 @@ from recollect.remember.documents import (
 )
 from recollect.remember.pending import embed_pending
 from recollect.remember.reembed import start_over
-from recollect.store import documents, feed, reading
-from recollect.store.filters import without_vector
+from recollect.store import documents, feed, vectors
 from recollect.workspace.chunks import chunking_name, to_document
 from recollect.workspace.files import FileProblem, FoundFile, Scan, Selection, Unreadable, problem_of, read_file
 from recollect.workspace.looking import Look
@@ -198,7 +197,7 @@ def waiting(engine: Engine) -> int:
     if not engine.embedder.enabled:
         return 0
     with engine.store.read() as connection:
-        return reading.count(connection, without_vector())
+        return vectors.count_waiting(connection)
 
 
 def _carry_out(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
