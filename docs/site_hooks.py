@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 FIGURES = "../benchmarks/results/"
+_REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
 _MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 
@@ -35,6 +38,13 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     return markdown
 
 
+def on_post_page(output: str, page: Any, **_: object) -> str:
+    """Refuse a page that loads anything from elsewhere."""
+    if found := _REMOTE.search(output):
+        raise PluginError(f"{page.file.src_uri} loads {found[1]}: the site has to work offline")
+    return output
+
+
 def command_line() -> str:
     """Every command with its arguments and options, as `typer utils docs` writes them."""
     import typer
@@ -52,8 +62,11 @@ def command_line() -> str:
 
 
 def settings() -> str:
-    """Every setting with its type, default and meaning."""
-    return ""
+    """Every setting with its type and default."""
+    from recollect.settings import Settings
+
+    rows = [f"| `{each.name}` | `{each.type}` | `{each.default!r}` |" for each in msgspec.structs.fields(Settings)]
+    return "\n".join(("| setting | type | default |", "|---|---|---|", *rows))
 
 
 GENERATED: dict[str, Callable[[], str]] = {"cli": command_line, "settings": settings}
