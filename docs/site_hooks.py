@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -20,6 +18,8 @@ _MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 def on_files(files: Any, config: Any, **_: object) -> Any:
     """Add the project's own pages and the plots."""
+    from mkdocs.structure.files import File
+
     for name in PROJECT:
         text = (ROOT / name).read_text("utf-8").replace("](docs/", "](../")
         files.append(File.generated(config, f"project/{name}", content=text))
@@ -40,6 +40,8 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
 
 def on_post_page(output: str, page: Any, **_: object) -> str:
     """Refuse a page that loads anything from elsewhere."""
+    from mkdocs.exceptions import PluginError
+
     if found := _REMOTE.search(output):
         raise PluginError(f"{page.file.src_uri} loads {found[1]}: the site has to work offline")
     return output

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
+import runpy
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -10,7 +13,9 @@ import markdown_it
 import pytest
 import yaml
 
+import recollect
 from benchmarks import pages, saving
+from recollect import Settings
 from tests.docs.snippets import PAGES, ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -68,6 +73,31 @@ def test_every_page_is_in_the_navigation_once():
 def test_tables_are_the_saved_results(page):
     text = page.read_text("utf-8")
     assert pages.filled(text) == text, "run python -m benchmarks.pages"
+
+
+def test_the_reference_has_every_public_name():
+    listed = [
+        pkgutil.resolve_name(path)
+        for page in (ROOT / "docs" / "reference").rglob("*.md")
+        for path in re.findall(r"^::: (\S+)$", page.read_text("utf-8"), re.M)
+    ]
+    listed += [getattr(each, name) for each in listed if inspect.ismodule(each) for name in each.__all__]
+    unlisted = [name for name in recollect.__all__ if getattr(recollect, name) not in listed]
+    assert unlisted == ["__version__", "tools"]
+
+
+def test_generated_references_have_every_command_and_setting():
+    generated = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))["GENERATED"]
+    markers = [
+        marker for page in PAGES for marker in re.findall(r"^<!-- generated: (\w+) -->$", page.read_text("utf-8"), re.M)
+    ]
+    assert sorted(markers) == sorted(generated)
+    commands = generated["cli"]()
+    assert "## `recollect recall`" in commands
+    assert "### `recollect knowledge ingest`" in commands
+    assert "Exit codes:" in commands
+    table = generated["settings"]()
+    assert [name for name in Settings.__struct_fields__ if f"| `{name}` |" not in table] == []
 
 
 def test_the_readme_is_short():
