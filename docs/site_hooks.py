@@ -58,9 +58,8 @@ def command_line() -> str:
     epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
     context = command.make_context("recollect", [], resilient_parsing=True)
     commands = get_docs_for_click(obj=command, ctx=context, name="recollect")
-    return f"{commands}\n\n## Exit codes and environment\n\n```text\n{epilog.strip()}\n```\n".replace(
-        "```console", "```text"
-    )
+    commands = re.sub("^#", "##", commands, flags=re.MULTILINE).replace("```console", "```text")
+    return f"{commands}\n\n## Exit codes and environment\n\n```text\n{epilog.strip()}\n```\n"
 
 
 def settings() -> str:

@@ -93,8 +93,8 @@ def test_generated_references_have_every_command_and_setting():
     ]
     assert sorted(markers) == sorted(generated)
     commands = generated["cli"]()
-    assert "## `recollect recall`" in commands
-    assert "### `recollect knowledge ingest`" in commands
+    assert "\n### `recollect recall`" in commands
+    assert "\n#### `recollect knowledge ingest`" in commands
     assert "Exit codes:" in commands
     table = generated["settings"]()
     assert [name for name in Settings.__struct_fields__ if f"| `{name}` |" not in table] == []
