@@ -19,7 +19,7 @@ from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
-from recollect.recall.request import RecallOptions, Request, build_request
+from recollect.recall.request import RecallOptions, build_request
 from recollect.records import (
     Explanation,
     Forgotten,
@@ -241,53 +241,67 @@ class Memory(Services, Upkeep):
         /,
         query: str,
         *,
+        limit: int | None = None,
         vector: object = None,
         **options: Unpack[RecallOptions],
     ) -> Hits:
         """The memories that answer `query`, best first. Any text of at most 100,000 characters is a query.
 
-        `vector` is the query's own float32 (dimension,), instead of embedding it here. `RecallOptions` lists the
-        options: `limit`, `mode`, `profile` and others, a filter (`filter` or its fields, as `scope` and `where`), and
-        any choice of the profile for this call, such as `spread=0`.
+        `limit` hits at most, None for the profile's own. `vector` is the query's own float32 (dimension,), instead of
+        embedding it here. `RecallOptions` lists the options: `mode`, `profile` and others, a filter (`filter`, or its
+        fields such as `scope` and `where`), and any choice of the profile for this call, such as `spread=0`.
 
         A query of at least `long_query_chars` characters, where that is set, is also searched by sub-queries (see
         `Hits.sub_queries`). A language model, if there is one, finds them; a query with its own vector has none.
 
         Raises InvalidInput for a bad option.
         """
-        return self._recall([query], None if vector is None else [vector], options)[0]
+        return self._recall([query], None if vector is None else [vector], limit, options)[0]
 
     def recall_many(
-        self, /, queries: Sequence[str], *, vectors: Sequence[object] | None = None, **options: Unpack[RecallOptions]
+        self,
+        /,
+        queries: Sequence[str],
+        *,
+        limit: int | None = None,
+        vectors: Sequence[object] | None = None,
+        **options: Unpack[RecallOptions],
     ) -> list[Hits]:
         """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query.
 
         Questions that are searched in parts are recalled one by one.
         """
-        return self._recall(_listed(queries, "queries", single=False), vectors, options)
+        return self._recall(_listed(queries, "queries", single=False), vectors, limit, options)
 
     def explain(
-        self, /, query: str, id: str, *, vector: object = None, **options: Unpack[RecallOptions]
+        self,
+        /,
+        query: str,
+        id: str,
+        *,
+        limit: int | None = None,
+        vector: object = None,
+        **options: Unpack[RecallOptions],
     ) -> Explanation:
         """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
 
         Where a language model splits the question it is asked again.
         """
-        request = self._request(options)
+        request = build_request(self._scope, self.settings.profile, limit=limit, **options)
         with self._engine.store.read() as connection:
             record_id = row_id(connection, id, self._scope)
         return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
-    def _recall(self, queries: list[str], vectors: Sequence[object] | None, options: RecallOptions) -> list[Hits]:
+    def _recall(
+        self, queries: list[str], vectors: Sequence[object] | None, limit: int | None, options: RecallOptions
+    ) -> list[Hits]:
+        request = build_request(self._scope, self.settings.profile, limit=limit, **options)
         with kernel_errors():
-            found = recall_queries(self._engine, queries, vectors, self._request(options))
+            found = recall_queries(self._engine, queries, vectors, request)
         if self._scope != "/":
             for hits in found:
                 hits[:] = map(self._seen, hits)
         return found
-
-    def _request(self, options: RecallOptions) -> Request:
-        return build_request(self._scope, self.settings.profile, **options)
 
     def bootstrap(
         self, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None

@@ -148,9 +148,8 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 class ProfileChoices(TypedDict, total=False):
-    """The choices of a `Profile` as keyword arguments; None for `limit` and `min_score` is the profile's own."""
+    """The choices of a `Profile` but `limit` as keyword arguments; None for `min_score` is the profile's own."""
 
-    limit: int | None
     vector_weight: float
     keyword_weight: float
     fusion: Literal["weighted", "rrf"]

@@ -142,7 +142,7 @@ def test_kinds_beside_all_else_are_taken_out_of_where():
 
 
 def test_the_choices_of_a_profile_are_stated_as_its_fields():
-    assert [*ProfileChoices.__annotations__] == [*Profile.__struct_fields__[1:]]
+    assert [*ProfileChoices.__annotations__] == [*Profile.__struct_fields__[2:]]
     assert not FilterFields.__annotations__.keys() & ProfileChoices.__annotations__.keys()
 
 

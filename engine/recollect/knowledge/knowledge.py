@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 from msgspec import structs
@@ -19,6 +19,7 @@ from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.knowledge.context import compose
 from recollect.knowledge.documents import DeletedDocument, Document, Ingested
 from recollect.knowledge.ingesting import Choices, Ingest, Progress
+from recollect.recall.request import RecallOptions
 from recollect.records import Hit, Hits
 from recollect.remember.documents import delete_documents
 from recollect.store import documents
@@ -92,13 +93,13 @@ class Knowledge(Service):
         found = ingest.run(sources, on_progress)
         return Ingested(documents=tuple(found), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
 
-    def search(self, /, query: str, limit: int = 5, **options: Any) -> Hits:
+    def search(self, /, query: str, limit: int = 5, **options: Unpack[RecallOptions]) -> Hits:
         """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
 
         Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
         `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
         """
-        hits = self._search(None, [KIND], query, limit, options)
+        hits = self._search(None, KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
         with self._engine.store.read() as connection:
             found = {
@@ -108,7 +109,9 @@ class Knowledge(Service):
         hits[:] = [_with_document(hit, found) for hit in hits]
         return hits
 
-    def context(self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Any) -> str:
+    def context(
+        self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Unpack[RecallOptions]
+    ) -> str:
         """What the documents say to `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
 
         Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Chunks

@@ -116,7 +116,7 @@ def _gather(
     fitting = [ways[hit.id] for hit in found if hit.id in ways]
     fitting += [way for way in ways.values() if way not in fitting]
     tips = experience.tips(task_type, agent=agent, limit=TIPS)
-    passages = semantic._search(None, [DOCUMENT_KIND], task, PASSAGES, {})
+    passages = semantic._search(None, DOCUMENT_KIND, task, PASSAGES, {})
     return [
         _Section("Last session", [] if snapshot is None else [(line, snapshot) for line in _session_lines(snapshot)]),
         _Section("Relevant knowledge", [(_knowledge(hit), hit) for hit in relevant]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
+from recollect.recall.request import RecallOptions
 from recollect.records import Hits, NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import check_flag, prepare
@@ -133,9 +134,11 @@ class Procedures(Service):
         shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
-    def search(self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+    def search(
+        self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Unpack[RecallOptions]
+    ) -> Hits:
         """The procedures that answer `query`; options are those of `recall`."""
-        return self._search(agent, [KIND], query, limit, options)
+        return self._search(agent, KIND, query, limit, options)
 
     def _row_id(self, connection: apsw.Connection, procedure: object, agent: str | None) -> int:
         """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 from msgspec import structs
@@ -13,6 +13,7 @@ from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
+from recollect.recall.request import RecallOptions
 from recollect.records import Hits, Record
 from recollect.remember.change import row_id
 from recollect.remember.prepare import check_flag
@@ -68,9 +69,11 @@ class Semantic(Service):
         """The newest knowledge, newest first."""
         return self._records(agent, KIND, limit=limit)
 
-    def search(self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Any) -> Hits:
+    def search(
+        self, /, query: str, limit: int = 10, *, agent: str | None = None, **options: Unpack[RecallOptions]
+    ) -> Hits:
         """The knowledge that answers `query`; options are those of `recall`."""
-        return self._search(agent, [KIND], query, limit, options)
+        return self._search(agent, KIND, query, limit, options)
 
     def get(self, id: str) -> Record:
         """The piece of knowledge with this id; NotFound if there is none here."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack
+
+from msgspec import structs
 
 from recollect import checks
 from recollect.engine import Engine
@@ -12,7 +14,7 @@ from recollect.filters import Filter, FilterFields
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall.pipeline import recall_queries
-from recollect.recall.request import build_request
+from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
 from recollect.remember.change import row_id
 from recollect.remember.write import remember_one
@@ -80,11 +82,12 @@ class Service:
             found = reading.records(connection, chosen, checks.now_us(), order=order, limit=most)
             return [as_seen(self._engine.counted(record), self._base) for record in found]
 
-    def _search(self, agent: str | None, kinds: Sequence[str], query: str, limit: int, options: dict[str, Any]) -> Hits:
-        """Recall of some kinds of records from the scope of an agent and below."""
-        if "kinds" in options:
-            raise InvalidInput(f"search has no option 'kinds': it is {kinds[0]!r} here; recall takes any")
-        request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, kinds=kinds, **options)
+    def _search(self, agent: str | None, kind: str, query: str, limit: int, options: RecallOptions) -> Hits:
+        """Recall of one kind of records from the scope of an agent and below."""
+        request = build_request(self._scope(agent), self._engine.settings.profile, limit=limit, **options)
+        if "kinds" in options or request.filter.kinds not in (None, (kind,)):
+            raise InvalidInput(f"search has no option 'kinds': it is {kind!r} here; recall takes any")
+        request = structs.replace(request, filter=request.filter.replaced(kinds=(kind,)))
         with kernel_errors():
             hits = recall_queries(self._engine, [query], None, request)[0]
         hits[:] = [as_seen(hit, self._base) for hit in hits]
