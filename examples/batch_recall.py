@@ -10,6 +10,8 @@ Output:
 
 from __future__ import annotations
 
+from typing import Any
+
 from recollect import Memory
 
 FACTS = [
@@ -32,7 +34,7 @@ QUESTIONS = {
     "When are invoices sent?": 6,
     "What was decided about the architecture of billing?": 7,
 }
-OPTIONS: dict[str, dict[str, object]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "vectors alone": {"mode": "vector"},
     "keywords alone": {"mode": "keyword"},
