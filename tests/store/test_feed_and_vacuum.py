@@ -127,13 +127,22 @@ def test_packed_vectors_keep_step_with_the_vectors(on_disk):
     assert packed(on_disk) == expected_packed(on_disk)
 
 
-def test_vectors_are_readable_by_sqlite_vec(on_disk):
-    on_disk.remember("one", vector=unit(1))
+def test_sql_finds_the_nearest_of_the_current_records(on_disk):
+    ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
+    on_disk.update(ids[3], text="changed", vector=unit(99))
     with on_disk._engine.store.read() as connection:
-        distance = connection.execute(
-            "SELECT vec_distance_cosine(value, ?) FROM vector", (unit(1).astype("<f4").tobytes(),)
-        ).get
-    assert distance == pytest.approx(0.0, abs=1e-6)
+        found = connection.execute(
+            "SELECT id, text, vec_distance_cosine(vector, ?1) AS distance FROM memory_vectors "
+            "WHERE kind = 'memory' AND scope = '/' ORDER BY distance LIMIT 3",
+            (unit(3).astype("<f4").tobytes(),),
+        ).fetchall()
+        assert connection.execute("SELECT count(*) FROM memory_vectors").get == 20
+    vectors = {key: unit(99 if number == 3 else number) for number, key in enumerate(ids)}
+    wanted = sorted(vectors, key=lambda key: -float(vectors[key] @ unit(3)))[:3]
+    assert [key for key, *_ in found] == wanted
+    assert [distance for *_, distance in found] == pytest.approx(
+        [1 - float(vectors[key] @ unit(3)) for key in wanted], abs=1e-6
+    )
 
 
 def test_a_dimension_that_is_no_whole_bytes_works(on_disk):

@@ -214,6 +214,15 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
  WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- those of documents are in the view chunks
+
+-- With sqlite-vec loaded: SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
+CREATE VIEW memory_vectors AS
+SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at, v.part, v.value AS vector
+  FROM vector v
+  JOIN embedder e ON e.id = v.embedder_id AND e.active
+  JOIN record r ON r.id = v.record_id AND r.valid_to IS NULL
+  JOIN scope s ON s.id = r.scope_id;
 """
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
