@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.records import Audit, Finding, Record
 from recollect.remember import change, links
-from recollect.remember.nearby import Neighbor, look
+from recollect.remember.threshold_search import Neighbor, threshold_search
 from recollect.store import links as stored_links
 from recollect.store import reading, standing, vectors
 from recollect.store.standing import Standing
@@ -226,7 +226,7 @@ def _neighbors(
             row.scope, row.kind, row.vectors = record.scope, record.kind, parts.values
             rows.append(row)
             kept.append(record.record_id)
-    found = look(engine, connection, rows, _NEIGHBORS, floor).neighbors
+    found = threshold_search(engine, connection, rows, _NEIGHBORS, floor).neighbors
     return dict(zip(kept, found, strict=True))
 
 

@@ -593,7 +593,7 @@ def test_items_of_a_batch_see_those_before_them(embedded):
 
 
 def test_an_empty_policy_costs_no_look(memory, monkeypatch):
-    monkeypatch.setattr("recollect.remember.merging.look", None)
+    monkeypatch.setattr("recollect.remember.merging.threshold_search", None)
     memory.remember("one", vector=at(1), policy=WritePolicy())
     memory.remember("two", vector=at(1), topic="t", policy=WritePolicy(merge_strategy="latest"))
     memory.remember_many(["three"], policy=WritePolicy())

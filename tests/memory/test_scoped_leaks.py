@@ -9,7 +9,7 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.policies import WritePolicy
-from recollect.remember import nearby
+from recollect.remember import threshold_search
 from tests.memory.support import unit
 
 
@@ -60,7 +60,7 @@ def test_a_cosine_is_the_same_whoever_else_has_just_written(ada, bob, monkeypatc
     first = ada.remember("first", vector=unit(1))
     cosines = []
     for late in (0, 24):
-        monkeypatch.setattr(nearby, "_LATE", late)
+        monkeypatch.setattr(threshold_search, "_LATE", late)
         for place in range(5):
             bob.remember(f"other {late} {place}", vector=unit(50 + place + late))
         near = ada.remember(f"second {late}", vector=unit(1) + 0.5 * unit(2), policy=policy)

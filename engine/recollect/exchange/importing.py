@@ -17,9 +17,9 @@ from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, J
 from recollect.exchange.naming import name_memories
 from recollect.records import Imported
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.insert import insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
-from recollect.remember.write import insert_rows
 from recollect.store import changing, exporting
 from recollect.store import reading as stored
 from recollect.store.writing import Row

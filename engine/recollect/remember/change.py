@@ -17,6 +17,7 @@ from recollect.filters import Filter
 from recollect.records import Forgotten, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.erasure import Erasure
+from recollect.remember.insert import embedder_of
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.store import changing, documents, reading, services, vectors
 from recollect.store.documents import KIND
@@ -206,10 +207,8 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
     row.valid_from = row.updated_at = checks.now_us()
-    made_by = None
-    if (row.vectors or row.refused) and identity is not None:
-        made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-    changing.change_text(connection, engine.lexicon, record_id, row, made_by, keep_version=keep_version)
+    embedder = embedder_of(engine, connection, [row], identity)
+    changing.change_text(connection, engine.lexicon, record_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
 

@@ -15,8 +15,9 @@ from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.insert import insert_rows
 from recollect.remember.prepare import prepare, uuid7
-from recollect.remember.write import insert_rows, settle
+from recollect.remember.write import embed_some_pending
 from recollect.store import changing, documents, embedding_cache, vectors
 from recollect.store.documents import KIND, Chunk, DocumentRow
 from recollect.store.writing import Row
@@ -201,7 +202,7 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
             yield Written(source=item.document.source, outcome="failed", problem=item.problem)
             continue
         if not attempts.failed:
-            settle(engine, list(item.rows.values()))
+            embed_some_pending(engine, list(item.rows.values()))
         yield structs.replace(written, embedder_problem=attempts.problem)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from recollect.store.writing import Row
 
-__all__ = ["EXTERNAL", "embed_rows", "identity_for", "parts_of", "settled", "unsettled"]
+__all__ = ["EXTERNAL", "embed_rows", "finished", "identity_for", "parts_of", "retry_reason"]
 
 EXTERNAL = "external"
 _PLAIN = "memory"
@@ -77,7 +77,7 @@ def embed_rows(
         row.vectors, row.codes = each.values, each.codes
         row.refused = each.problem if each.refused else None
         row.pending = each.problem is not None and not each.refused
-    return unsettled(parts)
+    return retry_reason(parts)
 
 
 def parts_of(
@@ -97,13 +97,13 @@ def parts_of(
         return _bisected(embedder, texts, contexts, reason)
 
 
-def settled(parts: Mapping[int, vectors.Parts]) -> dict[int, vectors.Parts]:
-    """Those that are embedded, and those that will never be."""
+def finished(parts: Mapping[int, vectors.Parts]) -> dict[int, vectors.Parts]:
+    """The parts of texts that were embedded, or that the embedder refuses for good."""
     return {key: each for key, each in parts.items() if each.values or each.refused}
 
 
-def unsettled(parts: Iterable[vectors.Parts]) -> str | None:
-    """Why the first text that is to be tried again could not be embedded."""
+def retry_reason(parts: Iterable[vectors.Parts]) -> str | None:
+    """Why embedding failed for the first text that is to be tried again; None where none is."""
     return next((each.problem for each in parts if each.problem is not None and not each.refused), None)
 
 

@@ -1,7 +1,7 @@
-"""Writing under a policy: what repeats a memory, what takes the place of one, what is new, and what it is linked to.
+"""Writing under a policy: each row is a duplicate, is merged into a record, or becomes a record, and is linked.
 
-Everything is decided inside the write transaction, at a commit that the neighbours were looked up at: of two
-processes that write the same at once, the second finds what the first has stored.
+Decisions are made inside the write transaction, on neighbours searched at the same commit: of two processes that write
+the same text at once, the second finds the record of the first.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.policies import WritePolicy
 from recollect.records import Contradiction, Link, Outcome, Record
-from recollect.remember.company import SPARE, Company, Known, Met
-from recollect.remember.nearby import Near, look
+from recollect.remember.insert import embedder_of, insert_rows
+from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recollect.remember.prepare import as_record
-from recollect.store import changing, feed, reading, vectors, writing
+from recollect.remember.threshold_search import ThresholdMatches, threshold_search
+from recollect.store import changing, feed, reading
 from recollect.store.writing import Row
 from recollect.text.quotes import Quotation
 
@@ -29,54 +30,54 @@ if TYPE_CHECKING:
 
 __all__ = ["write_one", "write_rows"]
 
-# Looking up so few takes the lock for writing a few milliseconds longer.
+# Searching for this many inside the transaction holds the write lock a few milliseconds longer.
 _FEW = 8
 
 
-class _Done(NamedTuple):
-    """What was done with a row."""
+class _Written(NamedTuple):
+    """What was done with a row, and the record that it became or was merged into."""
 
     outcome: Outcome
-    known: Known
+    candidate: CandidateRecord
     cosine: float | None = None
-    linked: Sequence[Met] = ()
+    linked: Sequence[Match] = ()
     contradictions: tuple[Contradiction, ...] = ()
 
 
 def write_one(engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy) -> Record:
-    """Write a row as the policy says; the record says what was done."""
-    with _opened(engine, [row], identity, policy, report=True) as batch:
+    """Write a row as the policy says; the `outcome` of the record says what was done."""
+    with _transaction(engine, [row], identity, policy, report=True) as batch:
         done = batch.write(0)
         linked_at = batch.finish()
         return _record(batch.connection, row, done, linked_at)
 
 
 def write_rows(engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy) -> list[str]:
-    """Write rows as the policy says, each seeing those before it; returns the ids that stand for them."""
-    with _opened(engine, rows, identity, policy, report=False) as batch:
-        ids = [batch.write(place).known.public_id for place in range(len(rows))]
+    """Write rows in order as the policy says; returns the id of the record that each became or was merged into."""
+    with _transaction(engine, rows, identity, policy, report=False) as batch:
+        ids = [batch.write(place).candidate.public_id for place in range(len(rows))]
         batch.finish()
     return ids
 
 
 @contextmanager
-def _opened(
+def _transaction(
     engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy, *, report: bool
 ) -> Iterator[_Batch]:
-    """A transaction in which the rows are written. What takes long and needs no lock comes before it."""
+    """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
-    before = _look_before(engine, rows, policy)
+    before = _search_before(engine, rows, policy)
     with engine.atomic() as connection:
         near = before
-        # A reader's pages are read anew after each commit, those of the writer are not: looking here is quicker.
+        # The writer keeps its page cache over commits, a reader does not: searching here is faster.
         if policy.floor is not None and (near is None or near.sequence != feed.last_sequence(connection)):
             most = policy.most_links + SPARE
-            near = look(engine, connection, rows, most, policy.floor, indexed=not engine.store.nested)
+            near = threshold_search(engine, connection, rows, most, policy.floor, indexed=not engine.store.nested)
         yield _Batch(engine, connection, rows, identity, policy, near, quotations, report=report)
 
 
-def _look_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Near | None:
-    """Load the index if that has not been done, and look up many rows, while others may still write."""
+def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
+    """Load the index where it is not loaded, and search for many rows, while other processes may write."""
     if policy.floor is None:
         return None
     engine.start_kernels(len(rows))
@@ -85,33 +86,33 @@ def _look_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> Ne
         return None
     with engine.store.read() as connection:
         if many:
-            return look(engine, connection, rows, policy.most_links + SPARE, policy.floor)
+            return threshold_search(engine, connection, rows, policy.most_links + SPARE, policy.floor)
         engine.index.catch_up(connection)
     return None
 
 
-def _record(connection: apsw.Connection, row: Row, done: _Done, linked_at: int) -> Record:
+def _record(connection: apsw.Connection, row: Row, done: _Written, linked_at: int) -> Record:
     if done.outcome == "created":
         record = as_record(row)
     else:
-        assert done.known.record_id is not None
-        record = reading.record(connection, done.known.record_id, outcome=done.outcome)
+        assert done.candidate.record_id is not None
+        record = reading.record(connection, done.candidate.record_id, outcome=done.outcome)
     links = tuple(
         Link(
             source=record.id,
-            target=met.known.public_id,
+            target=match.record.public_id,
             type="similar",
-            strength=_strength(met.cosine),
+            strength=_strength(match.cosine),
             created_at=to_datetime(linked_at),
         )
-        for met in done.linked
-        if isinstance(met.known, Known)
+        for match in done.linked
+        if isinstance(match.record, CandidateRecord)
     )
     return structs.replace(record, cosine=done.cosine, links=links, contradictions=done.contradictions)
 
 
 class _Batch:
-    """Rows that are written one after another in one transaction."""
+    """Rows written in order in one transaction."""
 
     def __init__(
         self,
@@ -120,87 +121,87 @@ class _Batch:
         rows: Sequence[Row],
         identity: Identity | None,
         policy: WritePolicy,
-        near: Near | None,
+        near: ThresholdMatches | None,
         quotations: Sequence[Quotation],
         *,
         report: bool,
     ) -> None:
-        """To `report` links and contradictions takes reading more."""
+        """`report` reads what links and contradictions are reported with."""
         self.connection = connection
         self._engine, self._rows, self._identity, self._policy = engine, rows, identity, policy
         self._now = now_us()
-        self._company = Company(connection, rows, policy, near, quotations, self._insert, report=report)
-        self._waiting: list[tuple[Row, Known]] = []
-        self._links: list[tuple[Known, Met]] = []
+        self._candidates = MergeCandidates(connection, rows, policy, near, quotations, self._insert, report=report)
+        self._waiting: list[tuple[Row, CandidateRecord]] = []
+        self._links: list[tuple[CandidateRecord, Match]] = []
 
-    def write(self, place: int) -> _Done:
+    def write(self, place: int) -> _Written:
         """Write the next row."""
         row, policy = self._rows[place], self._policy
-        met = self._company.near(place)
-        repeated = self._company.repeated(place, row, met)
+        matches = self._candidates.near(place)
+        repeated = self._candidates.repeated(place, row, matches)
         if repeated is not None:
-            return _Done("duplicate", *repeated)
-        topic, cosine = self._company.on_topic(row, met)
+            return _Written("duplicate", *repeated)
+        topic, cosine = self._candidates.on_topic(row, matches)
         if topic is not None and policy.merge_strategy != "append":
-            done = _Done(self._merge(topic, place, row), topic, cosine)
+            done = _Written(self._merge(topic, place, row), topic, cosine)
         else:
             if topic is not None and row.topic is None:
                 row.topic = topic.topic
-            done = _Done("created", self._create(place, row))
-        return self._connected(done, row, [each for each in met if each.known is not done.known])
+            done = _Written("created", self._create(place, row))
+        return self._connected(done, row, [each for each in matches if each.record is not done.candidate])
 
-    def _connected(self, done: _Done, row: Row, met: Sequence[Met]) -> _Done:
-        """Links to what is near, and candidates for contradictions among it."""
+    def _connected(self, done: _Written, row: Row, matches: Sequence[Match]) -> _Written:
+        """Add links to the matches, and possible contradictions among them."""
         policy = self._policy
-        linked: list[Met] = []
+        linked: list[Match] = []
         if policy.link_cosine is not None:
-            linked = [each for each in met if each.cosine >= policy.link_cosine][: policy.most_links]
-            self._links += [(done.known, each) for each in linked]
-        return done._replace(linked=linked, contradictions=self._company.contradictions(row, met))
+            linked = [each for each in matches if each.cosine >= policy.link_cosine][: policy.most_links]
+            self._links += [(done.candidate, each) for each in linked]
+        return done._replace(linked=linked, contradictions=self._candidates.contradictions(row, matches))
 
     def finish(self) -> int:
-        """Insert what waits and link what is to be linked; returns the time of the links."""
+        """Insert the rows that wait and store the links; returns the time of the links."""
         self._insert()
         linked_at = now_us()
         rows = []
-        for known, met in self._links:
-            target = met.known.record_id if isinstance(met.known, Known) else met.known
-            if known.record_id is not None and target is not None:
-                rows.append((known.record_id, target, "similar", _strength(met.cosine), linked_at))
+        for candidate, match in self._links:
+            target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
+            if candidate.record_id is not None and target is not None:
+                rows.append((candidate.record_id, target, "similar", _strength(match.cosine), linked_at))
         if rows:
             changing.put_links(self.connection, rows)
         return linked_at
 
-    def _create(self, place: int, row: Row) -> Known:
-        known = Known(
+    def _create(self, place: int, row: Row) -> CandidateRecord:
+        candidate = CandidateRecord(
             None, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned, row.content_hash,
             row.valid_from, place,
         )  # fmt: skip
-        self._waiting.append((row, known))
-        self._company.speaks(known, place, row)
-        return known
+        self._waiting.append((row, candidate))
+        self._candidates.takes_text_of(candidate, place, row)
+        return candidate
 
-    def _merge(self, known: Known, place: int, row: Row) -> Outcome:
-        """Give a memory this row's text; what the row leaves at its default, times aside, stays as it was.
+    def _merge(self, candidate: CandidateRecord, place: int, row: Row) -> Outcome:
+        """Give a record the text of this row. Fields that the row leaves at their defaults stay, times excepted.
 
-        A text that is older than the one that stands goes into the history, or nowhere where none is kept.
+        A text older than the current one goes into the history, or is dropped where no history is kept.
         """
         self._insert()
-        assert known.record_id is not None
-        keep = self._policy.merge_strategy == "latest" or known.pinned
-        same = known.content_hash == row.content_hash
+        assert candidate.record_id is not None
+        keep = self._policy.merge_strategy == "latest" or candidate.pinned
+        same = candidate.content_hash == row.content_hash
         connection = self.connection
-        made_by = None
-        if row.vectors and self._identity is not None and not same:
-            made_by = vectors.register(connection, self._engine.store.path, **self._identity._asdict())
-        # One that was dated into the future is no newer than what is said now.
-        if row.valid_from < min(known.valid_from, self._now):
+        embedder = None if same else embedder_of(self._engine, connection, [row], self._identity)
+        # A record dated in the future is no newer than a text written now.
+        if row.valid_from < min(candidate.valid_from, self._now):
             if keep and not same:
-                changing.insert_earlier(connection, self._engine.lexicon, known.record_id, row, made_by)
+                changing.insert_earlier(connection, self._engine.lexicon, candidate.record_id, row, embedder)
             return "merged"
         if not same:
-            changing.change_text(connection, self._engine.lexicon, known.record_id, row, made_by, keep_version=keep)
-        known.valid_from = max(row.valid_from, known.valid_from)
+            changing.change_text(
+                connection, self._engine.lexicon, candidate.record_id, row, embedder, keep_version=keep
+            )
+        candidate.valid_from = max(row.valid_from, candidate.valid_from)
         columns: dict[str, object] = {
             "created_at": row.created_at, "event_at": row.event_at, "expires_at": row.expires_at,
             "updated_at": row.updated_at,
@@ -213,22 +214,19 @@ class _Batch:
             columns["pinned"] = True
         if row.source is not None:
             columns |= {"source": row.source, "position": row.position}
-        changing.change_columns(connection, known.record_id, columns, row.tags or None)
-        known.pinned = known.pinned or row.pinned
-        self._company.speaks(known, place, row)
+        changing.change_columns(connection, candidate.record_id, columns, row.tags or None)
+        candidate.pinned = candidate.pinned or row.pinned
+        self._candidates.takes_text_of(candidate, place, row)
         return "merged" if keep or same else "replaced"
 
     def _insert(self) -> None:
-        """Insert the new rows that wait."""
+        """Insert the new rows not stored yet."""
         if not self._waiting:
             return
         rows = [row for row, _ in self._waiting]
-        made_by = None
-        if self._identity is not None and any(row.vectors for row in rows):
-            made_by = vectors.register(self.connection, self._engine.store.path, **self._identity._asdict())
-        ids = writing.insert(self.connection, self._engine.lexicon, rows, made_by)
-        for record_id, (_, known) in zip(ids, self._waiting, strict=True):
-            self._company.stored(known, record_id)
+        ids = insert_rows(self._engine, self.connection, rows, self._identity)
+        for record_id, (_, candidate) in zip(ids, self._waiting, strict=True):
+            self._candidates.stored(candidate, record_id)
         self._waiting = []
 
 

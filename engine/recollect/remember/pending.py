@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import parts_of, settled, unsettled
+from recollect.remember.embed import finished, parts_of, retry_reason
 from recollect.store import changing, vectors
 
 __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
@@ -41,11 +41,11 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         parts = dict(zip((row[0] for row in waiting), made, strict=True))
         with engine.atomic() as connection:
             active = vectors.register(connection, engine.store.path, **identity._asdict())
-            same = vectors.unchanged(connection, waiting, settled(parts))
+            same = vectors.unchanged(connection, waiting, finished(parts))
             changing.set_vectors(connection, active, same, active=True)
         tried += len(waiting)
         done += sum(bool(each.values) for each in made)
-        problem = problem or unsettled(made)
+        problem = problem or retry_reason(made)
         if on_progress is not None:
             on_progress(tried, total)
     if problem is not None:

@@ -1,4 +1,4 @@
-"""Whether what a text says about a memory is known of that very memory: then it says nothing new."""
+"""Whether what a text claims about a record holds of that record: such a text adds nothing new."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from recollect.records import Record
 from recollect.text.wrappers import Claim
 
-__all__ = ["knows"]
+__all__ = ["claims_hold"]
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
@@ -24,8 +24,8 @@ _TIMES = {
 }  # fmt: skip
 
 
-def knows(record: Record, claims: Sequence[Claim]) -> bool:
-    """Whether every claim holds of a record, or is a number that depends on who asks, such as a score."""
+def claims_hold(record: Record, claims: Sequence[Claim]) -> bool:
+    """Whether every claim holds of a record. Numbers that depend on the query, such as scores, always do."""
     return all(_holds(record, name, value) for name, value in claims)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import parts_of, settled, unsettled
+from recollect.remember.embed import finished, parts_of, retry_reason
 from recollect.remember.pending import BATCH, Progress, embed_pending
 from recollect.store import changing, codes, feed, refusals, vectors
 
@@ -45,9 +45,9 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
         )
         with engine.atomic() as connection:
             changing.set_vectors(
-                connection, target, vectors.unchanged(connection, waiting, settled(parts)), active=False
+                connection, target, vectors.unchanged(connection, waiting, finished(parts)), active=False
             )
-        if problem := unsettled(parts.values()):
+        if problem := retry_reason(parts.values()):
             raise EmbedderError(problem)
         done += sum(bool(each.values) for each in parts.values())
         if on_progress is not None:

@@ -1,38 +1,37 @@
-"""New memories: check, embed, store in one transaction. The index follows through the change feed."""
+"""Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
+
+`Memory.remember` calls `remember_one`: `prepare` makes the row, `embed_rows` its vectors, `insert_rows` stores it. With
+a policy that deduplicates, merges or links, `write_one` decides what is inserted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from recollect.checks import check_vector, shown
-from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.insert import insert_rows
 from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
-from recollect.store import vectors, writing
 from recollect.store.writing import Row
 
-if TYPE_CHECKING:
-    import apsw
+__all__ = ["check_policy", "embed_some_pending", "remember_batches", "remember_one"]
 
-__all__ = ["check_policy", "insert_rows", "remember_batches", "remember_one", "settle"]
-
-# How many records that wait for a vector are embedded along with a write once the embedder works again.
+# How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32
 
 
 def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None) -> Record:
-    """Store one memory as `policy` (None: that of the settings) says; once this returns, it survives.
+    """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
 
     Call it outside a transaction: the text is embedded first.
     """
@@ -46,12 +45,12 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
         record = as_record(row)
     else:
         record = write_one(engine, row, identity, policy)
-    settle(engine, [row])
+    embed_some_pending(engine, [row])
     return record
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
-    """The policy of a write: the one given, else that of the settings. What these redact, every write does."""
+    """The policy of a write: the one given, else that of the settings. Redaction set there applies to every write."""
     general = engine.settings.write_policy
     if policy is None:
         policy = general
@@ -69,9 +68,9 @@ def remember_batches(
     on_progress: Progress | None,
     policy: WritePolicy | None = None,
 ) -> list[str]:
-    """Store a stream of memories, a transaction a batch; InvalidItem names the item that stopped it.
+    """Store a stream of memories, one transaction per batch; InvalidItem names the item that stopped it.
 
-    Returns an id for each item: of what was stored, or of the memory that `policy` found it to repeat or continue.
+    Returns an id for each item: of the new record, or of the one that it duplicates or was merged into.
     """
     policy = check_policy(engine, policy)
     if on_progress is not None and not callable(on_progress):
@@ -109,14 +108,14 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy:
         ids = [row.public_id for row in rows]
     else:
         ids = write_rows(engine, rows, identity, policy)
-    settle(engine, rows)
+    embed_some_pending(engine, rows)
     return ids
 
 
-def settle(engine: Engine, rows: Sequence[Row]) -> None:
-    """Embed some of what waits for vectors, where the embedder works.
+def embed_some_pending(engine: Engine, rows: Sequence[Row]) -> None:
+    """Embed some pending records, where the embedder works.
 
-    The rows are stored: what fails here is tried again with the next write, and no reason to say that they are not.
+    The rows are already stored, so a failure here is not raised: the next write tries again.
     """
     if any(row.pending for row in rows):
         engine.may_have_pending = True
@@ -125,18 +124,8 @@ def settle(engine: Engine, rows: Sequence[Row]) -> None:
             drain_pending(engine, PENDING_A_WRITE)
 
 
-def insert_rows(
-    engine: Engine, connection: apsw.Connection, rows: Sequence[Row], identity: Identity | None
-) -> list[int]:
-    """Insert rows in this transaction, their vectors under `identity`; returns their row ids."""
-    made_by = None
-    if identity is not None and any(row.vectors or row.refused for row in rows):
-        made_by = vectors.register(connection, engine.store.path, **identity._asdict())
-    return writing.insert(connection, engine.lexicon, rows, made_by)
-
-
 def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
-    """The place of the first vector that cannot be stored, to name it in the error."""
+    """The position of the first vector that cannot be stored, for the error message."""
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     for place, vector in enumerate(given):
         if vector is not None:

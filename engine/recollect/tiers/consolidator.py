@@ -16,8 +16,8 @@ from recollect.errors import InvalidInput, StoreError
 from recollect.policies import Consolidation
 from recollect.records import NewRecord, Record, as_seen
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.insert import insert_rows
 from recollect.remember.prepare import prepare
-from recollect.remember.write import insert_rows
 from recollect.store import changing, consolidating, reading, services
 from recollect.store.consolidating import CycleRow
 from recollect.store.writing import Row

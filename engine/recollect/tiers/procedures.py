@@ -17,9 +17,9 @@ from recollect.filters import Filter
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.insert import embedder_of, insert_rows
 from recollect.remember.prepare import check_flag, prepare
-from recollect.remember.write import insert_rows
-from recollect.store import changing, procedures, reading, vectors
+from recollect.store import changing, procedures, reading
 from recollect.store.writing import Row
 from recollect.tiers.service import Service
 
@@ -156,10 +156,8 @@ class Procedures(Service):
         """Make a stored procedure what `row` says; a new text closes the old version."""
         old = reading.record(connection, record_id)
         if (old.text, old.context) != (row.text, row.context):
-            made_by = None
-            if row.vectors and identity is not None:
-                made_by = vectors.register(connection, self._engine.store.path, **identity._asdict())
-            changing.change_text(connection, self._engine.lexicon, record_id, row, made_by)
+            embedder = embedder_of(self._engine, connection, [row], identity)
+            changing.change_text(connection, self._engine.lexicon, record_id, row, embedder)
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
         changing.change_columns(connection, record_id, columns, row.tags)
 

@@ -1,4 +1,4 @@
-"""Cosines among the texts of one batch: each is compared with those before it."""
+"""Matches within a batch: each row is compared with the rows before it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.remember.nearby import first_parts
+from recollect.remember.threshold_search import first_parts
 from recollect.store.writing import Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Among"]
+__all__ = ["BatchMatches"]
 
 _BLOCK = 256
 
 
-class Among:
-    """Cosines among the rows of a batch, of one scope and kind, a block at a time."""
+class BatchMatches:
+    """Cosines between the rows of a batch that share scope and kind, computed a block at a time."""
 
     def __init__(self, rows: Sequence[Row], wanted: int) -> None:
         self._wanted = wanted
@@ -38,7 +38,7 @@ class Among:
         self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
 
     def near(self, place: int, floor: float) -> list[tuple[int, float]]:
-        """The nearest rows before this one, at a cosine of at least `floor`, nearest first."""
+        """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
         seat = self._seat[place]
         if seat is None or not seat[1]:
             return []

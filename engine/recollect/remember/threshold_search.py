@@ -1,4 +1,4 @@
-"""What is near texts that are about to be written: the nearest open records of the same scope and kind."""
+"""Threshold search: the current records of a scope and kind whose cosine to a new text reaches a threshold."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
-__all__ = ["Near", "Neighbor", "first_parts", "look"]
+__all__ = ["Neighbor", "ThresholdMatches", "first_parts", "threshold_search"]
 
-# So many new records the index may lack; their vectors are read from the store meanwhile.
+# How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
 
 
 class Neighbor(NamedTuple):
-    """A record near a text: its row id, the cosine, and whether both are short enough to be embedded in one part.
+    """A record near a text: its row id, the cosine, and whether both texts were embedded in one part.
 
-    Only then does a cosine near 1 say that the texts are alike: long ones are compared by their nearest parts.
+    Only then does a cosine near 1 mean that the texts are alike: long texts are compared by their nearest parts.
     """
 
     record_id: int
@@ -40,27 +40,27 @@ class Neighbor(NamedTuple):
     whole: bool
 
 
-class Near(NamedTuple):
-    """The neighbours of each text, nearest first, at the commit with this sequence number."""
+class ThresholdMatches(NamedTuple):
+    """The neighbours of each text, nearest first, as of the commit with this sequence number."""
 
     sequence: int
     neighbors: list[list[Neighbor]]
 
 
 class _Read(NamedTuple):
-    """A read transaction, and whose vectors the store holds."""
+    """A read transaction, and the embedder whose vectors the store has."""
 
     connection: apsw.Connection
     embedder: EmbedderRow
 
 
-def look(
+def threshold_search(
     engine: Engine, connection: apsw.Connection, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
-) -> Near:
-    """At most `most` records at a cosine of at least `floor` for each row; none for a row without a vector.
+) -> ThresholdMatches:
+    """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
 
-    Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: its rows are not
-    committed and not in the index, so that every record of the scope and kind is read from the connection.
+    Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: the index lacks
+    its uncommitted rows, so every record of the scope and kind is read from the store.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
@@ -75,7 +75,7 @@ def look(
             embedder = vectors.active_embedder(connection)
         sequence = feed.last_sequence(connection)
         if embedder is None or not groups:
-            return Near(sequence, neighbors)
+            return ThresholdMatches(sequence, neighbors)
         read, now = _Read(connection, embedder), now_us()
         scopes = standing.scope_ids(connection, list({scope for scope, _ in groups}))
         for (scope, kind), places in groups.items():
@@ -90,7 +90,7 @@ def look(
             for place, each in zip(places, found, strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
-    return Near(sequence, neighbors)
+    return ThresholdMatches(sequence, neighbors)
 
 
 def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
@@ -127,7 +127,7 @@ def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) ->
 
 
 def _add(found: Sequence[list[Neighbor]], block: Block, asked: NDArray[np.float32], wanted: Wanted) -> None:
-    """Add what is near in a block to what was found for each text."""
+    """Add the neighbours from a block to those found for each text."""
     for some, more in zip(found, block.near(asked, wanted), strict=True):
         some += [Neighbor(*each) for each in more]
         some.sort(key=lambda each: (-each.cosine, each.record_id))

@@ -1,0 +1,234 @@
+"""Merge candidates for the rows of a batch: records with the same text, the same topic, or similar vectors, both
+stored ones and rows of the batch itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from recollect.checks import now_us
+from recollect.policies import WritePolicy
+from recollect.records import Contradiction
+from recollect.remember.batch_matches import BatchMatches
+from recollect.remember.provenance import claims_hold
+from recollect.remember.threshold_search import Neighbor, ThresholdMatches
+from recollect.store import reading, standing
+from recollect.store.writing import Row
+from recollect.text.contrast import Statement, contradiction, same_statement
+from recollect.text.normalise import KEY_BYTES
+from recollect.text.quotes import Quotation
+from recollect.text.topics import same_topic
+from recollect.text.wrappers import Claim
+
+if TYPE_CHECKING:
+    import apsw
+
+__all__ = ["SPARE", "CandidateRecord", "Match", "MergeCandidates"]
+
+SPARE = 6
+"""Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""
+
+
+class CandidateRecord(Struct):
+    """A record that a row may repeat, continue or be linked to: a stored one, or one of this batch."""
+
+    record_id: int | None
+    public_id: str
+    scope: str
+    kind: str
+    text: str
+    context: str | None
+    topic: str | None
+    pinned: bool
+    content_hash: bytes
+    valid_from: int
+    # The row of this batch that its text comes from; None while it has the stored text.
+    text_row: int | None = None
+
+
+class Match(NamedTuple):
+    """A record near a row; `record` is only its row id where nothing else had to be read.
+
+    `whole` is True where both texts were embedded in one part.
+    """
+
+    record: CandidateRecord | int
+    cosine: float
+    whole: bool
+
+
+class MergeCandidates:
+    """The candidates for each row of a batch, kept up to date while the rows are written in order.
+
+    `insert_waiting` inserts the rows not stored yet: claims about a record are checked against what is stored.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        rows: Sequence[Row],
+        policy: WritePolicy,
+        near: ThresholdMatches | None,
+        quotations: Sequence[Quotation],
+        insert_waiting: Callable[[], None],
+        *,
+        report: bool,
+    ) -> None:
+        """`report` reads what links and contradictions are reported with."""
+        self._connection, self._rows, self._policy = connection, rows, policy
+        self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
+        self._by_id: dict[int, CandidateRecord] = {}
+        self._by_key: dict[bytes, list[CandidateRecord]] = {}
+        self._by_topic: dict[tuple[str, str, str], CandidateRecord] = {}
+        self._by_row: list[CandidateRecord | None] = [None] * len(rows)
+        self._now = now_us()
+        self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
+        self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
+        self._load_same_text_or_topic()
+        self._load_neighbors()
+
+    def near(self, place: int) -> list[Match]:
+        """The records near a row, nearest first: stored ones that keep their text, and rows before it."""
+        matches = []
+        for each in self._neighbors[place]:
+            candidate = self._by_id.get(each.record_id)
+            if candidate is None or candidate.text_row is None:
+                matches.append(Match(each.record_id if candidate is None else candidate, each.cosine, each.whole))
+        floor = self._policy.floor
+        if self._batch_matches is None or floor is None:
+            return matches
+        for other, cosine in self._batch_matches.near(place, floor):
+            earlier = self._by_row[other]
+            if earlier is not None and earlier.text_row == other:
+                whole = len(self._rows[place].vectors) == len(self._rows[other].vectors) == 1
+                matches.append(Match(earlier, cosine, whole))
+        return sorted(matches, key=lambda each: -each.cosine)
+
+    def repeated(self, place: int, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord, float | None] | None:
+        """The record that a row repeats, and the cosine where the texts differ."""
+        if self._quotations:
+            quotation = self._quotations[place]
+            context_claim = [] if row.context is None else [("context", row.context)]
+            quoted = quotation.quoted(
+                lambda key: self._recallable(key, row.scope),
+                lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
+            )
+            if quoted is not None:
+                return quoted[0], None
+        least = self._policy.duplicate_cosine
+        if least is None:
+            return None
+        for same in self._by_key.get(row.content_hash[:KEY_BYTES], ()):
+            here = (same.scope, same.kind, same.content_hash) == (row.scope, row.kind, row.content_hash)
+            if here and row.topic in (None, same.topic):
+                return same, None
+        for each in matches:
+            if each.cosine < least:
+                break
+            candidate = each.record
+            if each.whole and isinstance(candidate, CandidateRecord) and row.topic in (None, candidate.topic):
+                stored = Statement.of(candidate.text, candidate.context)
+                if same_statement(Statement.of(row.text, row.context), stored):
+                    return candidate, each.cosine
+        return None
+
+    def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
+        """The record on the topic of a row, and the cosine where it was found by similarity."""
+        if row.topic is not None:
+            return self._by_topic.get((row.scope, row.kind, row.topic)), None
+        least = self._policy.topic_cosine
+        for each in matches if least is not None else ():
+            if least is None or each.cosine < least:
+                break
+            if each.whole and isinstance(each.record, CandidateRecord) and _on_one_topic(row, each.record):
+                return each.record, each.cosine
+        return None, None
+
+    def contradictions(self, row: Row, others: Sequence[Match]) -> tuple[Contradiction, ...]:
+        """Possible contradictions among the records near a row, where they are reported."""
+        least = self._policy.contradiction_cosine
+        if least is None or not self._report:
+            return ()
+        new = Statement.of(row.text)
+        found = []
+        for each in others:
+            candidate = each.record
+            if each.cosine < least or not isinstance(candidate, CandidateRecord) or candidate.context != row.context:
+                continue
+            if (reason := contradiction(new, Statement.of(candidate.text))) is not None:
+                found.append(
+                    Contradiction(id=candidate.public_id, text=candidate.text, cosine=each.cosine, reason=reason)
+                )
+        return tuple(found)
+
+    def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
+        """Record that a record now has the text of this row."""
+        if candidate.text_row != place:
+            self._by_key[candidate.content_hash[:KEY_BYTES]].remove(candidate)
+        candidate.text, candidate.context, candidate.content_hash = row.text, row.context, row.content_hash
+        candidate.text_row, self._by_row[place] = place, candidate
+        self._by_key.setdefault(row.content_hash[:KEY_BYTES], []).append(candidate)
+        if candidate.topic is not None:
+            self._by_topic[candidate.scope, candidate.kind, candidate.topic] = candidate
+
+    def stored(self, candidate: CandidateRecord, record_id: int) -> None:
+        """Record the row id of a row that has been inserted."""
+        candidate.record_id = record_id
+        self._by_id[record_id] = candidate
+
+    def _load_same_text_or_topic(self) -> None:
+        """Read the records with the text or topic of a row."""
+        policy = self._policy
+        keys = {key for quotation in self._quotations for key in quotation.keys}
+        if policy.duplicate_cosine is not None:
+            keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
+        if keys:
+            for found in standing.by_keys(self._connection, list(keys), self._now):
+                self._add(found)
+        topics = {row.topic for row in self._rows if row.topic is not None}
+        if topics and policy.merge_strategy != "append":
+            for found in standing.by_topics(self._connection, list(topics), self._now):
+                candidate = self._add(found)
+                self._by_topic[candidate.scope, candidate.kind, found.topic or ""] = candidate
+
+    def _load_neighbors(self) -> None:
+        """Read the neighbours of which more than the row id is needed."""
+        policy = self._policy
+        told = [cosine for cosine in (policy.duplicate_cosine, policy.topic_cosine) if cosine is not None]
+        least = 0.0 if self._report else min(told, default=2.0)
+        ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
+        if ids:
+            for found in standing.by_ids(self._connection, list(ids), self._now):
+                self._add(found)
+
+    def _add(self, found: standing.Standing) -> CandidateRecord:
+        candidate = self._by_id.get(found.record_id)
+        if candidate is None:
+            candidate = self._by_id[found.record_id] = CandidateRecord(
+                found.record_id, found.public_id, found.scope, found.kind, found.text, found.context, found.topic,
+                found.pinned, found.content_hash, found.valid_from,
+            )  # fmt: skip
+            self._by_key.setdefault(found.content_hash[:KEY_BYTES], []).append(candidate)
+        return candidate
+
+    def _recallable(self, key: bytes, scope: str) -> list[CandidateRecord]:
+        """The records with this text that a recall in the scope could have returned."""
+        found = self._by_key.get(key, ())
+        return [each for each in found if scope == "/" or each.scope == scope or each.scope.startswith(scope + "/")]
+
+    def _claims_hold(self, candidate: CandidateRecord, claims: Sequence[Claim]) -> bool:
+        """Whether all claims hold of a record."""
+        if not claims:
+            return True
+        self._insert_waiting()
+        assert candidate.record_id is not None
+        record = reading.record(self._connection, candidate.record_id)
+        return claims_hold(record, claims)
+
+
+def _on_one_topic(row: Row, candidate: CandidateRecord) -> bool:
+    one, other = (each.text if each.context is None else f"{each.context}\n{each.text}" for each in (row, candidate))
+    return same_topic(one, other)
