@@ -30,6 +30,7 @@ FLOORS = {
     "checks": 1,
     "folders": 1,
     "records": 1,
+    "reports": 2,
     "numerics": 1,
     "asynchrony": 1,
     "cpus": 1,

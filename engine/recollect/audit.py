@@ -13,9 +13,10 @@ from recollect.checks import now_us, shown, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
-from recollect.records import Audit, Finding, Record
+from recollect.records import Record
 from recollect.remember import change, links
 from recollect.remember.threshold_search import Neighbor, threshold_search
+from recollect.reports import Audit, Finding
 from recollect.store import links as stored_links
 from recollect.store import reading, standing, vectors
 from recollect.store.standing import Standing

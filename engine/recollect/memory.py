@@ -20,23 +20,14 @@ from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
-from recollect.records import (
-    Explanation,
-    Forgotten,
-    Hits,
-    Link,
-    NewRecord,
-    Reached,
-    Record,
-    Shown,
-    as_seen,
-)
+from recollect.records import Explanation, Hits, Link, NewRecord, Reached, Record, Shown, as_seen
 from recollect.remember import change
 from recollect.remember import links as linking
 from recollect.remember.change import row_id
 from recollect.remember.pending import Progress
 from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
+from recollect.reports import Forgotten
 from recollect.services import Services
 from recollect.settings import Settings, default_path, named_key
 from recollect.store import reading

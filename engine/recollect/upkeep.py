@@ -11,10 +11,10 @@ from recollect import checks, exchange
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
-from recollect.records import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import check_flag
 from recollect.remember.reembed import reembed
+from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
 from recollect.store import rebuilding, refusals, stats, verifying
 from recollect.store.backup import backup

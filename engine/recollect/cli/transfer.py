@@ -14,7 +14,7 @@ from recollect.cli.streams import stdin_stream, stdout_stream
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect.records import Exported, FileTrouble, Restored
+    from recollect.reports import Exported, FileTrouble, Restored
 
 __all__ = ["export", "import_", "show_exported", "show_restored"]
 

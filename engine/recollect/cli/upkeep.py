@@ -10,7 +10,7 @@ from recollect.cli.options import AsJson, Scope, new_key, open_memory
 from recollect.cli.output import hint, print_json, print_pairs, print_rows, progress
 
 if TYPE_CHECKING:
-    from recollect.records import Verification
+    from recollect.reports import Verification
 
 __all__ = ["audit", "backup", "purge_expired", "rebuild", "reembed", "rekey", "stats", "vacuum", "verify", "warmup"]
 

@@ -14,7 +14,7 @@ from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect.records import ErasureReceipt
+    from recollect.reports import ErasureReceipt
 
 __all__ = ["forget", "link", "remember", "update"]
 

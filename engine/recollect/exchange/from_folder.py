@@ -15,8 +15,9 @@ from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_
 from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
 from recollect.exchange.naming import name_memories
 from recollect.exchange.to_folder import derived_id
-from recollect.records import FileTrouble, NewRecord, Record, Restored
+from recollect.records import NewRecord, Record
 from recollect.remember import change
+from recollect.reports import FileTrouble, Restored
 from recollect.store import exporting, reading
 
 __all__ = ["import_folder"]

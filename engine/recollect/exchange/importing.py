@@ -15,11 +15,11 @@ from recollect.exchange.documents import IncomingDocument, check_document, put_d
 from recollect.exchange.files import Lines, Place, format_of, reading
 from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, Joined, parse
 from recollect.exchange.naming import name_memories
-from recollect.records import Imported
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
+from recollect.reports import Imported
 from recollect.store import changing, exporting
 from recollect.store import reading as stored
 from recollect.store.writing import Row

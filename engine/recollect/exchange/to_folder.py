@@ -16,7 +16,8 @@ from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
 from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
-from recollect.records import Exported, FileTrouble, Link, Record
+from recollect.records import Link, Record
+from recollect.reports import Exported, FileTrouble
 from recollect.store import exporting, reading
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
-from recollect.records import Forgotten, Record
+from recollect.records import Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.erasure import Erasure
 from recollect.remember.insert import embedder_of
 from recollect.remember.prepare import check_context, check_flag, uuid7
+from recollect.reports import Forgotten
 from recollect.store import changing, documents, reading, services, vectors
 from recollect.store.documents import KIND
 from recollect.store.writing import Row

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recollect.checks import now_us, to_datetime
 from recollect.engine import Engine
 from recollect.errors import StoreError, StoreFull
-from recollect.records import ErasureReceipt
+from recollect.reports import ErasureReceipt
 from recollect.store import erasing, reading, rebuilding, sidecar
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from recollect.errors import StoreCorrupt
-from recollect.records import Problem, Verification
+from recollect.reports import Problem, Verification
 from recollect.store import loading
 from recollect.store.schema import PACKED_SQL
 from recollect.store.vectors import mispacked, unsound

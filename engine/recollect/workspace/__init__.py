@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recollect.records import Exported as Exported
-    from recollect.records import Restored as Restored
+    from recollect.reports import Exported as Exported
+    from recollect.reports import Restored as Restored
     from recollect.workspace.aio import AsyncWorkspace as AsyncWorkspace
     from recollect.workspace.config import CacheConfig as CacheConfig
     from recollect.workspace.config import ChunkingConfig as ChunkingConfig

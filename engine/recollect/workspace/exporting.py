@@ -13,8 +13,8 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange import Folder, export_folder, import_folder
 from recollect.filters import bound_filter
-from recollect.records import Exported, Restored
 from recollect.remember.pending import Progress
+from recollect.reports import Exported, Restored
 from recollect.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from recollect.checks import check_path, fault_text, shown
 from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
-from recollect.records import Exported, Restored
+from recollect.reports import Exported, Restored
 from recollect.workspace.config import MemoryConfig
 from recollect.workspace.exporting import Exporter, export_memories, restore_memories
 from recollect.workspace.files import FileProblem, Selection, Unreadable, problem_of
