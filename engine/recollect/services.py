@@ -30,9 +30,9 @@ A = TypeVar("A")
 class Mounted(Generic[S, A]):
     """A service as an attribute: an S of a `Memory`, its asynchronous twin A of an `AsyncMemory`.
 
-    `kind` is S as "module:Class"; its twin stands beside it as AsyncClass. `tool` and `commands` are what models and
-    the command line are offered, as "module:name". A handle has one of each service. Modules are imported when they
-    are needed: `recollect --help` loads none.
+    `kind` is S as "module:Class"; its twin is AsyncClass in the same module. `tool` is the module of `recollect.tools`
+    whose TOOL models are offered, `commands` the group of commands as "module:name" in `recollect.cli`. A handle has
+    one instance of each service. Modules are imported when they are needed: `recollect --help` loads none.
     """
 
     def __init__(self, kind: str, *, tool: str | None = None, commands: str | None = None) -> None:
@@ -76,12 +76,12 @@ class Mounted(Generic[S, A]):
     @property
     def tool(self) -> Any:
         """The tool for models; None where there is none."""
-        return self._tool and pkgutil.resolve_name(self._tool)
+        return self._tool and pkgutil.resolve_name(f"recollect.tools.{self._tool}:TOOL")
 
     @property
     def commands(self) -> Any:
         """The group of commands; None where there is none."""
-        return self._commands and pkgutil.resolve_name(self._commands)
+        return self._commands and pkgutil.resolve_name(f"recollect.cli.{self._commands}")
 
 
 class Services:
@@ -89,21 +89,25 @@ class Services:
 
     working: Mounted[Working, AsyncWorking] = Mounted("recollect.tiers.working:Working")
     semantic: Mounted[Semantic, AsyncSemantic] = Mounted("recollect.tiers.semantic:Semantic")
-    episodes: Mounted[Episodes, AsyncEpisodes] = Mounted(
-        "recollect.tiers.episodes:Episodes", commands="recollect.cli.tiers:episodes"
-    )
+    episodes: Mounted[Episodes, AsyncEpisodes] = Mounted("recollect.tiers.episodes:Episodes", commands="tiers:episodes")
     procedures: Mounted[Procedures, AsyncProcedures] = Mounted(
-        "recollect.tiers.procedures:Procedures", commands="recollect.cli.tiers:procedures"
-    )
-    experience: Mounted[Experience, AsyncExperience] = Mounted(
-        "recollect.tiers.experience:Experience", commands="recollect.cli.experience:experience"
+        "recollect.tiers.procedures:Procedures", commands="tiers:procedures"
     )
     sessions: Mounted[Sessions, AsyncSessions] = Mounted(
-        "recollect.tiers.sessions:Sessions", commands="recollect.cli.sessions:sessions"
+        "recollect.tiers.sessions:Sessions",
+        tool="session",
+        commands="sessions:sessions",
+    )
+    experience: Mounted[Experience, AsyncExperience] = Mounted(
+        "recollect.tiers.experience:Experience",
+        tool="experience",
+        commands="experience:experience",
     )
     consolidator: Mounted[Consolidator, AsyncConsolidator] = Mounted("recollect.tiers.consolidator:Consolidator")
     knowledge: Mounted[Knowledge, AsyncKnowledge] = Mounted(
-        "recollect.knowledge.knowledge:Knowledge", commands="recollect.cli.knowledge:knowledge"
+        "recollect.knowledge.knowledge:Knowledge",
+        tool="knowledge",
+        commands="knowledge:knowledge",
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect import AsyncMemory, tools
 from recollect.errors import InvalidInput
-from recollect.tools.arguments import TOOLS
+from recollect.tools.offering import TOOLS
 from recollect.tools.schema import required, tag
 
 WRITE = {"action": "write", "content": "x"}

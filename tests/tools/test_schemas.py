@@ -10,7 +10,7 @@ import pytest
 
 from recollect import tools
 from recollect.errors import InvalidInput
-from recollect.tools.arguments import TOOLS
+from recollect.tools.offering import TOOLS
 from recollect.tools.schema import properties, tag
 
 ACTIONS = {

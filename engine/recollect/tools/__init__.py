@@ -8,6 +8,6 @@ reply = recollect.tools.as_text(result)          # JSON between marks that no st
 from __future__ import annotations
 
 from recollect.tools.calling import as_text, call
-from recollect.tools.schema import schemas
+from recollect.tools.offering import schemas
 
 __all__ = ["as_text", "call", "schemas"]

@@ -12,17 +12,12 @@ from recollect.checks import shown
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
 from recollect.memory import Memory
 from recollect.text.quoting import quoted
-from recollect.tools import on_experience, on_knowledge, on_memory, on_session
-from recollect.tools.arguments import Action
-from recollect.tools.checking import allowed_in, check_fields
+from recollect.tools.action import Action, Call, DocumentAccess
 from recollect.tools.failures import FailureType, ToolFault
-from recollect.tools.on_knowledge import DocumentAccess
-from recollect.tools.reading import allowed_values, parse, tool_named
-from recollect.tools.schema import properties
+from recollect.tools.reading import check_fields, parse, tool_named
+from recollect.tools.schema import allowed_in, allowed_values, properties
 
 __all__ = ["as_text", "call"]
-
-_ANSWERS = {"memory": on_memory.answer, "session": on_session.answer, "experience": on_experience.answer}
 
 
 def call(
@@ -53,14 +48,13 @@ def call(
     access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
     try:
-        tool = tool_named(name)
-        action = parse(tool, arguments)
+        action = parse(tool_named(name), arguments)
         check_fields(action, memory.settings.max_text_chars)
         within = scope
         if within is None:
             within = getattr(action, "scope", None)
             handle = memory if within is None else _scoped(memory, within, action)
-        result = _carried_out(tool.name, action, handle, within or "/", access)
+        result = _carried_out(action, Call(handle, within or "/", access))
     except ToolFault as fault:
         result = {"error": fault.failure}
     built: dict[str, Any] = msgspec.to_builtins(result)
@@ -79,11 +73,9 @@ def _scoped(memory: Memory, scope: str, action: Action) -> Memory:
         raise _fault("invalid_value", fault, action, "scope") from None
 
 
-def _carried_out(tool: str, action: Action, memory: Memory, within: str, access: DocumentAccess) -> Any:
+def _carried_out(action: Action, call: Call) -> Any:
     try:
-        if tool == "knowledge":
-            return on_knowledge.answer(action, memory, within, access)
-        return _ANSWERS[tool](action, memory, within)
+        return action(call)
     except NotFound as fault:
         raise _fault("not_found", fault, action, "id") from None
     except SessionDamaged as fault:
@@ -97,4 +89,4 @@ def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> T
     takes = properties(action.__class__)
     if field not in takes:
         return ToolFault(type, None, str(fault))
-    return ToolFault(type, field, str(fault), allowed_in(field) or allowed_values(takes[field]))
+    return ToolFault(type, field, str(fault), allowed_in(action.__class__, field) or allowed_values(takes[field]))

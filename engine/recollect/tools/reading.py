@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 
 from recollect.checks import plain_str, shown
-from recollect.tools.arguments import TOOLS, Action, Tool
+from recollect.errors import InvalidInput
+from recollect.tools.action import Action, Tool
 from recollect.tools.failures import ToolFault
-from recollect.tools.schema import properties, required, tag
+from recollect.tools.offering import TOOLS
+from recollect.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
 
-__all__ = ["allowed_values", "parse", "tool_named"]
+__all__ = ["check_fields", "parse", "tool_named"]
 
 # Metadata may be nested so deep.
 _DEEPEST = 64
@@ -67,22 +69,16 @@ def parse(tool: Tool, arguments: object) -> Action:
         ) from None
 
 
-def allowed_values(schema: Mapping[str, Any]) -> list[str]:
-    """What a field may hold, in words: its choices, or its type with its bounds."""
-    if "enum" in schema:
-        return [str(value) for value in schema["enum"]]
-    if schema["type"] == "array":
-        least = " of at least 1" if schema.get("minItems") else ""
-        return [f"array of {schema['items']['type']}{least}"]
-    low, high = schema.get("minimum"), schema.get("maximum")
-    said = str(schema["type"])
-    if low is not None and high is not None:
-        said += f" from {low:g} to {high:g}"
-    elif low is not None:
-        said += f" of at least {low:g}"
-    if schema.get("minLength"):
-        said += " that is not empty"
-    return [said]
+def check_fields(action: Action, max_text_chars: int) -> None:
+    """Raise a ToolFault for the first field that holds what the engine does not accept, before anything is done."""
+    for name, (check, _) in checks_of(type(action)).items():
+        value = getattr(action, name)
+        if value is None:
+            continue
+        try:
+            check(value, name, max_text_chars)
+        except InvalidInput as fault:
+            raise ToolFault("invalid_value", name, str(fault), allowed_in(type(action), name)) from None
 
 
 def _object(tool: Tool, arguments: object) -> dict[Any, Any]:

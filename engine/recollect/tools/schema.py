@@ -1,45 +1,18 @@
-"""The tools as models are shown them: one flat JSON schema each, as providers take no alternatives at the top."""
+"""What an action takes: the JSON schema of each field, and what may be in it."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
+import msgspec.inspect
 from msgspec import structs
 
-from recollect.checks import shown
-from recollect.errors import InvalidInput
-from recollect.tools.arguments import TOOLS, Action, Tool
+from recollect.tools.action import Action
+from recollect.tools.fields import Check
 
-__all__ = ["properties", "required", "schemas", "tag"]
-
-
-def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
-    """The JSON schemas of the tools.
-
-    - "plain": {name: schema}
-    - "openai": a list of {"type": "function", "function": {"name", "description", "parameters"}}
-    - "anthropic": a list of {"name", "description", "input_schema"}
-    """
-    if shape not in ("plain", "openai", "anthropic"):
-        raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
-    if shape == "plain":
-        return {
-            name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
-        }
-    if shape == "openai":
-        return [
-            {
-                "type": "function",
-                "function": {"name": name, "description": _description(tool), "parameters": _schema(tool)},
-            }
-            for name, tool in TOOLS.items()
-        ]
-    return [
-        {"name": name, "description": _description(tool), "input_schema": _schema(tool)} for name, tool in TOOLS.items()
-    ]
+__all__ = ["allowed_in", "allowed_values", "checks_of", "properties", "required", "tag"]
 
 
 @cache
@@ -64,23 +37,40 @@ def tag(action: type[Action]) -> str:
     return str(action.__struct_config__.tag)
 
 
-def _schema(tool: Tool) -> dict[str, Any]:
-    merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
-    for action in tool.actions:
-        for name, schema in properties(action).items():
-            merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
-    return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
+@cache
+def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
+    """The check of each field that has one, and in words what it accepts."""
+    fields = msgspec.inspect.type_info(action).fields  # type: ignore[attr-defined]
+    return {
+        field.name: (each.extra["check"], each.extra["allowed"])
+        for field in fields
+        for each in getattr(field.type, "types", (field.type,))
+        if isinstance(each, msgspec.inspect.Metadata) and each.extra
+    }
 
 
-def _description(tool: Tool) -> str:
-    lines = [tool.description, "Actions:"]
-    for action in tool.actions:
-        needs = required(action)
-        takes = [name for name in properties(action) if name not in needs]
-        said = f"- {tag(action)}: {action.__doc__}."
-        said += f" Needs {', '.join(needs)}." if needs else ""
-        lines.append(said + (f" Takes {', '.join(takes)}." if takes else ""))
-    return "\n".join(lines)
+def allowed_in(action: type[Action], name: str) -> list[str]:
+    """What a field may hold, in a few words; nothing for one that may hold anything of its type."""
+    checks = checks_of(action)
+    return [checks[name][1]] if name in checks else []
+
+
+def allowed_values(schema: dict[str, Any]) -> list[str]:
+    """What a field may hold, in words: its choices, or its type with its bounds."""
+    if "enum" in schema:
+        return [str(value) for value in schema["enum"]]
+    if schema["type"] == "array":
+        least = " of at least 1" if schema.get("minItems") else ""
+        return [f"array of {schema['items']['type']}{least}"]
+    low, high = schema.get("minimum"), schema.get("maximum")
+    said = str(schema["type"])
+    if low is not None and high is not None:
+        said += f" from {low:g} to {high:g}"
+    elif low is not None:
+        said += f" of at least {low:g}"
+    if schema.get("minLength"):
+        said += " that is not empty"
+    return [said]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,109 @@
+"""The types of the fields that actions take: what models are told of each, and what the engine accepts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from recollect import checks
+from recollect.tiers.experience import unique_tools
+
+Check = Callable[[Any, str, int], object]
+
+
+def _field(description: str, check: Check, allowed: str, min_length: int | None = None) -> Meta:
+    """A field whose value `check` takes, with the field's name and the most characters of a text, or refuses.
+
+    `allowed` says in words what is accepted.
+    """
+    return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
+
+
+def _named(value: str, name: str, _: int) -> object:
+    return checks.check_name(value, name)
+
+
+def _encodable(value: str, name: str, _: int) -> object:
+    return checks.encodable(value, name)
+
+
+def _time(value: str, name: str, _: int) -> object:
+    return checks.check_time(value, name)
+
+
+_NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
+_TEXT = "text that is not blank, without NUL characters"
+_CONTENT = "The text: of the memory to write, of the question to recall by."
+_MOST = f"text of at most {checks.MAX_QUERY_CHARS:,} characters"
+_WHEN = "ISO 8601 time with an offset, e.g. 2026-03-01T09:30:00+00:00"
+
+MemoryText = Annotated[str, _field(_CONTENT, lambda text, name, most: checks.check_text(text, most, name), _TEXT)]
+MessageText = Annotated[str, _field(_CONTENT, _encodable, _TEXT)]
+Question = Annotated[str, _field(_CONTENT, lambda text, name, _: checks.check_query(text, name), _TEXT)]
+Query = Annotated[str, _field("What is asked, in words.", lambda text, name, _: checks.check_query(text, name), _MOST)]
+Tags = Annotated[
+    list[str],
+    _field(
+        "Labels. When searching: any of them.",
+        lambda tags, *_: checks.check_tags(tags),
+        f"array of strings, each {_NAME}",
+    ),
+]
+Scope = Annotated[
+    str,
+    _field(
+        "A path such as /project/database; it holds what lies below it too.",
+        lambda scope, *_: checks.check_scope(scope),
+        "a path such as /team/project",
+    ),
+]
+Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
+Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
+Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
+Time = Annotated[str, _field("ISO 8601 with an offset, e.g. 2026-03-01T09:30:00+00:00.", _time, _WHEN)]
+OldText = Annotated[
+    str,
+    _field(
+        "A part of the memory's text that no other memory has.",
+        _encodable,
+        "a part of the text of one memory",
+        min_length=1,
+    ),
+]
+MemoryId = Annotated[str, _field("The id of a memory, as results give it.", _named, "an id as results give it")]
+SessionId = Annotated[str, _field("The id of a session.", _named, "an id as results give it")]
+Agent = Annotated[
+    str,
+    _field("The id of an agent.", lambda agent, *_: checks.check_agent(agent), "one name such as ada, without slashes"),
+]
+Role = Annotated[
+    str, _field("Who said it: user, assistant, system or tool.", _named, "user, assistant, system or tool")
+]
+Topic = Annotated[str, _field("The topic that the memory is about.", _named, _NAME)]
+Provider = Annotated[str, _field("Who answers in the session.", _named, _NAME, min_length=1)]
+Summary = Annotated[str, _field("Free text.", _encodable, "text without NUL characters", min_length=1)]
+Words = Annotated[
+    str,
+    _field("Free text.", lambda text, name, _: checks.check_text(text, len(text), name), _TEXT, min_length=1),
+]
+Flag = Annotated[bool, Meta(description="True or false.")]
+Count = Annotated[int, Meta(ge=0, description="A number of steps or tokens.")]
+ToolNames = Annotated[
+    list[str],
+    _field(
+        "The tools that were used, in order.",
+        lambda tools, *_: unique_tools(tools),
+        f"array of at least 1 string, each {_NAME}",
+        min_length=1,
+    ),
+]
+TaskType = Annotated[
+    str,
+    _field("The type of the task, e.g. query.", _named, f"a type of task such as query, {_NAME}", min_length=1),
+]
+ToolName = Annotated[str, _field("The name of a tool.", _named, f"the name of a tool, {_NAME}", min_length=1)]
+DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
+Metadata = Annotated[dict[str, Any], Meta(description="What the document is to be found by besides its text.")]
+DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]

@@ -1,0 +1,176 @@
+"""The tool knowledge: documents, searched by passage."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from recollect.errors import DocumentError, DocumentRefused, NotFound
+from recollect.knowledge.documents import Ingested
+from recollect.knowledge.ingesting import is_url
+from recollect.text.quoting import NOTICE
+from recollect.tools.action import Action, Call, Changed, Quotes, Tool
+from recollect.tools.failures import ToolFault
+from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query, Scope
+
+__all__ = ["TOOL"]
+
+_MOST_SHOWN = 50
+_LEFT_OUT = ("chars", "document")
+
+
+class FoundPassage(Struct, frozen=True, kw_only=True):
+    """A passage of a document; `metadata` has the document's own, and title, headings, path, and lines or page."""
+
+    content: str
+    source: str
+    score: float
+    metadata: dict[str, Any]
+    document_id: str | None = field(name="documentId")
+    scope: str
+
+
+class ListedDocument(Struct, frozen=True, kw_only=True):
+    """A document of a list."""
+
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+    updated_at: datetime
+    metadata: dict[str, Any]
+    scope: str
+
+
+class IngestedFile(Struct, frozen=True, kw_only=True):
+    """What became of a document: created, updated, unchanged or duplicate."""
+
+    outcome: str
+    document_id: str = field(name="documentId")
+    source: str
+    title: str | None
+    chunks: int
+
+
+class IngestedDocuments(Struct, frozen=True, kw_only=True):
+    """What an ingest did, the first documents of many; `counts` has all."""
+
+    results: list[IngestedFile]
+    counts: dict[str, int]
+    skipped: list[dict[str, str]]
+    notice: str = NOTICE
+
+
+class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
+    """read a document and keep it to search in, where the host allows it; again, it is brought up to date"""
+
+    source: DocumentSource
+    metadata: Metadata | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> IngestedDocuments:
+        allowed = [f"a path in {folder}" for folder in call.documents.folders]
+        allowed += ["an http(s) URL"] * call.documents.urls
+        try:
+            ingested = self._ingest(call)
+        except DocumentRefused as fault:
+            raise ToolFault("not_allowed", "source", str(fault), allowed) from None
+        except DocumentError as fault:
+            raise ToolFault("unreadable", "source", str(fault), allowed) from None
+        return IngestedDocuments(
+            results=[
+                IngestedFile(
+                    outcome=each.outcome, document_id=each.id, source=_name(each.source), title=each.title,
+                    chunks=each.chunks,
+                )
+                for each in ingested.documents[:_MOST_SHOWN]
+            ],
+            counts=ingested.counts,
+            skipped=[{"source": _name(each.source), "reason": each.reason} for each in ingested.skipped[:_MOST_SHOWN]],
+        )  # fmt: skip
+
+    def _ingest(self, call: Call) -> Ingested:
+        """Read only what the host allows: otherwise a model could have any file or server read to it."""
+        ingest, access = call.memory.knowledge.ingest, call.documents
+        if is_url(self.source):
+            if not access.urls:
+                raise DocumentRefused("URLs are not read here: the host may allow them (document_urls)")
+            return ingest(self.source, metadata=self.metadata)
+        if not access.folders:
+            raise DocumentRefused("no files are read here: the host may name folders (document_folders)")
+        refused: DocumentError | None = None
+        for folder in access.folders:
+            try:
+                return ingest(self.source, metadata=self.metadata, root=folder)
+            except DocumentRefused as fault:
+                refused = refused or fault
+            except DocumentError as fault:
+                refused = fault
+        assert refused is not None
+        raise refused
+
+
+class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
+    """find passages of documents by meaning and words"""
+
+    query: Query
+    limit: Limit = 5
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        return Quotes.of(
+            FoundPassage(
+                content=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
+                metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
+                document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
+            )
+            for hit in call.memory.knowledge.search(self.query, self.limit)
+        )  # fmt: skip
+
+
+class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
+    """show the documents"""
+
+    limit: Limit = 100
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        return Quotes.of(
+            ListedDocument(
+                document_id=each.id, source=_name(each.source), title=each.title, chunks=each.chunks,
+                updated_at=each.updated_at, metadata=each.metadata, scope=call.scope_of(each.scope),
+            )
+            for each in call.memory.knowledge.list(limit=self.limit)
+        )  # fmt: skip
+
+
+class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
+    """remove a document with all its passages"""
+
+    document_id: DocumentId = field(name="documentId")
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Changed:
+        try:
+            deleted = call.memory.knowledge.delete(self.document_id)
+        except NotFound as fault:
+            raise ToolFault("not_found", "documentId", str(fault), ["a documentId as results give it"]) from None
+        return Changed(outcome="deleted", id=deleted.id)
+
+
+def _name(source: str) -> str:
+    """A source as a model is shown it: the name of a file, or the URL without what may be a secret."""
+    if is_url(source):
+        return urlsplit(source)._replace(query="", fragment="").geturl()
+    return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source
+
+
+TOOL = Tool(
+    "knowledge",
+    "Documents: PDF, Word, web pages, Markdown and text, searched by passage.",
+    (IngestDocument, SearchKnowledge, ListDocuments, DeleteDocument),
+)

@@ -1,0 +1,283 @@
+"""The tool memory: write, find, change and remove memories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from recollect.checks import shown
+from recollect.errors import NotFound
+from recollect.memory import Memory
+from recollect.profiles import Profile, resolve_profile
+from recollect.records import Hit, Record
+from recollect.text.quoting import NOTICE
+from recollect.tools.action import Action, Call, Changed, Quotes, Tool
+from recollect.tools.failures import Candidate, ToolFault
+from recollect.tools.fields import (
+    Flag,
+    Limit,
+    MemoryId,
+    MemoryText,
+    Offset,
+    OldText,
+    Query,
+    Question,
+    Scope,
+    Tags,
+    Time,
+    Topic,
+    Unit,
+)
+from recollect.tools.schema import allowed_in
+
+__all__ = ["TOOL"]
+
+# The kinds of records that the tool is about: others have tools of their own.
+_KINDS = ("memory",)
+_MOST_CANDIDATES = 5
+_CANDIDATE_CHARS = 200
+
+
+class Contradicted(Struct, frozen=True, kw_only=True):
+    """A memory that may contradict the one just written."""
+
+    id: str
+    content: str
+    reason: str
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """What a write did: `outcome` is created, merged, replaced or duplicate; the last three name the memory."""
+
+    outcome: str
+    id: str
+    scope: str
+    merged_into: str | None = None
+    notice: str = NOTICE
+    contradictions: list[Contradicted] = []
+
+
+class FoundMemory(Struct, frozen=True, kw_only=True):
+    """A hit of search."""
+
+    content: str
+    score: float
+    created_at: datetime
+    tags: list[str]
+    id: str
+    scope: str
+    source: str | None
+
+    @classmethod
+    def of(cls, hit: Hit, scope: str) -> FoundMemory:
+        """A hit as it is shown."""
+        source = None if hit.source is None else hit.source.id
+        return cls(
+            content=hit.text, score=hit.score, created_at=hit.created_at, tags=list(hit.tags), id=hit.id, scope=scope,
+            source=source,
+        )  # fmt: skip
+
+
+class RecalledMemory(Struct, frozen=True, kw_only=True):
+    """A hit of recall."""
+
+    content: str
+    scope: str
+    importance: float
+    score: float
+    match_reasons: list[str]
+    evidence_gaps: list[str]
+    created_at: datetime
+    id: str
+    source: str | None
+    tags: list[str]
+
+    @classmethod
+    def of(cls, hit: Hit, scope: str) -> RecalledMemory:
+        """A hit as it is shown."""
+        source = None if hit.source is None else hit.source.id
+        return cls(
+            content=hit.text, scope=scope, importance=hit.importance, score=hit.score,
+            match_reasons=list(hit.match_reasons), evidence_gaps=list(hit.evidence_gaps), created_at=hit.created_at,
+            id=hit.id, source=source, tags=list(hit.tags),
+        )  # fmt: skip
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """The hits of recall, and what the store seems not to know."""
+
+    results: list[RecalledMemory]
+    evidence_gaps: list[str] = []
+    sub_queries: list[str] = []
+    notice: str = NOTICE
+
+
+class ListedMemory(Struct, frozen=True, kw_only=True):
+    """A memory of a list."""
+
+    content: str
+    created_at: datetime
+    tags: list[str]
+    importance: float
+    id: str
+    scope: str
+    source: str | None
+
+    @classmethod
+    def of(cls, record: Record, scope: str) -> ListedMemory:
+        """A record as it is shown."""
+        return cls(
+            content=record.text, created_at=record.created_at, tags=list(record.tags), importance=record.importance,
+            id=record.id, scope=scope, source=record.source,
+        )  # fmt: skip
+
+
+class Write(Action, frozen=True, kw_only=True, tag="write"):
+    """store a memory"""
+
+    content: MemoryText
+    tags: Tags = []  # noqa: RUF012
+    importance: Unit = 0.5
+    topic: Topic | None = None
+    pinned: Flag = False
+    expires_at: Time | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Written:
+        # A model may well write down again what it was shown.
+        policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
+        record = call.memory.remember(
+            self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
+            expires_at=self.expires_at, policy=policy,
+        )  # fmt: skip
+        return Written(
+            outcome=record.outcome,
+            id=record.id,
+            scope=call.scope_of(record.scope),
+            merged_into=None if record.outcome == "created" else record.id,
+            contradictions=[
+                Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
+            ],
+        )
+
+
+class Search(Action, frozen=True, kw_only=True, tag="search"):
+    """find memories by meaning and words, newer ones first among equals"""
+
+    query: Query
+    limit: Limit = 5
+    tags: Tags | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        profile = _profile(call.memory, "reeve")
+        hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
+        return Quotes.of(FoundMemory.of(hit, call.scope_of(hit.scope)) for hit in hits)
+
+
+class Recall(Action, frozen=True, kw_only=True, tag="recall"):
+    """find memories by meaning, recency and importance, with reasons and what is missing; give content or query"""
+
+    content: Question | None = None
+    query: Query | None = None
+    limit: Limit = 5
+    tags: Tags | None = None
+    since: Time | None = None
+    until: Time | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Recalled:
+        if (self.content is None) == (self.query is None):
+            raise ToolFault(
+                "missing_field", "content", "recall takes the question as content or as query: give one of them",
+                ["content", "query"],
+            )  # fmt: skip
+        hits = call.memory.recall(
+            self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
+            kinds=_KINDS, profile=_profile(call.memory, "hermes"),
+        )  # fmt: skip
+        return Recalled(
+            results=[RecalledMemory.of(hit, call.scope_of(hit.scope)) for hit in hits],
+            evidence_gaps=list(hits.evidence_gaps),
+            sub_queries=list(hits.sub_queries),
+        )
+
+
+class Replace(Action, frozen=True, kw_only=True, tag="replace"):
+    """put content in the place of a memory's text; give old_text or id"""
+
+    content: MemoryText
+    old_text: OldText | None = None
+    id: MemoryId | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Changed:
+        found = _the_one(call.memory, self.id, self.old_text)
+        return Changed(outcome="replaced", id=call.memory.update(found.id, text=self.content).id)
+
+
+class Remove(Action, frozen=True, kw_only=True, tag="remove"):
+    """forget a memory for good; give old_text or id"""
+
+    old_text: OldText | None = None
+    id: MemoryId | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Changed:
+        found = _the_one(call.memory, self.id, self.old_text)
+        call.memory.forget(found.id)
+        return Changed(outcome="removed", id=found.id)
+
+
+class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
+    """show memories, newest first"""
+
+    limit: Limit = 20
+    offset: Offset = 0
+    tags: Tags | None = None
+    scope: Scope | None = None
+
+    def __call__(self, call: Call) -> Quotes:
+        records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
+        return Quotes.of(ListedMemory.of(record, call.scope_of(record.scope)) for record in records)
+
+
+def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
+    """The memory of this id, or the only one whose text holds `old_text`."""
+    if (id is None) == (old_text is None):
+        raise ToolFault("missing_field", "old_text", "give old_text or id, one of them", ["old_text", "id"])
+    if id is not None:
+        record = memory.get(id)
+        if record.kind not in _KINDS:
+            raise NotFound(f"no memory has the id {shown(id)}")
+        return record
+    found = memory.list(where={"text": {"contains": old_text}}, kinds=_KINDS, limit=_MOST_CANDIDATES + 1)
+    if not found:
+        raise ToolFault(
+            "not_found", "old_text", f"no memory holds {shown(old_text)}: search or list to see them",
+            allowed_in(Remove, "old_text"),
+        )  # fmt: skip
+    if len(found) > 1:
+        many = f"more than {_MOST_CANDIDATES}" if len(found) > _MOST_CANDIDATES else str(len(found))
+        raise ToolFault(
+            "ambiguous", "old_text", f"{many} memories hold {shown(old_text)}: give more of the text, or the id",
+            allowed_in(Remove, "old_text"),
+            candidates=[
+                Candidate(id=record.id, content=record.text[:_CANDIDATE_CHARS]) for record in found[:_MOST_CANDIDATES]
+            ],
+        )  # fmt: skip
+    return found[0]
+
+
+def _profile(memory: Memory, name: str) -> str | Profile:
+    """The profile that the action is known for, with the choices of the settings where they are of that profile."""
+    own = resolve_profile(memory.settings.profile)
+    return own if own.name == name else name
+
+
+TOOL = Tool(
+    "memory",
+    "Long-term memory: what is written is found again in later conversations.",
+    (Write, Search, Recall, Replace, Remove, ListMemories),
+)

@@ -1,0 +1,65 @@
+"""The tools as models are shown them: one flat JSON schema each, as providers take no alternatives at the top."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Literal
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+from recollect.services import SERVICES
+from recollect.tools import memory
+from recollect.tools.action import Tool
+from recollect.tools.schema import properties, required, tag
+
+__all__ = ["TOOLS", "schemas"]
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool for tool in (memory.TOOL, *(service.tool for service in SERVICES.values() if service.tool))
+}
+"""Every tool by name: `memory`, and those of the services."""
+
+
+def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
+    """The JSON schemas of the tools.
+
+    - "plain": {name: schema}
+    - "openai": a list of {"type": "function", "function": {"name", "description", "parameters"}}
+    - "anthropic": a list of {"name", "description", "input_schema"}
+    """
+    if shape not in ("plain", "openai", "anthropic"):
+        raise InvalidInput(f"shape is {shown(shape)}: 'plain', 'openai' or 'anthropic'")
+    if shape == "plain":
+        return {
+            name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
+        }
+    if shape == "openai":
+        return [
+            {
+                "type": "function",
+                "function": {"name": name, "description": _description(tool), "parameters": _schema(tool)},
+            }
+            for name, tool in TOOLS.items()
+        ]
+    return [
+        {"name": name, "description": _description(tool), "input_schema": _schema(tool)} for name, tool in TOOLS.items()
+    ]
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    merged: dict[str, Any] = {"action": {"enum": [tag(action) for action in tool.actions], "type": "string"}}
+    for action in tool.actions:
+        for name, schema in properties(action).items():
+            merged.setdefault(name, {key: value for key, value in schema.items() if key != "default"})
+    return {"type": "object", "properties": deepcopy(merged), "required": ["action"], "additionalProperties": False}
+
+
+def _description(tool: Tool) -> str:
+    lines = [tool.description, "Actions:"]
+    for action in tool.actions:
+        needs = required(action)
+        takes = [name for name in properties(action) if name not in needs]
+        said = f"- {tag(action)}: {action.__doc__}."
+        said += f" Needs {', '.join(needs)}." if needs else ""
+        lines.append(said + (f" Takes {', '.join(takes)}." if takes else ""))
+    return "\n".join(lines)
