@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,36 @@ def command_line() -> str:
 
 
 def settings() -> str:
-    """Every setting with its type and default."""
+    """Every setting by its key in a file."""
+    from recollect.configuration import list_settings
     from recollect.settings import Settings
 
-    rows = [f"| `{each.name}` | `{each.type}` | `{each.default!r}` |" for each in msgspec.structs.fields(Settings)]
-    return "\n".join(("| setting | type | default |", "|---|---|---|", *rows))
+    return _settings_table(list_settings(Settings))
 
 
-GENERATED: dict[str, Callable[[], str]] = {"cli": command_line, "settings": settings}
+def workspace_settings() -> str:
+    """Every setting of a workspace by its key in a file."""
+    from recollect.configuration import list_settings
+    from recollect.workspace import WorkspaceConfig
+
+    return _settings_table(list_settings(WorkspaceConfig))
+
+
+def environment() -> str:
+    """Every environment variable that is read."""
+    from recollect.environment import VARIABLES
+
+    return "\n".join(("| variable | meaning |", "|---|---|", *(f"| `{name}` | {doc} |" for name, doc in VARIABLES.items())))
+
+
+def _settings_table(found: list[SettingInfo]) -> str:
+    def cell(text: object) -> str:
+        return str(text).replace("|", "\\|")
+
+    rows = (
+        f"| `{each.name}` | {cell(each.allowed)} | `{cell(repr(each.default))}` | {cell(each.doc)} |" for each in found
+    )
+    return "\n".join(("| setting | value | default | meaning |", "|---|---|---|---|", *rows))
+
+
+GENERATED: dict[str, Callable[[], str]] = {"cli": command_line, "settings": settings, "workspace_settings": workspace_settings, "environment": environment}

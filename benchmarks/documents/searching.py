@@ -12,7 +12,7 @@ from benchmarks.documents.indexing import copied
 from benchmarks.latency.figures import percentiles
 from recollect import Workspace
 from recollect.embedding import load
-from recollect.workspace.config import MemoryConfig, SyncConfig
+from recollect.workspace.config import SyncConfig, WorkspaceConfig
 
 __all__ = ["evaluate"]
 
@@ -44,4 +44,4 @@ def evaluate(files: list[Path], scratch: Path, embedder: CachedEmbedder) -> dict
 
 
 def _opened(folder: Path, on_search: bool) -> Workspace:
-    return Workspace(folder, MemoryConfig(sync=SyncConfig(on_search=on_search)), embedder=load())
+    return Workspace(folder, WorkspaceConfig(sync=SyncConfig(on_search=on_search)), embedder=load())

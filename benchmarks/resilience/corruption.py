@@ -34,7 +34,7 @@ from benchmarks.resilience.damage import spoil
 from benchmarks.resilience.forking import Ended, in_child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.workload import Embedder, small_sidecars
-from recollect import Memory, MemoryConfig, Settings, Workspace
+from recollect import Memory, Settings, Workspace, WorkspaceConfig
 from recollect.embedding.instant import InstantEmbedder
 from recollect.embedding.load import load, model_folder
 from recollect.errors import RecollectError
@@ -139,7 +139,7 @@ def _prepare(folder: Path) -> dict[str, Any]:
         right["found"] = _found(workspace)
     (folder / "settings" / "settings.toml").write_text('profile = "hermes"\nbusy_timeout_ms = 500\n\n[write]\n')
     for ending in ("toml", "json", "yaml"):
-        MemoryConfig().save(folder / "settings" / f"workspace.{ending}")
+        WorkspaceConfig().save(folder / "settings" / f"workspace.{ending}")
     for name in ("default", "instant"):
         shutil.copytree(model_folder(name), folder / name)
         right[name] = _embedded(folder / name, name)
@@ -345,7 +345,7 @@ def _use_settings(folder: Path, spoil: Spoil, right: dict[str, Any], chance: ran
     typed = _Typed()
     typed(lambda: Settings.load(folder / "settings.toml"))
     for ending in ("toml", "json", "yaml"):
-        typed(lambda path=folder / f"workspace.{ending}": MemoryConfig.load(path))
+        typed(lambda path=folder / f"workspace.{ending}": WorkspaceConfig.load(path))
     return typed.count
 
 

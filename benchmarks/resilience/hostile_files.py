@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.resilience.outcome import Outcome
 from recollect import Memory, Settings
 from recollect.errors import RecollectError
-from recollect.workspace import MemoryConfig
+from recollect.workspace import WorkspaceConfig
 
 __all__ = ["attack"]
 
@@ -83,7 +83,7 @@ def attack(tries: int, seed: int) -> Outcome:
 def _load_settings(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     try:
-        load: Callable[[Path], object] = Settings.load if len(data) % 2 else MemoryConfig.load
+        load: Callable[[Path], object] = Settings.load if len(data) % 2 else WorkspaceConfig.load
         load(path)
     finally:
         path.unlink()

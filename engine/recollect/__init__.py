@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recollect.records import Hit as Hit
     from recollect.settings import Settings as Settings
     from recollect.workspace.aio import AsyncWorkspace as AsyncWorkspace
-    from recollect.workspace.config import MemoryConfig as MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig as WorkspaceConfig
     from recollect.workspace.workspace import Workspace as Workspace
 
 __all__ = [
@@ -31,9 +31,9 @@ __all__ = [
     "Filter",
     "Hit",
     "Memory",
-    "MemoryConfig",
     "Settings",
     "Workspace",
+    "WorkspaceConfig",
     "__version__",
     "errors",
     "tools",
@@ -45,7 +45,7 @@ _HOMES = {
     "Filter": "recollect.filters",
     "Hit": "recollect.records",
     "Memory": "recollect.memory",
-    "MemoryConfig": "recollect.workspace.config",
+    "WorkspaceConfig": "recollect.workspace.config",
     "Settings": "recollect.settings",
     "Workspace": "recollect.workspace.workspace",
     "__version__": "recollect._version",

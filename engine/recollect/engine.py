@@ -14,13 +14,14 @@ from msgspec import structs
 
 from recollect.checks import now_us, shown, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
+from recollect.environment import language_model_address, named_embedder, named_language_model
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
 from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
 from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
 from recollect.remote.address import ModelAddress
-from recollect.settings import Settings, language_model_address, named_embedder, named_language_model
+from recollect.settings import Settings
 from recollect.store import changing, sidecar
 from recollect.store.changing import Access
 from recollect.store.keys import Key

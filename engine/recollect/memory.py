@@ -13,6 +13,7 @@ from msgspec import structs
 
 from recollect import checks
 from recollect.engine import Engine
+from recollect.environment import default_path, named_key
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.numerics import kernel_errors
@@ -29,7 +30,7 @@ from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
 from recollect.reports import Forgotten
 from recollect.services import Services
-from recollect.settings import Settings, default_path, named_key
+from recollect.settings import Settings
 from recollect.store import reading
 from recollect.tiers import bootstrap as bootstrapping
 from recollect.tiers.bootstrap import Bootstrap

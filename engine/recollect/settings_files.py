@@ -1,38 +1,18 @@
-"""Settings files as tables: TOML, JSON with comments, or YAML; ours, Reeve's `reeve.json` and Hermes' `config.yaml`."""
+"""Settings files as tables: TOML, JSON with comments, or YAML."""
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput
+from recollect.unfinished import unfinished
 
-__all__ = ["adopt_foreign", "check_keys", "naming", "read_table", "without_others", "write_table"]
-
-# The sections of other systems: the profile each implies, and where its keys stand in ours.
-_FOREIGN: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
-    "memorySearch": (
-        "reeve",
-        {
-            "temporalDecay.halfLife": ("profile", "halfLife"),
-            "temporalDecay.floor": ("profile", "floor"),
-            "mergeStrategy": ("write", "merge_strategy"),
-        },
-    ),
-    "memory": (
-        "hermes",
-        {
-            f"recall.{name}": ("profile", name)
-            for name in ("semantic_weight", "recency_weight", "importance_weight", "recency_half_life_days")
-        },
-    ),
-}
-
+__all__ = ["naming", "read_table", "write_table"]
 
 _MOST_BYTES = 262_144
 _MOST_PARTS = 32
@@ -88,90 +68,14 @@ def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
     form = _WRITERS.get(file.suffix.lower())
     if form is None:
         raise InvalidInput(f"{file}: a settings file is written as one of {', '.join(_WRITERS)}")
-    unfinished = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        try:
-            with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-                out.write(form(table))
-                out.flush()
-                os.fsync(out.fileno())
-            unfinished.replace(file)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with unfinished(f"{file.parent}{os.sep}", file.name) as part:
+            with open(part.descriptor, "w", encoding="utf-8", closefd=False) as stream:
+                stream.write(form(table))
+            part.finish()
+            os.replace(part.path, file)
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be written: {fault.strerror}") from fault
-
-
-def without_others(table: object, known: tuple[str, ...]) -> object:
-    """The table of another system's file without what that system keeps there beside its memory settings."""
-    if not isinstance(table, Mapping):
-        return table
-    hermes = table.get("memory")
-    if isinstance(hermes, Mapping) and "recall" in hermes:
-        table = {**table, "memory": {"recall": hermes["recall"]}}
-    elif "memorySearch" not in table:
-        return table
-    return {key: value for key, value in table.items() if key in known}
-
-
-def adopt_foreign(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str], str]]:
-    """The table with other systems' sections in our form, and by section and key where the file has each of those.
-
-    Raises InvalidInput, which begins with the path of the key, for what those sections may not hold.
-    """
-    own = {key: value for key, value in table.items() if key not in _FOREIGN}
-    found = [key for key in table if key in _FOREIGN]
-    origins: dict[tuple[str, str], str] = {}
-    if not found:
-        return own, origins
-    if len(found) > 1:
-        raise InvalidInput(f"{found[0]} and {found[1]}: they are sections of different systems; give one")
-    (section,) = found
-    name, keys = _FOREIGN[section]
-    given = own.get("profile", name)
-    profile = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else given
-    if not isinstance(profile, dict) or profile.setdefault("name", name) != name:
-        raise InvalidInput(f"profile is {shown(given)}: {section} goes with the profile {name!r}")
-    tables: dict[str, Any] = {"profile": profile, "write": own.get("write", {})}
-    for path, value in _leaves(table[section], section, keys):
-        part, key = keys[path]
-        held = tables[part]
-        if not isinstance(held, Mapping):
-            raise InvalidInput(f"{part} is {shown(held)}: give a table")
-        if key in held and held[key] != value:
-            raise InvalidInput(
-                f"{section}.{path} is {shown(value)} and {part}.{key} is {shown(held[key])}: give one of them"
-            )
-        tables[part] = {**held, key: value}
-        origins[part, key] = f"{section}.{path}"
-    own["profile"] = tables["profile"]
-    if tables["write"]:
-        own["write"] = tables["write"]
-    return own, origins
-
-
-def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
-    """A table that holds no other keys than these."""
-    if not isinstance(table, Mapping):
-        raise InvalidInput(f"{path} is {shown(table)}: give a table with {', '.join(allowed)}")
-    for key in table:
-        if key not in allowed:
-            at = f"{path}.{key}" if path else str(key)
-            raise InvalidInput(
-                f"{shown(at)} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}"
-            )
-    return table
-
-
-def _leaves(table: object, section: str, keys: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    """Every key that stands under a section, by its path in it."""
-    inside = [key.removeprefix(path) for key in keys if key.startswith(path)]
-    allowed = tuple(dict.fromkeys(key.split(".")[0] for key in inside))
-    found: list[tuple[str, Any]] = []
-    for key, value in check_keys(table, (f"{section}.{path}").rstrip("."), allowed).items():
-        here = path + key
-        found += [(here, value)] if here in keys else _leaves(value, section, keys, f"{here}.")
-    return found
 
 
 def _toml(text: str) -> Any:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from recollect import MemoryConfig, Workspace
+from recollect import Workspace, WorkspaceConfig
 from recollect.cli import main
 from tests.workspace.support import write
 
@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 
 def _library(folder):
-    with Workspace(folder, MemoryConfig(progress=True), embedder="none") as workspace:
+    with Workspace(folder, WorkspaceConfig(progress=True), embedder="none") as workspace:
         workspace.index(force=True)
         assert len(workspace.search("zebra", min_score=0.0)) == 1
         assert workspace.status().files == 1

@@ -10,11 +10,11 @@ import pytest
 from recollect import Memory, Workspace
 from recollect.cli import main
 from recollect.embedding import RemoteEmbedder, load
+from recollect.environment import named_language_model
 from recollect.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
 from recollect.llm import OpenAICompatible
 from recollect.remote.address import ROUTED, address_of
-from recollect.settings import named_language_model
-from recollect.workspace import EmbeddingConfig, FlushConfig, MemoryConfig
+from recollect.workspace import EmbeddingConfig, FlushConfig, WorkspaceConfig
 from tests.endpoint import Answer, embeddings, said
 from tests.memory.support import WordEmbedder
 
@@ -86,7 +86,7 @@ def test_an_embedder_by_name_speaks_its_providers_protocol(litellm, server, mode
 def test_the_key_is_read_from_the_providers_own_variable(litellm, server, monkeypatch, tmp_path):
     server.otherwise = served
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
-    config = MemoryConfig(embedding=EmbeddingConfig(model="voyage/voyage-3", api_base=server.url, batch_size=100))
+    config = WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3", api_base=server.url, batch_size=100))
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/a.md").write_text("the striped zebra")
     with Workspace(tmp_path, config) as workspace:
@@ -142,7 +142,7 @@ def test_no_key_is_told_at_once_and_the_key_is_never_shown(litellm, server, monk
 def test_flush_by_a_model_of_a_provider(litellm, server, tmp_path, model):
     server.otherwise = chat
     path, asked_path = CHATS[model]
-    config = MemoryConfig(flush=FlushConfig(model=model, api_base=base(server, path), api_key=KEY))
+    config = WorkspaceConfig(flush=FlushConfig(model=model, api_base=base(server, path), api_key=KEY))
     with Workspace(tmp_path, config, embedder="none") as workspace:
         assert workspace.flush([{"role": "user", "content": "We use Valkey."}]) == "- We use Valkey."
     assert server.asked[0].path == asked_path
@@ -196,7 +196,7 @@ def test_without_the_router_the_name_is_refused_at_once_and_says_what_to_install
     monkeypatch.setattr("recollect.remote.address.find_spec", lambda name: None)
     for opened in (
         lambda: Memory(tmp_path / "a.db", embedder="voyage/voyage-3"),
-        lambda: Workspace(tmp_path, MemoryConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
+        lambda: Workspace(tmp_path, WorkspaceConfig(embedding=EmbeddingConfig(model="voyage/voyage-3"))),
         lambda: load("cohere/embed-english-v3.0"),
     ):
         with pytest.raises(EmbedderMissing, match=r"pip install '\.\[providers\]'"):

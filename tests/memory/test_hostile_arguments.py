@@ -14,7 +14,7 @@ import pytest
 from recollect import AsyncMemory, Memory, Settings, tools
 from recollect.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecollectError
 from recollect.services import SERVICES
-from recollect.workspace import MemoryConfig, Workspace
+from recollect.workspace import WorkspaceConfig, Workspace
 
 ARRAY = np.array([1.0, 2.0])
 NO_PATHS = ["~nosuchuser/x", "a\x00b", "\ud800", "", "x" * 5_000 + ".jsonl", ARRAY, None, 7, b"x"]
@@ -74,9 +74,9 @@ def test_an_array_is_no_scalar(memory, call):
         lambda memory, path: memory.knowledge.ingest(path),
         lambda memory, path: memory.knowledge.ingest("x.md", root=path if path is not None else ARRAY),
         lambda memory, path: Settings.load(path),
-        lambda memory, path: MemoryConfig.load(path),
+        lambda memory, path: WorkspaceConfig.load(path),
         lambda memory, path: Workspace(path if path is not None else ARRAY),
-        lambda memory, path: MemoryConfig(extra_paths=[path]),
+        lambda memory, path: WorkspaceConfig(extra_paths=[path]),
     ],
 )
 def test_what_is_no_path_is_told_as_such(memory, tmp_path, monkeypatch, take, path):

@@ -7,7 +7,7 @@ import pytest
 from recollect import Memory, Workspace
 from recollect.embedding import RemoteEmbedder
 from recollect.errors import EmbedderError, TextRefused
-from recollect.workspace import MemoryConfig
+from recollect.workspace import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.memory.support import WordEmbedder
 
@@ -210,7 +210,7 @@ def test_as_many_chunks_are_sent_together_as_the_batch_size_says(tmp_path, endpo
         file = tmp_path / "memory" / f"n{number}.md"
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"note number{number}")
-    config = MemoryConfig.from_dict({"embedding": {"model": "words", "api_base": endpoint.url, "batch_size": size}})
+    config = WorkspaceConfig.from_dict({"embedding": {"model": "words", "api_base": endpoint.url, "batch_size": size}})
     with Workspace(tmp_path, config) as workspace:
         assert workspace.index().embeddings_computed == 100
     sent = [len(asked.body["input"]) for asked in endpoint.asked]

@@ -54,7 +54,7 @@ def test_reeve_decay_is_the_text_and_exp_the_printed_formula(memory, days, form,
     add(memory, "apple", cosine=0.9, days=days)
     (hit,) = ask(memory, "reeve", decay=form)
     assert hit.signals["decay"] == pytest.approx(weight, abs=1e-9)
-    (hit,) = ask(memory, "reeve", decay="exp", floor=0.0, halfLife=30)
+    (hit,) = ask(memory, "reeve", decay="exp", decay_floor=0.0, half_life_days=30)
     assert hit.signals["decay"] == pytest.approx(math.exp(-days / 30), abs=1e-9)
 
 
@@ -156,14 +156,12 @@ def test_hermes_old_decision_outranks_a_trivial_note_when_its_similarity_is_grea
     assert ids[ask(memory, "hermes")[0].id] == first
 
 
-def test_hermes_gives_five_hits_and_takes_its_own_names(memory):
+def test_hermes_gives_five_hits_and_normalises_its_weights(memory):
     for n in range(8):
         add(memory, f"n{n}", cosine=0.5, days=n)
     assert len(ask(memory, "hermes")) == 5
     assert len(ask(memory, "hermes", limit=7)) == 7
-    (hit,) = ask(
-        memory, "hermes", limit=1, semantic_weight=2, recency_weight=1, importance_weight=1, recency_half_life_days=7
-    )
+    (hit,) = ask(memory, "hermes", limit=1, semantic_weight=2, recency_weight=1, importance_weight=1, half_life_days=7)
     assert hit.score == pytest.approx((2 * 0.5 + 1 + 0.5) / 4, abs=1e-6)
 
 
@@ -242,10 +240,10 @@ def test_memweave_score_is_07_vector_and_03_keyword(memory):
 
 def test_memweave_thresholds_before_decay(memory):
     old = add(memory, "apple", cosine=0.6, days=60)
-    (hit,) = ask(memory, "memweave", decay_half_life_days=30)
+    (hit,) = ask(memory, "memweave", half_life_days=30)
     assert hit.id == old
     assert hit.score == pytest.approx(0.42 * 0.25, abs=1e-6)
-    assert ask(memory, "memweave", decay_half_life_days=30, min_score_of="score") == []
+    assert ask(memory, "memweave", half_life_days=30, min_score_of="score") == []
     assert ask(memory, "memweave", min_score=0.43) == []
     said = memory.explain("zzz", old, vector=QUERY, profile="memweave", min_score=0.43, as_of=NOW)
     assert said.stage == "threshold"
@@ -334,10 +332,10 @@ def test_a_similarity_that_makes_up_little_of_the_sum_is_not_named(memory):
     assert ask(memory, "hermes")[0].match_reasons == ("recency",)
 
 
-def test_two_names_of_one_choice_may_not_contradict_each_other(memory):
-    with pytest.raises(InvalidInput, match="halfLife is 7 and recency_half_life_days is 9"):
-        ask(memory, "reeve", halfLife=7, recency_half_life_days=9)
-    ask(memory, "reeve", halfLife=7, half_life_days=7)
+@pytest.mark.parametrize("foreign", ["halfLife", "floor", "recency_half_life_days", "decay_half_life_days"])
+def test_recall_has_one_name_for_an_option(memory, foreign):
+    with pytest.raises(InvalidInput, match=f"recall has no option '{foreign}': use one of limit, .*half_life_days"):
+        ask(memory, "reeve", **{foreign: 0.5})
 
 
 @pytest.mark.parametrize("profile", ["default", "reeve", "memweave"])
@@ -347,7 +345,7 @@ def test_weights_of_the_sum_are_refused_where_the_score_is_a_product(memory, pro
 
 
 def test_the_settings_profile_says_how_recall_and_writing_go():
-    changed = PROFILES["hermes"].override({"limit": 2, "recency_half_life_days": 9})
+    changed = PROFILES["hermes"].override({"limit": 2, "half_life_days": 9})
     for profile in ("hermes", changed):
         with Memory(":memory:", settings=Settings(embedder="none", profile=profile)) as memory:
             memory.remember_many(["apple", "apple pie", "apple cake"])

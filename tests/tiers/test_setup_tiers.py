@@ -6,7 +6,6 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput
-from recollect.policies import Consolidation
 from tests.memory.support import run
 
 _ALL = """
@@ -57,31 +56,10 @@ def test_enhanced_is_the_default_and_has_vectors():
     ("fields", "message"),
     [
         ({"tier": "premium"}, "Settings.tier is 'premium': 'standard' or 'enhanced'"),
+        ({"tier": "1"}, "tier is '1'"),
         ({"tier": "standard", "embedder": "default"}, "Settings.tier 'standard' loads no embedder"),
     ],
 )
 def test_bad_tiers_are_refused(fields, message):
     with pytest.raises(InvalidInput, match=message):
         Settings(**fields)
-
-
-@pytest.mark.parametrize(("old", "tier"), [("1", "standard"), ("2", "enhanced")])
-def test_reactive_agents_old_tiers_still_work_with_a_deprecation_warning(old, tier):
-    with pytest.warns(DeprecationWarning, match=f"tier '{old}' is deprecated: use tier='{tier}'"):
-        assert Settings(tier=old) == Settings(tier=tier)
-    with pytest.warns(DeprecationWarning, match="deprecated"):
-        assert Settings.from_dict({"tier": old}).tier == tier
-    with pytest.raises(InvalidInput, match="tier is '3'"):
-        Settings(tier="3")
-
-
-def test_reactive_agents_consolidation_is_taken_as_given():
-    given = {"threshold": 10, "decayFactor": 0.9, "pruneThreshold": 0.2}
-    wanted = Consolidation(threshold=10, decay_factor=0.9, prune_threshold=0.2)
-    assert Consolidation(**given) == wanted
-    settings = Settings.from_dict({"consolidation": given})
-    assert settings.consolidation == wanted
-    assert Settings.from_dict(settings.to_dict()) == settings
-    for wrong in ({"decayFactor": 1.5}, {"decayFactor": 0}, {"decayFactor": 0.9, "decay_factor": 0.8}):
-        with pytest.raises(InvalidInput, match="decay"):
-            Consolidation(**wrong)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from recollect import MemoryConfig, Workspace
+from recollect import Workspace, WorkspaceConfig
 from recollect.store import verifying
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
@@ -23,9 +23,9 @@ def write(folder: Path, path: str, text: str | bytes) -> Path:
     return file
 
 
-def config(**fields: Any) -> MemoryConfig:
+def config(**fields: Any) -> WorkspaceConfig:
     """A configuration in which searches look at no file by themselves."""
-    return MemoryConfig.from_dict({"sync": {"on_search": False}, **fields})
+    return WorkspaceConfig.from_dict({"sync": {"on_search": False}, **fields})
 
 
 def index_all(folder: Path, embedder: Any = "none", **fields: Any) -> Any:

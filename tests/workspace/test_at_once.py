@@ -15,7 +15,7 @@ from tests.workspace.support import config, dump, dump_afresh, write
 
 INDEX = """
 import sys
-from recollect import Workspace, MemoryConfig
+from recollect import Workspace, WorkspaceConfig
 from tests.memory.support import WordEmbedder
 with Workspace(sys.argv[1], embedder=WordEmbedder()) as workspace:
     print("ready", flush=True)

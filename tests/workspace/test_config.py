@@ -13,15 +13,15 @@ from recollect.workspace.config import (
     EmbeddingConfig,
     FlushConfig,
     HybridConfig,
-    MemoryConfig,
     MMRConfig,
     QueryConfig,
     SyncConfig,
     TemporalDecayConfig,
     VectorConfig,
+    WorkspaceConfig,
 )
 
-CHANGED = MemoryConfig(
+CHANGED = WorkspaceConfig(
     workspace_dir="notes",
     db_path="elsewhere/index.db",
     timezone="Europe/Berlin",
@@ -44,7 +44,7 @@ CHANGED = MemoryConfig(
     vector=VectorConfig(enabled=False),
     progress=False,
     extra_paths=("../shared",),
-    left_out=("vendor",),
+    skip_folders=("vendor",),
     exclude=("drafts/", "*.tmp.md"),
     bootstrap_files=(),
     evergreen_patterns=("README.md",),
@@ -53,7 +53,7 @@ CHANGED = MemoryConfig(
 
 
 def test_the_defaults_are_memweaves():
-    config = MemoryConfig()
+    config = WorkspaceConfig()
     assert (config.query.strategy, config.query.max_results, config.query.min_score) == ("hybrid", 6, None)
     assert config.query.snippet_max_chars == 700
     assert config.query.hybrid == HybridConfig(vector_weight=0.7, text_weight=0.3, candidate_multiplier=4)
@@ -69,20 +69,20 @@ def test_the_defaults_are_memweaves():
     assert config.timezone == "UTC"
 
 
-@pytest.mark.parametrize("config", [MemoryConfig(), CHANGED], ids=["defaults", "changed"])
+@pytest.mark.parametrize("config", [WorkspaceConfig(), CHANGED], ids=["defaults", "changed"])
 @pytest.mark.parametrize("ending", ["toml", "json", "jsonc", "json5", "yaml", "yml"])
 def test_config_objects_round_trip_through_dict_and_file(tmp_path, config, ending):
-    assert MemoryConfig.from_dict(config.to_dict()) == config
+    assert WorkspaceConfig.from_dict(config.to_dict()) == config
     file = tmp_path / f"workspace.{ending}"
     config.save(file)
-    assert MemoryConfig.load(file) == config
-    MemoryConfig().save(file)
-    assert MemoryConfig.load(file) == MemoryConfig()
+    assert WorkspaceConfig.load(file) == config
+    WorkspaceConfig().save(file)
+    assert WorkspaceConfig.load(file) == WorkspaceConfig()
     assert [each.name for each in tmp_path.iterdir()] == [file.name]
 
 
 def test_every_field_of_the_changed_configuration_is_changed():
-    plain, changed = MemoryConfig().to_dict(), CHANGED.to_dict()
+    plain, changed = WorkspaceConfig().to_dict(), CHANGED.to_dict()
     same = [name for name in plain if plain[name] == changed[name]]
     assert same == []
 
@@ -100,8 +100,8 @@ def test_a_key_is_not_shown():
 
 
 def test_a_table_names_only_what_it_changes():
-    config = MemoryConfig.from_dict({"query": {"mmr": {"enabled": True}}, "extra_paths": ["a"]})
-    assert config == MemoryConfig(query=QueryConfig(mmr=MMRConfig(enabled=True)), extra_paths=("a",))
+    config = WorkspaceConfig.from_dict({"query": {"mmr": {"enabled": True}}, "extra_paths": ["a"]})
+    assert config == WorkspaceConfig(query=QueryConfig(mmr=MMRConfig(enabled=True)), extra_paths=("a",))
 
 
 @pytest.mark.parametrize(
@@ -112,47 +112,59 @@ def test_a_table_names_only_what_it_changes():
         ({"query": {"mmr": {"lambda": 1}}}, "'query.mmr.lambda' is no setting"),
         ({"query": {"mmr": 5}}, "query.mmr is 5"),
         ({"query": None}, "query is None"),
-        ({"query": {"min_score": 2}}, "QueryConfig.min_score is 2"),
-        ({"query": {"max_results": 0}}, "QueryConfig.max_results is 0"),
-        ({"query": {"hybrid": {"vector_weight": 0.5}}}, "HybridConfig.vector_weight 0.5 and text_weight 0.3"),
-        ({"query": {"temporal_decay": {"half_life_days": 0}}}, "TemporalDecayConfig.half_life_days is 0"),
-        ({"query": {"temporal_decay": {"half_life_days": float("nan")}}}, "TemporalDecayConfig.half_life_days is nan"),
-        ({"chunking": {"tokens": 80}}, "ChunkingConfig.overlap is 80"),
-        ({"chunking": {"tokens": True}}, "ChunkingConfig.tokens is True"),
-        ({"embedding": {"batch_size": 0}}, "EmbeddingConfig.batch_size is 0"),
-        ({"embedding": {"model": ""}}, "EmbeddingConfig.model is ''"),
-        ({"embedding": {"api_base": "http://x"}}, "EmbeddingConfig.api_base is 'http://x': name the model"),
-        ({"cache": {"max_entries": 0}}, "CacheConfig.max_entries is 0"),
-        ({"sync": {"watch": "yes"}}, "SyncConfig.watch is 'yes'"),
-        ({"sync": {"interval_minutes": -1}}, "SyncConfig.interval_minutes is -1"),
-        ({"flush": {"temperature": 3}}, "FlushConfig.temperature is 3"),
-        ({"vector": {"extension_path": "/lib/vec0.so"}}, "VectorConfig.extension_path is '/lib/vec0.so'"),
-        ({"timezone": "Mars/Base"}, "MemoryConfig.timezone is 'Mars/Base'"),
-        ({"timezone": "../etc"}, "MemoryConfig.timezone is '../etc'"),
-        ({"workspace_dir": None}, "MemoryConfig.workspace_dir is None"),
-        ({"extra_paths": "docs"}, "MemoryConfig.extra_paths is 'docs'"),
-        ({"exclude": [3]}, "MemoryConfig.exclude[0] is 3"),
-        ({"max_file_bytes": 0}, "MemoryConfig.max_file_bytes is 0"),
+        ({"query": {"min_score": 2}}, "query.min_score is 2"),
+        ({"query": {"max_results": 0}}, "query.max_results is 0"),
+        ({"query": {"hybrid": {"vector_weight": 0.5}}}, "query.hybrid.vector_weight 0.5 and text_weight 0.3"),
+        ({"query": {"temporal_decay": {"half_life_days": 0}}}, "query.temporal_decay.half_life_days is 0"),
+        ({"query": {"temporal_decay": {"half_life_days": float("nan")}}}, "query.temporal_decay.half_life_days is nan"),
+        ({"chunking": {"tokens": 80}}, "chunking.overlap is 80"),
+        ({"chunking": {"tokens": True}}, "chunking.tokens is True"),
+        ({"embedding": {"batch_size": 0}}, "embedding.batch_size is 0"),
+        ({"embedding": {"model": ""}}, "embedding.model is ''"),
+        ({"embedding": {"api_base": "http://x"}}, "embedding.api_base is 'http://x': name the model"),
+        ({"cache": {"max_entries": 0}}, "cache.max_entries is 0"),
+        ({"sync": {"watch": "yes"}}, "sync.watch is 'yes'"),
+        ({"sync": {"interval_minutes": -1}}, "sync.interval_minutes is -1"),
+        ({"flush": {"temperature": 3}}, "flush.temperature is 3"),
+        ({"vector": {"extension_path": "/lib/vec0.so"}}, "vector.extension_path is '/lib/vec0.so'"),
+        ({"timezone": "Mars/Base"}, "timezone is 'Mars/Base'"),
+        ({"timezone": "../etc"}, "timezone is '../etc'"),
+        ({"workspace_dir": None}, "workspace_dir is None"),
+        ({"extra_paths": "docs"}, "extra_paths is 'docs'"),
+        ({"exclude": [3]}, "exclude[0] is 3"),
+        ({"max_file_bytes": 0}, "max_file_bytes is 0"),
     ],
 )
 def test_what_is_wrong_is_named(table, said):
     with pytest.raises(InvalidInput) as refused:
-        MemoryConfig.from_dict(table)
+        WorkspaceConfig.from_dict(table)
     assert str(refused.value).startswith(said)
+
+
+def test_a_field_that_is_wrong_is_named_with_its_class():
+    for make, said in (
+        (lambda: QueryConfig(min_score=2), "QueryConfig.min_score is 2: give a number from 0 to 1"),
+        (lambda: WorkspaceConfig(query=3), "WorkspaceConfig.query is 3: give QueryConfig(...)"),
+        (lambda: WorkspaceConfig(extra_paths=["a", 3]), "WorkspaceConfig.extra_paths[1] is 3"),
+        (lambda: ChunkingConfig(tokens=5), "ChunkingConfig.overlap is 80"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            make()
+        assert str(refused.value).startswith(said)
 
 
 def test_a_wrong_file_is_named(tmp_path):
     file = tmp_path / "workspace.toml"
     file.write_text("[query]\nmin_scor = 1\n")
     with pytest.raises(InvalidInput, match=r"workspace\.toml: 'query\.min_scor'"):
-        MemoryConfig.load(file)
+        WorkspaceConfig.load(file)
     with pytest.raises(InvalidInput, match="is written as one of"):
-        MemoryConfig().save(tmp_path / "workspace.ini")
+        WorkspaceConfig().save(tmp_path / "workspace.ini")
     with pytest.raises(InvalidInput, match="cannot be written"):
-        MemoryConfig().save(tmp_path / "no" / "workspace.toml")
+        WorkspaceConfig().save(tmp_path / "no" / "workspace.toml")
 
 
 def test_keyword_strategy_and_vectors_off_embed_nothing():
-    assert MemoryConfig().embeds
-    assert not MemoryConfig(query=QueryConfig(strategy="keyword")).embeds
-    assert not MemoryConfig(vector=VectorConfig(enabled=False)).embeds
+    assert WorkspaceConfig().embeds
+    assert not WorkspaceConfig(query=QueryConfig(strategy="keyword")).embeds
+    assert not WorkspaceConfig(vector=VectorConfig(enabled=False)).embeds

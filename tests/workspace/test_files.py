@@ -59,14 +59,14 @@ def test_folders_of_other_peoples_files_are_left_out_unless_the_configuration_sa
     write(folder, "env/pyvenv.cfg", "home = /usr/bin")
     write(folder, "pyvenv.cfg", "home = /usr/bin")  # the workspace itself is named
     assert list(scan(folder).files) == ["i.md", "vendor/h.md"]
-    assert list(scan(folder, left_out=["vendor"]).files) == [
+    assert list(scan(folder, skip_folders=["vendor"]).files) == [
         "i.md", "site-packages/e.md", "venv/a.md", "x/__pycache__/d.md", "x/node_modules/c.md",
     ]  # fmt: skip
-    everything = list(scan(folder, left_out=[]).files)
+    everything = list(scan(folder, skip_folders=[]).files)
     assert len(everything) == 8
     assert ".venv/b.md" not in everything
     for path in ("venv/a.md", "x/node_modules/c.md"):
-        with pytest.raises(Unreadable, match="left_out"):
+        with pytest.raises(Unreadable, match="skip_folders"):
             Selection(config(workspace_dir=str(folder))).find(path)
 
 
@@ -200,7 +200,7 @@ def test_a_large_file_is_told_and_a_sparse_gigabyte_is_not_read(folder):
     assert counts(result)[:2] == (1, 1)
     ((path, reason),) = [(each.path, each.reason) for each in result.problems]
     assert path == "huge.md"
-    assert reason == "it has 1,073,741,824 bytes and MemoryConfig.max_file_bytes is 10,000,000"
+    assert reason == "it has 1,073,741,824 bytes and WorkspaceConfig.max_file_bytes is 10,000,000"
 
 
 def test_a_file_that_grows_too_large_leaves_the_index(folder):

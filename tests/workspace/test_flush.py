@@ -15,7 +15,7 @@ from recollect.exchange.folder import Folder
 from recollect.llm import OpenAICompatible
 from recollect.remote.address import PROVIDERS
 from recollect.text.quoting import quoted
-from recollect.workspace import FlushConfig, MemoryConfig, Workspace
+from recollect.workspace import FlushConfig, Workspace, WorkspaceConfig
 from recollect.workspace.flushing import new_facts
 from tests.endpoint import Answer, said, serving
 from tests.llm.conftest import NAMES
@@ -209,7 +209,7 @@ def test_nothing_is_written_through_a_link(workspace, server, tmp_path_factory):
 
 
 def test_flush_never_writes_an_evergreen_file(tmp_path, server):
-    config = MemoryConfig(evergreen_patterns=("MEMORY.md", "20*.md"))
+    config = WorkspaceConfig(evergreen_patterns=("MEMORY.md", "20*.md"))
     server.script = [said(FACT)]
     with Workspace(tmp_path, config, embedder="none", language_model=OpenAICompatible(server.url, "m")) as workspace:
         with pytest.raises(InvalidInput, match="evergreen"):
@@ -221,7 +221,7 @@ def test_the_day_is_that_of_the_timezone(tmp_path, server):
     names = set()
     for zone in ("Pacific/Kiritimati", "Etc/GMT+12"):  # never the same day
         server.script = [said(FACT)]
-        config = MemoryConfig(timezone=zone)
+        config = WorkspaceConfig(timezone=zone)
         with Workspace(
             tmp_path / zone, config, embedder="none", language_model=OpenAICompatible(server.url, "m")
         ) as workspace:
@@ -274,9 +274,9 @@ def test_a_key_of_openai_makes_no_language_model_for_anything_else(tmp_path, mon
 
 
 def test_the_configuration_says_where_flush_is_served(tmp_path, server):
-    config = MemoryConfig(flush=FlushConfig(model="llama3.2", api_base=server.url, api_key="sk-2"))
+    config = WorkspaceConfig(flush=FlushConfig(model="llama3.2", api_base=server.url, api_key="sk-2"))
     assert "sk-2" not in repr(config)
-    assert MemoryConfig.from_dict(config.to_dict()) == config
+    assert WorkspaceConfig.from_dict(config.to_dict()) == config
     server.script = [said(FACT)]
     with Workspace(tmp_path, config, embedder="none") as workspace:
         assert workspace.flush(TALK) == FACT
@@ -286,7 +286,7 @@ def test_the_configuration_says_where_flush_is_served(tmp_path, server):
 
 def test_ollama_is_named_by_its_prefix(tmp_path, server):
     base = server.url.removesuffix("/v1")
-    config = MemoryConfig(flush=FlushConfig(model="ollama/llama3.2", api_base=base))
+    config = WorkspaceConfig(flush=FlushConfig(model="ollama/llama3.2", api_base=base))
     server.script = [said(FACT)]
     with Workspace(tmp_path, config, embedder="none") as workspace:
         assert workspace.flush(TALK) == FACT
@@ -294,7 +294,7 @@ def test_ollama_is_named_by_its_prefix(tmp_path, server):
 
 
 def test_flush_that_is_off_does_nothing(tmp_path, server):
-    config = MemoryConfig(flush=FlushConfig(enabled=False))
+    config = WorkspaceConfig(flush=FlushConfig(enabled=False))
     with Workspace(tmp_path, config, embedder="none", language_model=OpenAICompatible(server.url, "m")) as workspace:
         assert workspace.flush(TALK) is None
     with Workspace(tmp_path, config, embedder="none") as workspace:

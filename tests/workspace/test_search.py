@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.errors import EmbedderError, InvalidInput, StoreReadOnly
-from recollect.workspace import MemoryConfig, RawSearchRow, Workspace
+from recollect.workspace import RawSearchRow, Workspace, WorkspaceConfig
 from recollect.workspace.snippets import cut_snippet, highlight
 from tests.memory.support import WordEmbedder
 
@@ -124,7 +124,9 @@ def test_status_says_what_a_search_does_now_and_why(workspace, words, how):
         case "nothing embedded":
             with Workspace(workspace.folder, embedder="none") as plain:
                 plain.index()
-    with Workspace(workspace.folder, MemoryConfig.from_dict({"sync": {"on_search": False}}), embedder=words) as other:
+    with Workspace(
+        workspace.folder, WorkspaceConfig.from_dict({"sync": {"on_search": False}}), embedder=words
+    ) as other:
         status = other.status()
         assert (status.search_mode, status.vector_available) == ("fts-only", False)
         found = other.search("valkey")
@@ -163,7 +165,7 @@ def test_an_embedder_that_was_swapped_falls_back_to_keywords_until_indexed(tmp_p
     written(tmp_path, a="The cache is Valkey.")
     with Workspace(tmp_path, embedder=words) as workspace:
         workspace.index()
-    config = MemoryConfig.from_dict({"sync": {"on_search": False}})
+    config = WorkspaceConfig.from_dict({"sync": {"on_search": False}})
     with Workspace(tmp_path, config, embedder=WordEmbedder("other", 32)) as workspace:
         found = workspace.search("valkey")
         assert (paths(found), "meaning was not searched" in found.problems[0]) == (["memory/a.md"], True)
@@ -191,7 +193,7 @@ def test_the_label_is_part_of_the_scan(workspace):
 
 def test_max_results_and_min_score_by_call_and_by_config(tmp_path, words):
     written(tmp_path, **{f"n{n}": f"cache number {n}" for n in range(20)})
-    with Workspace(tmp_path, MemoryConfig.from_dict({"query": {"max_results": 3}}), embedder=words) as workspace:
+    with Workspace(tmp_path, WorkspaceConfig.from_dict({"query": {"max_results": 3}}), embedder=words) as workspace:
         assert len(workspace.search("cache", min_score=0.0)) == 3
         assert len(workspace.search("cache", min_score=0.0, max_results=12)) == 12
         assert workspace.search("cache", min_score=1.0) == []
@@ -255,7 +257,7 @@ def test_the_threshold_comes_before_age(workspace):
 def test_age_and_mmr_by_configuration(tmp_path, words):
     written(tmp_path, **{day(30): "alpha beta gamma", day(0): "alpha beta gamma", "x": "alpha delta epsilon"})
     query = {"temporal_decay": {"enabled": True}, "mmr": {"enabled": True, "lambda_param": 0.3}, "min_score": 0.0}
-    with Workspace(tmp_path, MemoryConfig.from_dict({"query": query}), embedder=words) as workspace:
+    with Workspace(tmp_path, WorkspaceConfig.from_dict({"query": query}), embedder=words) as workspace:
         found = paths(workspace.search("alpha beta gamma"))
     assert found == [f"memory/{day(0)}.md", "memory/x.md", f"memory/{day(30)}.md"]
 

@@ -1,4 +1,4 @@
-"""The snippets of memweave's page, translated: `recollect` for `memweave`, `AsyncWorkspace` for `MemWeave`."""
+"""The snippets of memweave's page, with `recollect.compat.memweave` for `memweave`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from recollect import AsyncWorkspace, MemoryConfig, Workspace
-from recollect.errors import InvalidInput, StoreClosed
-from recollect.llm import OpenAICompatible
-from recollect.workspace import (
+from recollect import AsyncWorkspace, Workspace
+from recollect.compat.memweave import (
     EmbeddingConfig,
     FlushConfig,
     HybridConfig,
+    MemoryConfig,
+    MemWeave,
     MMRConfig,
     QueryConfig,
     RawSearchRow,
     SyncConfig,
     TemporalDecayConfig,
 )
+from recollect.errors import InvalidInput, StoreClosed
+from recollect.llm import OpenAICompatible
 from tests.endpoint import said, serving
 from tests.memory.support import WordEmbedder
 
@@ -47,7 +49,7 @@ def test_every_verb_of_workspace_can_be_awaited():
 
 def test_quickstart():
     async def main():
-        async with AsyncWorkspace(MemoryConfig(workspace_dir=".")) as mem:
+        async with MemWeave(MemoryConfig(workspace_dir=".")) as mem:
             memory_file = Path("memory/preferences.md")
             memory_file.parent.mkdir(exist_ok=True)
             memory_file.write_text("The user prefers dark mode and concise answers.")
@@ -62,7 +64,7 @@ def test_quickstart():
 
 def test_single_agent():
     async def main():
-        async with AsyncWorkspace(MemoryConfig(workspace_dir="./my_project")) as mem:
+        async with MemWeave(MemoryConfig(workspace_dir="./my_project")) as mem:
             memory_dir = Path("my_project/memory")
             memory_dir.mkdir(parents=True, exist_ok=True)
             (memory_dir / "stack.md").write_text("User's preferred stack: FastAPI + PostgreSQL + Redis.")
@@ -76,8 +78,8 @@ def test_single_agent():
 
 def test_multi_agent_with_shared_and_isolated_namespaces():
     async def main():
-        researcher = AsyncWorkspace(MemoryConfig(workspace_dir="./project"))
-        writer = AsyncWorkspace(MemoryConfig(workspace_dir="./project"))
+        researcher = MemWeave(MemoryConfig(workspace_dir="./project"))
+        writer = MemWeave(MemoryConfig(workspace_dir="./project"))
         async with researcher, writer:
             memory_dir = Path("project/memory/researcher_agent")
             memory_dir.mkdir(parents=True, exist_ok=True)
@@ -125,7 +127,7 @@ def test_flush():
 
     async def main(url):
         model = OpenAICompatible(url, "small")
-        async with AsyncWorkspace(MemoryConfig(workspace_dir="workspace"), language_model=model) as mem:
+        async with MemWeave(MemoryConfig(workspace_dir="workspace"), language_model=model) as mem:
             extracted = await mem.flush(conversation=conversation)
             return extracted, await mem.search("Valkey caching latency", min_score=0.0)
 
@@ -153,7 +155,7 @@ def test_decay_and_mmr_and_the_whole_configuration():
     )
 
     async def main():
-        async with AsyncWorkspace(config, embedder=WordEmbedder(dimension=64)) as mem:
+        async with MemWeave(config, embedder=WordEmbedder(dimension=64)) as mem:
             for name in ("2020-01-01", "MEMORY"):
                 file = mem.folder / "memory" / f"{name}.md"
                 file.parent.mkdir(exist_ok=True)
@@ -185,7 +187,7 @@ def test_a_custom_strategy_runs_on_the_callers_loop():
     strategy, processor = RecencyBoostStrategy(), Shout()
 
     async def main():
-        async with AsyncWorkspace(MemoryConfig(workspace_dir="."), embedder="none") as mem:
+        async with MemWeave(MemoryConfig(workspace_dir="."), embedder="none") as mem:
             Path("memory").mkdir()
             Path("memory/a.md").write_text("Any text.")
             mem.register_strategy("recency", strategy)
@@ -199,7 +201,7 @@ def test_a_custom_strategy_runs_on_the_callers_loop():
 
 def test_status_and_files():
     async def main():
-        async with AsyncWorkspace() as mem:
+        async with MemWeave() as mem:
             Path("memory").mkdir()
             Path("memory/MEMORY.md").write_text("Evergreen.")
             before = await mem.status()
@@ -219,7 +221,7 @@ def test_status_and_files():
 
 def test_the_watcher_stops_on_exit():
     async def main():
-        async with AsyncWorkspace(embedder="none") as mem:
+        async with MemWeave(embedder="none") as mem:
             await mem.start_watching()
             assert (await mem.status()).watcher_active
             return mem
@@ -241,7 +243,7 @@ def test_searches_run_side_by_side_without_blocking_the_loop():
                 ticks += 1
                 await asyncio.sleep(0)
 
-        async with AsyncWorkspace(embedder=WordEmbedder()) as mem:
+        async with MemWeave(embedder=WordEmbedder()) as mem:
             Path("memory").mkdir()
             for n in range(50):
                 Path(f"memory/{n}.md").write_text(f"Fact number {n} about the cache.")
@@ -258,7 +260,7 @@ def test_searches_run_side_by_side_without_blocking_the_loop():
 
 def test_before_it_is_open_and_after_it_is_closed():
     async def main():
-        mem = AsyncWorkspace(embedder="none")
+        mem = MemWeave(embedder="none")
         with pytest.raises(StoreClosed):
             mem.folder  # noqa: B018
         await mem.search("opens by itself")
@@ -267,6 +269,6 @@ def test_before_it_is_open_and_after_it_is_closed():
         with pytest.raises(StoreClosed):
             await mem.search("x")
         with pytest.raises(InvalidInput):
-            await AsyncWorkspace(Path("missing"), 3).open()
+            await MemWeave(Path("missing"), 3).open()
 
     asyncio.run(main())

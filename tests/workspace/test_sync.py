@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 import recollect_models
-from recollect import MemoryConfig, Workspace
+from recollect import Workspace, WorkspaceConfig
 from recollect.checks import now_us
 from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
 from recollect.workspace import opening, sync
@@ -270,7 +270,7 @@ def test_text_indexed_while_the_embedder_is_down_is_embedded_later(folder, tmp_p
             assert (result.embeddings_computed, result.pending, result.embedder_problem) == (3, 0, None)
     embedder.fail = None
     with Workspace(folder, config(), embedder=embedder) as workspace:
-        workspace._config = MemoryConfig.from_dict({**workspace._config.to_dict(), "sync": {}})
+        workspace._config = WorkspaceConfig.from_dict({**workspace._config.to_dict(), "sync": {}})
         workspace._sync_if_due()
         assert workspace.status().pending == 0
         assert dump(workspace) == dump_afresh(folder, tmp_path, WordEmbedder())
@@ -479,7 +479,7 @@ def test_models_over_http_are_named_as_in_the_seed(folder, monkeypatch):
     monkeypatch.delenv("EMBEDDING_API_KEY", raising=False)
 
     def spec(**fields):
-        with Workspace(folder, MemoryConfig(embedding=EmbeddingConfig(**fields))) as workspace:
+        with Workspace(folder, WorkspaceConfig(embedding=EmbeddingConfig(**fields))) as workspace:
             return workspace._index.spec
 
     ollama = spec(model="ollama/nomic-embed-text", api_base="http://localhost:11434", batch_size=7, timeout=5.0)
@@ -629,12 +629,14 @@ def test_files_tell_labels_and_what_is_evergreen(notes):
 def test_a_configuration_may_stand_alone_and_stays_where_it_was(folder, tmp_path, monkeypatch):
     write(folder, "a.md", "A text.")
     monkeypatch.chdir(tmp_path)
-    with Workspace(MemoryConfig(workspace_dir="notes", cache=CacheConfig(enabled=False)), embedder="none") as workspace:
+    with Workspace(
+        WorkspaceConfig(workspace_dir="notes", cache=CacheConfig(enabled=False)), embedder="none"
+    ) as workspace:
         monkeypatch.chdir("/")
         assert workspace.index().files_indexed == 1
         assert workspace.folder == folder
     with pytest.raises(InvalidInput, match="two configurations"):
-        Workspace(MemoryConfig(), MemoryConfig())
+        Workspace(WorkspaceConfig(), WorkspaceConfig())
     with pytest.raises(InvalidInput, match="is a file"):
         Workspace(folder / "a.md")
 

@@ -8,7 +8,7 @@ import pytest
 
 from recollect import Memory, Workspace
 from recollect.errors import InvalidInput
-from recollect.workspace import MemoryConfig, RawSearchRow
+from recollect.workspace import RawSearchRow, WorkspaceConfig
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, write
 
@@ -45,7 +45,7 @@ def test_a_score_that_is_given_is_memweaves_threshold_alone(workspace, tmp_path)
     assert len(every) > len(workspace.search("striped giraffe of Lisbon"))
     kept = workspace.search("striped giraffe of Lisbon", min_score=0.35)
     assert paths(kept) == [each.path for each in every if each.score >= 0.35]
-    given = MemoryConfig.from_dict({"workspace_dir": str(tmp_path), "query": {"min_score": 0.35}})
+    given = WorkspaceConfig.from_dict({"workspace_dir": str(tmp_path), "query": {"min_score": 0.35}})
     with Workspace(given, embedder=WordEmbedder(dimension=256)) as other:
         assert paths(other.search("striped giraffe of Lisbon")) == paths(kept)
     both = workspace.search("striped giraffe of Lisbon", min_score=0.0, min_confidence=0.5)

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import MemoryConfig, Workspace
+from recollect import Workspace, WorkspaceConfig
 from recollect.errors import StoreCorrupt, StoreFull, StoreReadOnly
 from recollect.store.faults import translated
 from recollect.workspace import workspace as facade
@@ -125,7 +125,7 @@ def test_garbage_over_an_open_index_makes_it_afresh(folder, ending):
 def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkeypatch, on_search):
     """A fresh index is empty: to answer from that as if nothing had been found would be wrong."""
     index_all(folder)
-    with Workspace(folder, MemoryConfig.from_dict({"sync": {"on_search": on_search}}), embedder="none") as workspace:
+    with Workspace(folder, WorkspaceConfig.from_dict({"sync": {"on_search": on_search}}), embedder="none") as workspace:
         sound, calls = facade.search, []
 
         def damaged(*arguments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, MemoryConfig, Settings, Workspace
+from recollect import Memory, Settings, Workspace, WorkspaceConfig
 from recollect.errors import InvalidInput, NotADatabase
 from tests.memory.support import WordEmbedder
 
@@ -109,7 +109,7 @@ def test_chunks_of_documents_are_not_memories(tmp_path):
     with Workspace(tmp_path / "a", embedder=WordEmbedder()) as workspace:
         (workspace.folder / "note.md").write_text("# Note\n\nText.\n")
         workspace.index()
-        index = MemoryConfig(workspace_dir=str(tmp_path / "a")).index_path
+        index = WorkspaceConfig(workspace_dir=str(tmp_path / "a")).index_path
     with Workspace(tmp_path / "b", embedder="none") as other:
         assert other.export(index).records == 0
 

@@ -61,23 +61,25 @@ def open_memory(context: typer.Context, **settings: Any) -> Memory:
     """The memory that --db names, with those of --settings and the settings of a process that ends at once."""
     from msgspec import structs
 
+    from recollect.compat import load_settings
+    from recollect.environment import environment
     from recollect.memory import Memory
-    from recollect.settings import Settings, environment_settings
+    from recollect.settings import Settings
 
-    path = context.meta.get(SETTINGS)
-    given = environment_settings() if path is None else Settings.load(path)
+    path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
+    given = Settings() if path is None else load_settings(path)
     return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
 
 
 def new_key(path: str | None, *, decrypt: bool) -> str | None:
     """The new key of rekey: that in a file or in RECOLLECT_NEW_KEY; None to decrypt."""
-    from recollect.settings import key_in, new_environment_key
+    from recollect.environment import environment, key_in
 
     if path is not None and decrypt:
         raise InvalidInput("--decrypt removes the key: leave --new-key-file out")
     if decrypt:
         return None
-    key = new_environment_key() if path is None else key_in(path)
+    key = environment("RECOLLECT_NEW_KEY") if path is None else key_in(path)
     if not key:
         raise InvalidInput("there is no new key: set RECOLLECT_NEW_KEY, or give --new-key-file or --decrypt")
     return key

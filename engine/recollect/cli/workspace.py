@@ -24,7 +24,9 @@ Folder = Annotated[
     str | None,
     typer.Option("--workspace", "-w", metavar="FOLDER", help="The folder; else that of --config, else this one."),
 ]
-Config = Annotated[str | None, typer.Option("--config", metavar="FILE", help="A MemoryConfig as TOML, JSON or YAML.")]
+Config = Annotated[
+    str | None, typer.Option("--config", metavar="FILE", help="The configuration as TOML, JSON or YAML.")
+]
 EmbedderName = Annotated[
     str | None, typer.Option("--embedder", metavar="NAME", help="Instead of the configuration's, e.g. none or default.")
 ]
@@ -37,10 +39,10 @@ def open_workspace(folder: str | None, config: str | None, embedder: str | None,
     """
     from msgspec import structs
 
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
     from recollect.workspace.workspace import Workspace
 
-    given = MemoryConfig() if config is None else MemoryConfig.load(config)
+    given = WorkspaceConfig() if config is None else WorkspaceConfig.load(config)
     place = given.folder if folder is None else Path(folder).expanduser()
     if not make and not place.is_dir():
         raise InvalidInput(f"{place} is no folder: give the folder of a workspace as -w")

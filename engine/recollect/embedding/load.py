@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from recollect.checks import shown
 from recollect.embedding.protocol import Embedder
+from recollect.environment import named_embedder
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
 from recollect.remote.address import ModelAddress
-from recollect.settings import named_embedder
 
 __all__ = ["load", "model_folder"]
 

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from recollect.checks import check_count, check_finite, shown
+from recollect.environment import language_model_address
 from recollect.errors import EmbedderMissing, InvalidInput, LanguageModelError
 from recollect.extras import install_command
 from recollect.llm.budget import Budget
 from recollect.remote.address import ModelAddress, require
-from recollect.settings import language_model_address
 
 __all__ = ["OpenAICompatible"]
 

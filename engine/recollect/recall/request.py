@@ -9,7 +9,7 @@ from msgspec import Struct
 from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
-from recollect.profiles import Profile, ProfileChoices, by_own_names, resolve_profile
+from recollect.profiles import Profile, ProfileChoices, resolve_profile
 
 __all__ = ["Mode", "RecallOptions", "Request", "build_request"]
 
@@ -98,7 +98,7 @@ def build_request(
     chosen = resolve_profile(default_profile if profile is None else profile).override(options)
     if mode != "hybrid":
         # One signal alone; what the caller asks for by name in this very call still stands.
-        asked = {name: getattr(chosen, name) for name in by_own_names(options)}
+        asked = {name: getattr(chosen, name) for name in options}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
         chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})
     if limit is None:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from recollect.workspace.config import EmbeddingConfig as EmbeddingConfig
     from recollect.workspace.config import FlushConfig as FlushConfig
     from recollect.workspace.config import HybridConfig as HybridConfig
-    from recollect.workspace.config import MemoryConfig as MemoryConfig
     from recollect.workspace.config import MMRConfig as MMRConfig
     from recollect.workspace.config import QueryConfig as QueryConfig
     from recollect.workspace.config import SyncConfig as SyncConfig
     from recollect.workspace.config import TemporalDecayConfig as TemporalDecayConfig
     from recollect.workspace.config import VectorConfig as VectorConfig
+    from recollect.workspace.config import WorkspaceConfig as WorkspaceConfig
     from recollect.workspace.files import FileProblem as FileProblem
     from recollect.workspace.results import FileInfo as FileInfo
     from recollect.workspace.results import IndexResult as IndexResult
@@ -40,7 +40,6 @@ __all__ = [
     "HybridConfig",
     "IndexResult",
     "MMRConfig",
-    "MemoryConfig",
     "QueryConfig",
     "RawSearchRow",
     "Restored",
@@ -51,6 +50,7 @@ __all__ = [
     "TemporalDecayConfig",
     "VectorConfig",
     "Workspace",
+    "WorkspaceConfig",
 ]
 
 _HOMES = {

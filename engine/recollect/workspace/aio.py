@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.asynchrony import AsyncHandle, awaited
-from recollect.workspace.config import MemoryConfig
+from recollect.workspace.config import WorkspaceConfig
 from recollect.workspace.search import Extensions
 from recollect.workspace.workspace import Workspace
 
@@ -30,8 +30,8 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
 
     def __init__(
         self,
-        folder: str | os.PathLike[str] | MemoryConfig | None = None,
-        config: MemoryConfig | None = None,
+        folder: str | os.PathLike[str] | WorkspaceConfig | None = None,
+        config: WorkspaceConfig | None = None,
         *,
         embedder: Embedder | str | None = None,
         language_model: LanguageModel | str | None = None,
@@ -65,7 +65,7 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
         self._extensions.add_postprocessor(processor)
 
     @property
-    def config(self) -> MemoryConfig:
+    def config(self) -> WorkspaceConfig:
         """The configuration, with the folder. Raises StoreClosed before the workspace is open."""
         return self._now().config
 

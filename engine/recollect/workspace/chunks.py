@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.engine import Engine
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["MEDIA_TYPE", "chunking_name", "to_document"]
 
@@ -30,13 +30,13 @@ MEDIA_TYPE = "text/markdown"
 _RULES = 1
 
 
-def chunking_name(config: MemoryConfig, spec: object) -> str:
+def chunking_name(config: WorkspaceConfig, spec: object) -> str:
     """What a file's chunks and their vectors depend on besides its bytes: where it differs, the file is cut again."""
     return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
 
 
 def to_document(
-    engine: Engine, config: MemoryConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
+    engine: Engine, config: WorkspaceConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
 ) -> NewDocument:
     """The document of a file; `columns` are those that say which bytes they are."""
     text, problem = decode(data)

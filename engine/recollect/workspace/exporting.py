@@ -18,7 +18,7 @@ from recollect.reports import Exported, Restored
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["Exporter", "export_memories", "restore_memories"]
 
@@ -52,19 +52,19 @@ class Exporter(Protocol):
         """Read memories from a folder."""
 
 
-def export_memories(config: MemoryConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Exported:
+def export_memories(config: WorkspaceConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Exported:
     """Write memories below `memory/`. A file is opened without an embedder, and must be there."""
     with _opened(memory, must_exist=True) as source:
         return source.export_folder(_place(config), **options)
 
 
-def restore_memories(config: MemoryConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Restored:
+def restore_memories(config: WorkspaceConfig, memory: Exporter | str | os.PathLike[str], **options: Any) -> Restored:
     """Read the memories below `memory/` into a store. A file is made where it is missing."""
     with _opened(memory, must_exist=False) as target:
         return target.import_folder(_place(config), **options)
 
 
-def _place(config: MemoryConfig) -> Path:
+def _place(config: WorkspaceConfig) -> Path:
     place = config.folder / _FOLDER
     if place.is_symlink():
         raise InvalidInput(f"{place} is a symbolic link: memories are written inside the workspace only")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.folders import MOST, clamped, open_file, read_steady, stamp_of
-from recollect.workspace.config import MemoryConfig
+from recollect.workspace.config import WorkspaceConfig
 from recollect.workspace.looking import (
     DEEPEST,
     ENDINGS,
@@ -112,13 +112,13 @@ class Unreadable(Exception):
 class Selection:
     """Which files a configuration means. Raises InvalidInput for a pattern of `exclude` that is none."""
 
-    def __init__(self, config: MemoryConfig) -> None:
+    def __init__(self, config: WorkspaceConfig) -> None:
         self._root = config.folder
         self._max_bytes = config.max_file_bytes
         self._extra = [Path(os.path.normpath(self._root / Path(each).expanduser())) for each in config.extra_paths]
         self._excludes = _patterns(config.exclude)
         self._has_excludes = bool(config.exclude)
-        self._left_out = frozenset(config.left_out)
+        self._left_out = frozenset(config.skip_folders)
 
     def look(self) -> Look:
         """What stands in every folder, for `scan`, and to compare with another look."""
@@ -133,7 +133,7 @@ class Selection:
                 real = Path(os.path.realpath(path, strict=True))
                 held = real.stat()
             except OSError as fault:
-                look[name, ""] = f"MemoryConfig.extra_paths names it, and {why(fault)}"
+                look[name, ""] = f"WorkspaceConfig.extra_paths names it, and {why(fault)}"
                 continue
             if stat.S_ISDIR(held.st_mode):
                 look_at(look, real, name, self._left_out, excludes)
@@ -194,11 +194,11 @@ class Selection:
         if any(is_hidden(each) for each in (*folders, name)):
             raise Unreadable("hidden files and folders are left out", lasting=True)
         if not self._left_out.isdisjoint(folders):
-            raise Unreadable("MemoryConfig.left_out names a folder of its path", lasting=True)
+            raise Unreadable("WorkspaceConfig.skip_folders names a folder of its path", lasting=True)
         if not name.lower().endswith(ENDINGS):
             raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
         if any(self._excludes(f"{each}/") for each in inside) or self._excludes(path):
-            raise Unreadable("MemoryConfig.exclude leaves it out", lasting=True)
+            raise Unreadable("WorkspaceConfig.exclude leaves it out", lasting=True)
         if len(folders) > DEEPEST:
             raise Unreadable(TOO_DEEP, lasting=True)
         try:
@@ -215,7 +215,7 @@ class Selection:
             raise Unreadable(f"it is {kind_of(mode)}, no file", lasting=True)
         if file.size > self._max_bytes:
             raise Unreadable(
-                f"it has {file.size:,} bytes and MemoryConfig.max_file_bytes is {self._max_bytes:,}", lasting=True
+                f"it has {file.size:,} bytes and WorkspaceConfig.max_file_bytes is {self._max_bytes:,}", lasting=True
             )
         return file
 
@@ -272,7 +272,7 @@ def _patterns(exclude: tuple[str, ...]) -> Callable[[str], bool]:
     try:
         spec: GitIgnoreSpec = pathspec.GitIgnoreSpec.from_lines(exclude)
     except ValueError as fault:
-        raise InvalidInput(f"MemoryConfig.exclude {shown(exclude)} holds what is no pattern: {fault}") from None
+        raise InvalidInput(f"WorkspaceConfig.exclude {shown(exclude)} holds what is no pattern: {fault}") from None
     return spec.match_file
 
 

@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from recollect.checks import shown
+from recollect.environment import named_language_model
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.exchange.folder import Changed, Folder
 from recollect.llm.protocol import LanguageModel
 from recollect.numerics import kernel_errors
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_request
-from recollect.settings import named_language_model
 from recollect.store.documents import KIND
 from recollect.text.normalise import text_key
 from recollect.text.quoting import visible, without_quotes
@@ -27,7 +27,7 @@ from recollect.workspace.rules import is_evergreen
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
-    from recollect.workspace.config import FlushConfig, MemoryConfig
+    from recollect.workspace.config import FlushConfig, WorkspaceConfig
 
 __all__ = ["SILENT", "append_to_day", "extract", "known_lines", "language_model_of", "new_facts", "today_in"]
 
@@ -138,14 +138,14 @@ def known_lines(engine: Engine, text: str) -> set[bytes]:
     return {key for hits in every for hit in hits for key in line_keys(hit.text)}
 
 
-def append_to_day(config: MemoryConfig, path: str, text: str, known: set[bytes]) -> str | None:
+def append_to_day(config: WorkspaceConfig, path: str, text: str, known: set[bytes]) -> str | None:
     """Append what is new of a text to a file, besides what is `known`; returns that, None where nothing is.
 
     The file is replaced at once, and only while it holds what was read: what another program writes meanwhile stays.
     Raises InvalidInput for a link on the way and where the day's file is one of the evergreen.
     """
     if is_evergreen(path, config.evergreen):
-        raise InvalidInput(f"{path} is evergreen by MemoryConfig.evergreen_patterns: flush writes to no such file")
+        raise InvalidInput(f"{path} is evergreen by WorkspaceConfig.evergreen_patterns: flush writes to no such file")
     folder = Folder(config.folder)
     for _ in range(_ATTEMPTS):
         old = folder.read(path)
@@ -165,7 +165,7 @@ def append_to_day(config: MemoryConfig, path: str, text: str, known: set[bytes])
     raise InvalidInput(f"{folder.root / path} changes all the time: flush again when its writer has finished")
 
 
-def today_in(config: MemoryConfig) -> str:
+def today_in(config: WorkspaceConfig) -> str:
     """The day it is in the configuration's timezone, as YYYY-MM-DD."""
     return datetime.now(ZoneInfo(config.timezone)).date().isoformat()
 

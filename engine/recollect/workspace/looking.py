@@ -19,7 +19,7 @@ ENDINGS = (".md", ".markdown")
 DEEPEST = 64
 UNREAD = "it cannot be read"
 """How every reason begins that may pass."""
-LINK = "it is a symbolic link, which is not followed: name its target in MemoryConfig.extra_paths"
+LINK = "it is a symbolic link, which is not followed: name its target in WorkspaceConfig.extra_paths"
 TOO_DEEP = f"it is nested deeper than {DEEPEST} folders: left out"
 _VENV = "pyvenv.cfg"
 

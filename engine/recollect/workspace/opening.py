@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from recollect.engine import Engine
+from recollect.environment import named_embedder
 from recollect.errors import InvalidInput, StoreClosed, StoreError, StoreFull, StoreReadOnly
 from recollect.locks import FolderLock
-from recollect.settings import Settings, named_embedder
+from recollect.settings import Settings
 from recollect.store import purpose
 from recollect.store.damage import proven_damage
 from recollect.workspace.replacing import move_aside
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
     from recollect.remote.address import ModelAddress
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["IndexFile"]
 
@@ -35,18 +36,18 @@ _BESIDE = ("", "-wal", "-shm", "-index")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FIXED = (
     "{} cannot be written: {}. Searches answer from what is indexed; to index, change permissions, or keep the index "
-    "elsewhere with MemoryConfig(db_path=...)"
+    "elsewhere with WorkspaceConfig(db_path=...)"
 )
 # What may be otherwise in a moment, and says nothing of the index or its folder.
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR, errno.EAGAIN)
-_LINK = "{} is a symbolic link, and no index is kept behind one: remove it, or use MemoryConfig(db_path=...)"
+_LINK = "{} is a symbolic link, and no index is kept behind one: remove it, or use WorkspaceConfig(db_path=...)"
 
 
 class IndexFile:
     """The file that a configuration names, and the engine on it. Thread-safe."""
 
     def __init__(
-        self, config: MemoryConfig, embedder: Embedder | str | None, language_model: LanguageModel | str | None
+        self, config: WorkspaceConfig, embedder: Embedder | str | None, language_model: LanguageModel | str | None
     ) -> None:
         self.path = config.index_path
         named = named_embedder(embedder) if isinstance(embedder, str) else embedder
@@ -229,7 +230,7 @@ class IndexFile:
             if not ours:
                 raise InvalidInput(
                     f"{self.path} holds memories or documents and is no index of a workspace: give another path "
-                    "in MemoryConfig(db_path=...), or move the file away; it was left as it is"
+                    "in WorkspaceConfig(db_path=...), or move the file away; it was left as it is"
                 )
         except BaseException:
             engine.close()
@@ -237,7 +238,7 @@ class IndexFile:
         return engine
 
 
-def _embedder_of(config: MemoryConfig) -> ModelAddress | str:
+def _embedder_of(config: WorkspaceConfig) -> ModelAddress | str:
     if not config.embeds:
         return "none"
     chosen = config.embedding

@@ -23,7 +23,7 @@ from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_st
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
-    from recollect.workspace.config import HybridConfig, MemoryConfig, QueryConfig
+    from recollect.workspace.config import HybridConfig, QueryConfig, WorkspaceConfig
 
 __all__ = [
     "MIN_CONFIDENCE",
@@ -213,7 +213,7 @@ def _half_life(config: QueryConfig, temporal_decay: bool | None, half_life_days:
     return config.temporal_decay.half_life_days if on else None
 
 
-def search(engine: Engine, config: MemoryConfig, own: Extensions, query: object, choices: Choices) -> SearchResults:
+def search(engine: Engine, config: WorkspaceConfig, own: Extensions, query: object, choices: Choices) -> SearchResults:
     """The chunks that answer a query, best first.
 
     Raises InvalidInput for an unknown strategy or option, and EmbedderError where the strategy is "vector" and the
@@ -321,7 +321,7 @@ def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
     return (f"no file has the label {shown(label)}; there are: {there}",)
 
 
-def _ages(engine: Engine, config: MemoryConfig, rows: Sequence[RawSearchRow]) -> list[float | None]:
+def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow]) -> list[float | None]:
     """How old the file of each row is, in days; None for one that does not age or is not in the index."""
     mtimes: dict[str, int | None] = {}
     with engine.store.read() as connection:
@@ -332,7 +332,7 @@ def _ages(engine: Engine, config: MemoryConfig, rows: Sequence[RawSearchRow]) ->
     return [_age(config, row.path, mtimes[row.path], now) for row in rows]
 
 
-def _age(config: MemoryConfig, path: str, mtime_ns: int | None, now: int) -> float | None:
+def _age(config: WorkspaceConfig, path: str, mtime_ns: int | None, now: int) -> float | None:
     if mtime_ns is None and age_source(path, config.evergreen) == "mtime":
         return None
     return age_days(path, mtime_ns or 0, patterns=config.evergreen, timezone=config.timezone, now=now)

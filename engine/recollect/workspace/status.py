@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recollect.engine import Engine
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["file_infos", "store_status", "unread"]
 
@@ -35,7 +35,7 @@ def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
 _REFUSED_SHOWN = 20
 
 
-def file_infos(engine: Engine, config: MemoryConfig) -> list[FileInfo]:
+def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
     """Every indexed file, by path."""
     with engine.store.read() as connection:
         rows = documents.listed(connection, SCOPE)
@@ -55,7 +55,7 @@ def file_infos(engine: Engine, config: MemoryConfig) -> list[FileInfo]:
 
 def store_status(
     engine: Engine,
-    config: MemoryConfig,
+    config: WorkspaceConfig,
     plan: Plan,
     *,
     problems: Sequence[FileProblem],

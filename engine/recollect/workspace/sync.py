@@ -33,7 +33,7 @@ from recollect.workspace.results import IndexResult
 if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.store.documents import DocumentRow
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["Plan", "Progress", "Settled", "add_file", "make_plan", "synchronise", "waiting"]
 
@@ -124,7 +124,12 @@ class _Run(Struct):
 
 
 def make_plan(
-    engine: Engine, config: MemoryConfig, selection: Selection, *, force: bool = False, settled: Settled | None = None
+    engine: Engine,
+    config: WorkspaceConfig,
+    selection: Selection,
+    *,
+    force: bool = False,
+    settled: Settled | None = None,
 ) -> Plan:
     """Compare what `stat` says with what is stored. Raises InvalidInput where the folder cannot be read."""
     chunking = chunking_name(config, engine.embedder.spec)
@@ -157,7 +162,7 @@ def make_plan(
 
 def synchronise(
     engine: Engine,
-    config: MemoryConfig,
+    config: WorkspaceConfig,
     selection: Selection,
     *,
     force: bool = False,
@@ -177,7 +182,7 @@ def synchronise(
     return _carry_out(engine, config, plan, run, began)
 
 
-def add_file(engine: Engine, config: MemoryConfig, file: FoundFile, *, force: bool = False) -> IndexResult:
+def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force: bool = False) -> IndexResult:
     """Index one file. Raises InvalidInput where it cannot be read or stored."""
     began = perf_counter()
     with engine.store.read() as connection:
@@ -200,7 +205,7 @@ def waiting(engine: Engine) -> int:
         return vectors.count_waiting(connection)
 
 
-def _carry_out(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
+def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
     run.problems = list(plan.problems)
     run.gone = {row.source: row for row in plan.gone}
     adopted = _adopt_embedder(engine) if plan.read or engine.embedder.loaded else None
@@ -232,7 +237,7 @@ def _carry_out(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run, bega
     )
 
 
-def _documents(engine: Engine, config: MemoryConfig, plan: Plan, run: _Run) -> Iterator[NewDocument]:
+def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -> Iterator[NewDocument]:
     """Read what has to be looked at; yields what differs from what is stored."""
     chunking = chunking_name(config, engine.embedder.spec)
     by_hash: dict[bytes, list[str]] = {}

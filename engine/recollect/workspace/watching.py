@@ -15,7 +15,7 @@ from recollect.extras import install_command
 from recollect.workspace.looking import ENDINGS
 
 if TYPE_CHECKING:
-    from recollect.workspace.config import MemoryConfig
+    from recollect.workspace.config import WorkspaceConfig
     from recollect.workspace.results import IndexResult
 
 __all__ = ["Watcher"]
@@ -33,7 +33,7 @@ class Watcher:
     ends for it.
     """
 
-    def __init__(self, config: MemoryConfig, sync: Callable[[], IndexResult]) -> None:
+    def __init__(self, config: WorkspaceConfig, sync: Callable[[], IndexResult]) -> None:
         self._config = config
         self._sync = sync
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ from msgspec import structs
 from recollect.checks import check_path, fault_text, shown
 from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 from recollect.reports import Exported, Restored
-from recollect.workspace.config import MemoryConfig
+from recollect.workspace.config import WorkspaceConfig
 from recollect.workspace.exporting import Exporter, export_memories, restore_memories
 from recollect.workspace.files import FileProblem, Selection, Unreadable, problem_of
 from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
@@ -52,8 +52,8 @@ class Workspace:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str] | MemoryConfig | None = None,
-        config: MemoryConfig | None = None,
+        folder: str | os.PathLike[str] | WorkspaceConfig | None = None,
+        config: WorkspaceConfig | None = None,
         *,
         embedder: Embedder | str | None = None,
         language_model: LanguageModel | str | None = None,
@@ -72,7 +72,7 @@ class Workspace:
             self._watcher.start_interval()
 
     @property
-    def config(self) -> MemoryConfig:
+    def config(self) -> WorkspaceConfig:
         """The configuration, with the folder."""
         return self._config
 
@@ -360,14 +360,16 @@ class Workspace:
         raise InvalidInput(f"{shown(text)} is outside of the workspace {self.folder}: only files below it are indexed")
 
 
-def _configured(folder: str | os.PathLike[str] | MemoryConfig | None, config: MemoryConfig | None) -> MemoryConfig:
-    if isinstance(folder, MemoryConfig):
+def _configured(
+    folder: str | os.PathLike[str] | WorkspaceConfig | None, config: WorkspaceConfig | None
+) -> WorkspaceConfig:
+    if isinstance(folder, WorkspaceConfig):
         if config is not None:
             raise InvalidInput("Workspace was given two configurations: give a folder and one, or one alone")
         folder, config = None, folder
-    if config is not None and not isinstance(config, MemoryConfig):
-        raise InvalidInput(f"config is {shown(config)}: give a MemoryConfig")
-    chosen = MemoryConfig() if config is None else config
+    if config is not None and not isinstance(config, WorkspaceConfig):
+        raise InvalidInput(f"config is {shown(config)}: give a WorkspaceConfig")
+    chosen = WorkspaceConfig() if config is None else config
     if folder is not None:
         chosen = structs.replace(chosen, workspace_dir=folder)
     # Where the process goes later changes nothing.

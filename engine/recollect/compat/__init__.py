@@ -1,0 +1,46 @@
+"""Names of other memory systems, translated to Recollect's own: one file per system. The engine knows only its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.compat import hermes, reeve
+from recollect.compat.sections import own_table, with_file_keys
+from recollect.configuration import check_keys
+from recollect.errors import InvalidInput
+from recollect.settings import Settings
+from recollect.settings_files import naming, read_table
+
+__all__ = ["load_settings", "settings_from"]
+
+_DIALECTS = {dialect.name: dialect for dialect in (reeve.DIALECT, hermes.DIALECT)}
+
+
+def load_settings(path: str | os.PathLike[str]) -> Settings:
+    """The settings of a file: Recollect's own, Reeve's `reeve.json` or Hermes' `config.yaml`, told by their sections.
+
+    InvalidInput names the file, the key, the value and what is allowed.
+    """
+    try:
+        return settings_from(read_table(path))
+    except InvalidInput as fault:
+        raise naming(path, fault) from None
+
+
+def settings_from(table: Mapping[str, Any]) -> Settings:
+    """The settings of a table, as `load_settings`. Another system's section may stand beside Recollect's own keys."""
+    found = [dialect for name, dialect in _DIALECTS.items() if name in table]
+    if not found:
+        return Settings.from_dict(table)
+    if len(found) > 1:
+        raise InvalidInput(f"{' and '.join(sorted(_DIALECTS))}: they are sections of different systems; give one")
+    (dialect,) = found
+    known = (*Settings.__struct_fields__, dialect.name)
+    mine = dialect.without_others(table)
+    own, origins = own_table(dialect, check_keys({key: mine[key] for key in mine if key in known}, "", known))
+    try:
+        return Settings.from_dict(own)
+    except InvalidInput as fault:
+        raise with_file_keys(fault, origins) from None

@@ -1,0 +1,287 @@
+"""Settings, each declared once: checks, files, environment variables and the reference all come from the declaration.
+
+    class Search(Section, frozen=True, kw_only=True):
+        limit: Annotated[int, Setting("Results of a search.", minimum=1)] = 10
+
+A value is what the call gives, else what the file says, else the environment variable, else the default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, get_args, get_origin
+
+from msgspec import Struct, structs
+
+from recollect.checks import check_choice, check_count, check_finite, shown
+from recollect.errors import InvalidInput
+from recollect.settings_files import naming, read_table, write_table
+
+__all__ = ["Section", "Setting", "SettingInfo", "check_keys", "declared", "from_table", "list_settings", "to_table"]
+
+Built = TypeVar("Built")
+Check = Callable[[object, str], Any]
+
+
+class Setting:
+    """What the annotation of a field says beside its type.
+
+    `doc` is one plain sentence or two. `minimum` and `maximum` are inclusive, `above` is exclusive. `environment` names
+    the variable that is used where the field is None. `check(value, name)` replaces the check by type: it returns the
+    value to keep, or raises InvalidInput. A `secret` is left out of the repr.
+    """
+
+    def __init__(
+        self,
+        doc: str,
+        *,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        above: float | None = None,
+        environment: str | None = None,
+        check: Check | None = None,
+        secret: bool = False,
+    ) -> None:
+        self.doc, self.environment, self.check, self.secret = doc, environment, check, secret
+        self.minimum, self.maximum, self.above = minimum, maximum, above
+
+    def __repr__(self) -> str:
+        return f"Setting({self.doc!r})"
+
+
+class SettingInfo(NamedTuple):
+    """One setting as a reference shows it: `name` is its key in a file, `allowed` what it may be, in words."""
+
+    name: str
+    allowed: str
+    default: Any
+    environment: str | None
+    doc: str
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
+
+    def __post_init__(self) -> None:
+        for name, field in declared(type(self)).items():
+            given = getattr(self, name)
+            checked = field.check(given, f"{type(self).__name__}.{name}")
+            if checked is not given:
+                structs.force_setattr(self, name, checked)
+
+    def __repr__(self) -> str:
+        values = [
+            f"{name}={'…' if field.setting.secret else repr(getattr(self, name))}"
+            for name, field in declared(type(self)).items()
+            if getattr(self, name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, as `from_dict` and a file take it."""
+        return to_table(self)
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Self:
+        """The settings of a table; what it leaves out has its default. InvalidInput names the key that is wrong."""
+        return from_table(cls, table)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a .toml, .json (with comments) or .yaml file. InvalidInput names the file, the key, the value and what
+        is allowed.
+        """
+        try:
+            return cls.from_dict(read_table(path))
+        except InvalidInput as fault:
+            raise naming(path, fault) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .toml, .json or .yaml file that `load` reads. Only its owner can read it: it may hold a key."""
+        write_table(path, self.to_dict())
+
+
+class Field(NamedTuple):
+    """A declared field: its type without None, whether None is allowed, its check, and the section it holds, if any."""
+
+    setting: Setting
+    kind: Any
+    optional: bool
+    default: Any
+    check: Check
+    section: type[Section] | None
+
+
+@cache
+def declared(section: type[Section]) -> dict[str, Field]:
+    """The fields of a section by name."""
+    return {field.name: _field(field.type, field.default) for field in structs.fields(section)}
+
+
+def from_table(
+    section: Callable[..., Built], table: object, path: str = "", *, make: Callable[..., Built] | None = None
+) -> Built:
+    """The section that a table of a file says; `path` is the table's key there. `make` builds it from the checked
+    fields instead of the section's class.
+
+    Raises InvalidInput, which begins with the key that is wrong.
+    """
+    fields = declared(section)
+    given = {}
+    for key, value in check_keys(table, path, tuple(fields)).items():
+        at, field = f"{path}.{key}".lstrip("."), fields[key]
+        is_table = field.kind is field.section or isinstance(value, Mapping)
+        if field.section is None or not is_table or isinstance(value, Section) or (value is None and field.optional):
+            given[key] = field.check(value, at)
+        else:
+            given[key] = from_table(field.section, value, at)
+    try:
+        return (make or section)(**given)
+    except InvalidInput as fault:
+        said, own = str(fault), f"{section.__name__}."
+        joined = "." if said.startswith(own) or said.split(" ")[0] in fields else ": "
+        raise InvalidInput(f"{path}{joined if path else ''}{said.removeprefix(own)}") from None
+
+
+def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
+    """The fields of a section as a file takes them; with `base`, those that differ from it."""
+    table = {}
+    for name, held in structs.asdict(value).items():
+        if base is None or held != getattr(base, name):
+            table[name] = to_table(held) if isinstance(held, Section) else list(held) if type(held) is tuple else held
+    return table
+
+
+def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
+    """A table that holds no other keys than these."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{path} is {shown(table)}: give a table with {', '.join(allowed)}".lstrip())
+    for key in table:
+        if key not in allowed:
+            at = f"{path}.{key}" if path else str(key)
+            raise InvalidInput(
+                f"{shown(at)} is no setting (its value is {shown(table[key])}): use {', '.join(allowed)}"
+            )
+    return table
+
+
+def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
+    """Every setting of a section and of those in it, in order of declaration."""
+    found = []
+    for name, field in declared(section).items():
+        at = f"{path}.{name}".lstrip(".")
+        if field.section is None or field.optional or not isinstance(field.default, Section):
+            found.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.setting.doc))
+        if field.section is not None:
+            found += list_settings(field.section, at)
+    return found
+
+
+def _field(annotation: Any, default: Any) -> Field:
+    setting = Setting("")
+    if get_origin(annotation) is Annotated:
+        annotation, setting = get_args(annotation)[:2]
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    optional = type(None) in kinds
+    kinds = tuple(kind for kind in kinds if kind is not type(None))
+    section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
+    check = setting.check or _check_of(kinds[0], setting)
+    if optional:
+        check = partial(_check_optional, check)
+    return Field(setting, kinds[0] if len(kinds) == 1 else str, optional, default, check, section)
+
+
+def _check_of(kind: Any, setting: Setting) -> Check:
+    if get_origin(kind) is Literal:
+        return partial(_check_word, get_args(kind))
+    if kind is int:
+        least = 0 if setting.minimum is None else int(setting.minimum)
+        most = 2**62 if setting.maximum is None else int(setting.maximum)
+        return lambda value, name: check_count(value, name, minimum=least, maximum=most)
+    if kind is float:
+        return partial(_check_number, setting)
+    if kind is bool:
+        return _check_flag
+    if get_origin(kind) is tuple:
+        return _check_names
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return partial(_check_section, kind)
+    return _check_text
+
+
+def _check_optional(check: Check, value: object, name: str) -> Any:
+    return None if value is None else check(value, name)
+
+
+def _check_number(setting: Setting, value: object, name: str) -> float:
+    low, above, high = setting.minimum, setting.above, setting.maximum
+    if high is None:
+        number = check_finite(value, name) if low is None else check_finite(value, name, minimum=low)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and (low or 0) <= value <= high:
+        number = float(value)
+    else:
+        raise InvalidInput(f"{name} is {shown(value)}: give a number from {low or 0:g} to {high:g}")
+    if above is not None and number <= above:
+        raise InvalidInput(f"{name} is {shown(value)}: give a number above {above:g}")
+    return number
+
+
+def _check_word(words: tuple[str, ...], value: object, name: str) -> str:
+    if words[1:]:
+        return check_choice(value, name, words)
+    if value != words[0]:
+        raise InvalidInput(f"{name} is {shown(value)}: {words[0]!r} or None")
+    return words[0]
+
+
+def _check_flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {shown(value)}: True or False")
+    return value
+
+
+def _check_text(value: object, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is {shown(value)}: give a non-empty str")
+    return value
+
+
+def _check_names(value: object, name: str) -> tuple[str, ...]:
+    """Names or paths; a str alone is none, it would be taken letter by letter."""
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{name} is {shown(value)}: give a list of str")
+    texts = []
+    for place, each in enumerate(value):
+        text = os.fspath(each) if isinstance(each, str | os.PathLike) else each
+        if not isinstance(text, str) or not text or "\x00" in text:
+            raise InvalidInput(f"{name}[{place}] is {shown(each)}: give a non-empty str")
+        texts.append(text)
+    return tuple(texts)
+
+
+def _check_section(kind: type[Section], value: object, name: str) -> Section:
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} is {shown(value)}: give {kind.__name__}(...)")
+    return value
+
+
+def _allowed(field: Field) -> str:
+    """What a setting may be, in words."""
+    kind, setting = field.kind, field.setting
+    if get_origin(kind) is Literal:
+        words = " | ".join(map(repr, get_args(kind)))
+    elif get_origin(kind) is tuple:
+        words = "list of str"
+    elif field.section is not None:
+        words = "table"
+    else:
+        words = str(kind.__name__)
+    low, high = setting.minimum, setting.maximum
+    if setting.above is not None:
+        words += f" above {setting.above:g}"
+    elif low is not None or high is not None:
+        words += f" from {low or 0:g}" + ("" if high is None else f" to {high:g}")
+    return f"{words} | None" if field.optional else words

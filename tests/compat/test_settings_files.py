@@ -1,0 +1,137 @@
+"""Settings files of Reeve and Hermes as their pages print them, and what such files may not hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory, Settings
+from recollect.compat import load_settings
+from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
+from recollect.profiles import PROFILES
+
+REEVE = """
+{
+  "memorySearch": {
+    "temporalDecay": {
+      "halfLife": 30,    // Half-life in days (memories lose half weight per 30 days)
+      "floor": 0.5      // Minimum weight (old memories never go below 50%)
+    }
+  }
+}
+"""
+REEVE_MERGE = """
+{
+  "memorySearch": {
+    "mergeStrategy": "latest"  // "latest" | "append" | "replace"
+  }
+}
+"""
+HERMES = """
+# ~/.hermes/config.yaml
+memory:
+  recall:
+    semantic_weight: 0.5
+    recency_weight: 0.3
+    importance_weight: 0.2
+    recency_half_life_days: 30
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """The settings of a file with this name and text."""
+
+    def loaded(name: str, text: str) -> Settings:
+        file = tmp_path / name
+        file.write_text(text)
+        return load_settings(file)
+
+    return loaded
+
+
+def test_reeve_json_is_read_as_printed(load):
+    settings = load("reeve.json", REEVE)
+    assert settings.profile == PROFILES["reeve"]
+    assert settings.write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92)
+    changed = load("reeve.json", REEVE.replace("30,", "12,").replace("0.5 ", "0.25 "))
+    assert (changed.profile.half_life_days, changed.profile.decay_floor) == (12, 0.25)
+
+
+@pytest.mark.parametrize("strategy", ["latest", "append", "replace"])
+def test_reeve_merge_strategy_is_read_as_printed(load, strategy):
+    settings = load("reeve.json", REEVE_MERGE.replace('"latest"  //', f'"{strategy}"  //'))
+    assert settings.profile == PROFILES["reeve"]
+    assert settings.write_policy == WritePolicy(merge_strategy=strategy, topic_cosine=0.92)
+
+
+def test_other_sections_of_another_systems_file_are_left_to_it(load):
+    hermes = load("config.yaml", "model:\n  name: big\nmemory:\n  enabled: true\n  recall:\n    recency_weight: 0.4\n")
+    assert hermes == Settings(profile=PROFILES["hermes"].override({"recency_weight": 0.4}))
+    reeve = load("reeve.json", '{"agents": {"a": 1}, "memorySearch": {"mergeStrategy": "append"}}')
+    assert reeve.write_policy.merge_strategy == "append"
+
+
+def test_hermes_config_yaml_is_read_as_printed(load):
+    settings = load("config.yaml", HERMES)
+    assert settings.profile == PROFILES["hermes"]
+    assert settings.write_policy.duplicate_cosine == 0.98
+    changed = load("config.yml", HERMES.replace("0.5", "1").replace("_days: 30", "_days: 7.5"))
+    assert (changed.profile.semantic_weight, changed.profile.half_life_days) == (1, 7.5)
+
+
+def test_sections_of_other_systems_go_with_our_own(load):
+    text = '{"durability": "normal", "profile": {"limit": 4}, "memorySearch": {"temporalDecay": {"halfLife": 9}}}'
+    wanted = PROFILES["reeve"].override({"limit": 4, "half_life_days": 9})
+    assert load("reeve.json", text) == Settings(durability="normal", profile=wanted)
+
+
+def test_a_memory_opened_with_a_file_recalls_by_it(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(HERMES + "embedder: none\n")
+    with Memory(":memory:", settings=load_settings(file)) as memory:
+        memory.remember_many(f"apple {n}" for n in range(9))
+        hits = memory.recall("apple")
+        assert len(hits) == 5
+        assert hits[0].score == pytest.approx(0.5 + 0.3 + 0.1, abs=1e-6)
+
+
+def test_our_own_files_are_read_too(load):
+    assert load("own.toml", 'durability = "normal"') == Settings(durability="normal")
+    with pytest.raises(InvalidInput, match="'colour' is no setting"):
+        load("own.toml", "colour = 3")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", '{"memorySearch": {"temporalDecay": {"halflife": 3}}}', ["'memorySearch.temporalDecay.halflife'"]),
+        ("a.json", '{"memorySearch": {"merge": "latest"}}', ["'memorySearch.merge'", "'latest'", "mergeStrategy"]),
+        ("a.yaml", "memory: {recall: {weight: 1}}", ["'memory.recall.weight'", "semantic_weight"]),
+        ("a.yaml", "memory: {session: {}}", ["'memory.session'", "recall"]),
+        ("a.json", '{"memorySearch": {"temporalDecay": {"halfLife": "x"}}}', ["temporalDecay.halfLife", "'x'"]),
+        ("a.json", '{"memorySearch": {"temporalDecay": {"floor": 1.5}}}', ["memorySearch.temporalDecay.floor", "1.5"]),
+        ("a.json", '{"memorySearch": {"temporalDecay": 30}}', ["memorySearch.temporalDecay is 30", "halfLife"]),
+        ("a.json", '{"memorySearch": {"mergeStrategy": "newest"}}', ["mergeStrategy", "'newest'", "latest"]),
+        ("a.json", '{"memorySearch": null}', ["memorySearch is None", "temporalDecay"]),
+        ("a.yaml", "memory: {recall: {semantic_weight: yes}}", ["memory.recall.semantic_weight", "True"]),
+        ("a.yaml", "memory: {recall: {recency_weight: -0.1}}", ["memory.recall.recency_weight", "-0.1", "at least 0"]),
+        ("a.yaml", "memory: [recall]", ["memory is ['recall']", "recall"]),
+        ("a.json", '{"memorySearch": {"temporalDecay": {"halfLife": Infinity}}}', ["temporalDecay.halfLife", "inf"]),
+        ("a.json", '{"memorySearch": {"temporalDecay": {"floor": NaN}}}', ["temporalDecay.floor", "nan"]),
+        ("a.yaml", "memory: {recall: {semantic_weight: .inf}}", ["memory.recall.semantic_weight", "inf"]),
+        ("a.json", '{"profile": "default", "memorySearch": {}}', ["profile is 'default'", "'reeve'"]),
+        ("a.json", '{"memory": {}, "memorySearch": {}}', ["memory and memorySearch"]),
+        ("a.json", '{"write": {"merge_strategy": "append"}, "memorySearch": {"mergeStrategy": "latest"}}',
+         ["memorySearch.mergeStrategy is 'latest'", "write.merge_strategy is 'append'"]),
+        ("a.json", '{"profile": {"half_life_days": 3}, "memorySearch": {"temporalDecay": {"halfLife": 4}}}',
+         ["half_life_days is 3", "halfLife is 4"]),
+        ("a.yaml", "memory: {recall: {semantic_weight: 0, recency_weight: 0, importance_weight: 0}}", ["all 0"]),
+    ],
+)  # fmt: skip
+def test_a_fault_names_the_file_the_key_the_value_and_what_is_allowed(load, tmp_path, name, text, said):
+    with pytest.raises(InvalidInput) as raised:
+        load(name, text)
+    message = str(raised.value)
+    assert message.startswith(str(tmp_path / name))
+    assert [part for part in said if part not in message] == [], message

@@ -1,0 +1,70 @@
+"""Settings as one system: each is declared once, and every reference is made from the declaration."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import recollect
+import recollect_kernels
+from recollect import Settings, WorkspaceConfig
+from recollect.configuration import Section, declared, list_settings
+from recollect.environment import VARIABLES
+from recollect.errors import InvalidInput
+from recollect.policies import Consolidation, WritePolicy
+from recollect.profiles import Profile
+
+SECTIONS = (Settings, WorkspaceConfig, Profile, WritePolicy, Consolidation)
+
+
+def sections(kind: type[Section]) -> set[type[Section]]:
+    inside = [field.section for field in declared(kind).values() if field.section is not None]
+    return {kind, *(each for section in inside for each in sections(section))}
+
+
+ALL = sorted({each for kind in SECTIONS for each in sections(kind)}, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_every_setting_has_a_sentence_and_a_default_that_passes_its_own_check(kind):
+    for name, field in declared(kind).items():
+        assert field.setting.doc.endswith("."), name
+        assert field.check(field.default, name) == field.default
+    assert kind() == kind.from_dict({}) == kind.from_dict(kind().to_dict())
+    assert repr(kind()) == f"{kind.__name__}()"
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("wrong", [object(), b"x", {"x": 1}, float("nan")], ids=["object", "bytes", "table", "nan"])
+def test_no_setting_takes_a_value_of_another_kind(kind, wrong):
+    for name in declared(kind):
+        with pytest.raises(InvalidInput, match=rf"\b{name}\b"):
+            kind(**{name: wrong})
+
+
+def test_the_list_names_every_setting_by_its_key_in_a_file():
+    found = {each.name: each for each in list_settings(Settings)}
+    assert {"embedder", "profile", "profile.limit", "write.topic_cosine", "consolidation.threshold"} <= set(found)
+    assert found["busy_timeout_ms"].allowed == "int from 0 to 2147483647"
+    assert found["durability"].allowed == "'full' | 'normal'"
+    assert found["profile.mmr_lambda"].allowed == "float from 0 to 1 | None"
+    assert (found["embedder"].environment, found["embedder"].default) == ("RECOLLECT_EMBEDDER", None)
+    nested = [each.name for each in list_settings(WorkspaceConfig)]
+    assert "query.hybrid.vector_weight" in nested
+    assert "query.hybrid" not in nested
+    assert len(nested) == len(set(nested))
+
+
+def test_every_environment_variable_that_is_read_is_listed():
+    read = set()
+    for package in (recollect, recollect_kernels):
+        for file in Path(package.__file__).parent.rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+                if text.startswith(("RECOLLECT_", "EMBEDDING_", "OPENAI_")) and text.isupper() and " " not in text:
+                    read.add(text)
+    assert read == set(VARIABLES)
+    variables = [each.environment for each in list_settings(Settings) if each.environment]
+    assert set(variables) <= set(VARIABLES)
