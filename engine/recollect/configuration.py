@@ -283,5 +283,5 @@ def _allowed(field: Field) -> str:
     if setting.above is not None:
         words += f" above {setting.above:g}"
     elif low is not None or high is not None:
-        words += f" from {low or 0:g}" + ("" if high is None else f" to {high:g}")
+        words += f" from {low or 0}" + ("" if high is None else f" to {high}")
     return f"{words} | None" if field.optional else words
