@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+if TYPE_CHECKING:
+    from recollect.configuration import SettingInfo
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -83,7 +83,9 @@ def environment() -> str:
     """Every environment variable that is read."""
     from recollect.environment import VARIABLES
 
-    return "\n".join(("| variable | meaning |", "|---|---|", *(f"| `{name}` | {doc} |" for name, doc in VARIABLES.items())))
+    return "\n".join(
+        ("| variable | meaning |", "|---|---|", *(f"| `{name}` | {doc} |" for name, doc in VARIABLES.items()))
+    )
 
 
 def _settings_table(found: list[SettingInfo]) -> str:
@@ -96,4 +98,9 @@ def _settings_table(found: list[SettingInfo]) -> str:
     return "\n".join(("| setting | value | default | meaning |", "|---|---|---|---|", *rows))
 
 
-GENERATED: dict[str, Callable[[], str]] = {"cli": command_line, "settings": settings, "workspace_settings": workspace_settings, "environment": environment}
+GENERATED: dict[str, Callable[[], str]] = {
+    "cli": command_line,
+    "settings": settings,
+    "workspace_settings": workspace_settings,
+    "environment": environment,
+}

@@ -8,6 +8,7 @@ A value is what the call gives, else what the file says, else the environment va
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -216,17 +217,16 @@ def _check_optional(check: Check, value: object, name: str) -> Any:
     return None if value is None else check(value, name)
 
 
-def _check_number(setting: Setting, value: object, name: str) -> float:
+def _check_number(setting: Setting, value: Any, name: str) -> float:
+    """The number as it was given: 30 stays 30 in what is printed and saved."""
     low, above, high = setting.minimum, setting.above, setting.maximum
     if high is None:
-        number = check_finite(value, name) if low is None else check_finite(value, name, minimum=low)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and (low or 0) <= value <= high:
-        number = float(value)
-    else:
+        check_finite(value, name, minimum=-math.inf if low is None else low)
+    elif not isinstance(value, int | float) or isinstance(value, bool) or not (low or 0) <= value <= high:
         raise InvalidInput(f"{name} is {shown(value)}: give a number from {low or 0:g} to {high:g}")
-    if above is not None and number <= above:
+    if above is not None and value <= above:
         raise InvalidInput(f"{name} is {shown(value)}: give a number above {above:g}")
-    return number
+    return value  # type: ignore[no-any-return]
 
 
 def _check_word(words: tuple[str, ...], value: object, name: str) -> str:

@@ -116,8 +116,8 @@ class Profile(Section, frozen=True, kw_only=True):
     exact_rescore: Annotated[
         bool,
         Setting(
-            "Rescore the best candidates by score from the stored float32, `rescore_depth` of them and at least twice the "
-            "limit; other cosines come from int8 codes."
+            "Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at least twice "
+            "the limit. Other cosines come from int8 codes."
         ),
     ] = False
     rerank_weight: Annotated[
@@ -213,7 +213,8 @@ PROFILES: dict[str, Profile] = {
     "hermes": Profile(
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
         rerank_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
-        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200, gap_score=0.55,
+        half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
+        gap_score=0.55,
     ),
     # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
     "memweave": Profile(

@@ -14,7 +14,7 @@ import pytest
 from recollect import AsyncMemory, Memory, Settings, tools
 from recollect.errors import ForkedProcess, InvalidFilter, InvalidInput, NotFound, RecollectError
 from recollect.services import SERVICES
-from recollect.workspace import WorkspaceConfig, Workspace
+from recollect.workspace import Workspace, WorkspaceConfig
 
 ARRAY = np.array([1.0, 2.0])
 NO_PATHS = ["~nosuchuser/x", "a\x00b", "\ud800", "", "x" * 5_000 + ".jsonl", ARRAY, None, 7, b"x"]
