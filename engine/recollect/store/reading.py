@@ -205,8 +205,10 @@ def records(
 ) -> Iterator[Record]:
     """The records that a filter admits, streamed."""
     condition = matching(chosen, now, versions)
+    # The ids first: by themselves they are found through the index of a column and sorted without the texts.
+    ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
     rows = connection.execute(
-        f"{_RECORD} WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
+        f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
         (*condition.values, -1 if limit is None else limit, offset),
     )
     return map(_record, rows)
