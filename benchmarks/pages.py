@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into the tables of docs/.
+"""python -m benchmarks.pages: write the saved results into the tables of docs/, and draw the quality.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`.
 """
@@ -14,15 +14,16 @@ from benchmarks import embedding, saving, stages
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
+from benchmarks.quality import plot, workspace
 from benchmarks.quality import report as quality
-from benchmarks.quality import workspace
 from benchmarks.resilience import __main__ as attacks
 from benchmarks.scaling import report as scaling
 
-__all__ = ["PAGES", "TABLES", "filled", "main"]
+__all__ = ["PAGES", "PLOT", "TABLES", "drawn", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md")]
+PLOT = ROOT / "benchmarks" / "results" / "quality.svg"
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -57,8 +58,14 @@ def filled(text: str) -> str:
     return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}", text)
 
 
+def drawn() -> str:
+    """The plot of quality as the saved results have it."""
+    return plot.bars(_saved("quality"))
+
+
 def main() -> None:
-    """Write the pages."""
+    """Write the pages and the plot."""
+    PLOT.write_text(drawn(), "utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
 

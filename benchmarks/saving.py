@@ -62,6 +62,6 @@ def draw(plots: Callable[[], list[Path]], console: Console) -> None:
     try:
         paths = plots()
     except ImportError as error:
-        console.log(f"no plots, {error}: pip install 'recollect[peers]'")
+        console.log(f"no plots, {error}: pip install '.[peers]'")
         return
     console.log(f"drew {', '.join(path.name for path in paths)}")

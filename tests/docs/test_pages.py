@@ -15,6 +15,7 @@ import yaml
 
 import recollect
 from benchmarks import pages, saving
+from benchmarks.tables import milliseconds
 from recollect import Settings
 from tests.docs.snippets import PAGES, ROOT
 
@@ -75,6 +76,10 @@ def test_tables_are_the_saved_results(page):
     assert pages.filled(text) == text, "run python -m benchmarks.pages"
 
 
+def test_the_plot_of_quality_is_the_saved_results():
+    assert pages.PLOT.read_text("utf-8") == pages.drawn(), "run python -m benchmarks.pages"
+
+
 def test_the_reference_has_every_public_name():
     listed = [
         pkgutil.resolve_name(path)
@@ -104,7 +109,7 @@ def test_the_readme_is_short():
     assert len(README.encode()) <= 9_000
 
 
-def test_figures_of_the_readme_are_the_saved_results():
+def test_figures_in_prose_are_the_saved_results():
     results = ROOT / "benchmarks" / "results"
     found = saving.read(results / "quality.json")["sets"]["locomo"]["figures"]
     sizes = saving.read(results / "scaling.json")["results"]
@@ -116,4 +121,18 @@ def test_figures_of_the_readme_are_the_saved_results():
     assert f"keywords alone {shares[2]}" in text
     assert f"takes {times[0]} with 100,000 memories and {times[1]} with a million" in text
     assert f"{attacks['kills']['tries']:,} runs of `kill -9` and {attacks['power loss']['tries']:,} simulated" in text
+    # Of the comparison, in hybrid and vector mode.
+    peers = saving.read(results / "peers.json")["results"]
+    text = " ".join((ROOT / "docs" / "comparison.md").read_text("utf-8").split())
+
+    def p50(size, name, mode):
+        return f"{milliseconds(peers[size][name]['modes'][mode]['p50_ms'])} ms"
+
+    graph, ours = p50("100000", "faiss HNSW", "vector"), p50("100000", "recollect", "vector")
+    assert f"faiss HNSW takes {graph} where Recollect takes {ours}" in text
+    ours, other = p50("100000", "recollect", "hybrid"), p50("100000", "sqlite-vec + FTS5", "hybrid")
+    assert f"({ours} and {other} at 100,000 records)" in text
+    assert f"bm25s ({p50('100000', 'numpy + bm25s', 'hybrid')})" in text
+    small, ours = p50("10000", "numpy + bm25s", "hybrid"), p50("10000", "recollect", "hybrid")
+    assert f"({small} and {ours})" in text
     assert not attacks["kills"]["failures"] | attacks["power loss"]["failures"]
