@@ -1,5 +1,7 @@
 """recall, explain, get, list, count."""
 
+import re
+
 import pytest
 
 
@@ -174,20 +176,83 @@ def test_a_text_cannot_command_the_terminal(run, stored):
     assert run("list", "--scope", "/home", "--json").json[0]["text"] == "The canteen serves\tsoup\x1b[31m"
 
 
-def test_a_terminal_gets_a_table_with_whole_ids(run, stored, monkeypatch):
+def use_terminal(monkeypatch):
+    """Make standard output a terminal of 80 columns without colours."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
+
+
+def test_a_terminal_gets_a_table_with_short_ids_that_commands_take(run, stored, monkeypatch):
+    use_terminal(monkeypatch)
     listed = run("list", "--scope", "/infra/db").out
-    assert stored["mysql"] in listed
+    short = stored["mysql"][-8:]
+    assert short in listed
+    assert stored["mysql"] not in listed
     assert "/infra/db  memory  20" in listed
-    explained = run("recall", "which database?", "--explain").out
-    assert stored["mysql"] in explained
-    assert "bm25=" in explained
+    assert run("get", short, "--json").json["id"] == stored["mysql"]
     assert "soup�[31m" in run("get", stored["lunch"]).out
-    assert "\x1b[3" not in listed + explained
+    assert "\x1b[3" not in listed
     assert run("list", "--scope", "/infra/db", "--json").out.startswith("[\n  {\n")
+
+
+def test_a_terminal_gets_hits_with_readable_scores_and_reasons_in_words(run, stored, monkeypatch):
+    (hit,) = run("recall", "which database?", "--json", "--explain").json["hits"]
+    use_terminal(monkeypatch)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", run("recall", "which database?").out)
+    assert f"{hit['score']:.2f} █" in shown
+    assert f"{hit['id'][-8:]}  /infra/db  confidence {hit['confidence']:.2f}" in shown
+    assert "bm25" not in shown
+    explained = run("recall", "which database?", "--explain").out
+    assert "shares 'database'" in explained
+    assert f"words {hit['signals']['bm25']:.3g} (#1)" in explained
+    assert "soup�[31m" in run("recall", "canteen").out
+
+
+def test_a_terminal_gets_an_explanation_in_sentences_with_a_chart(run, stored, monkeypatch):
+    use_terminal(monkeypatch)
+    shown = run("explain", "which database?", stored["mysql"][-8:]).out
+    assert shown.startswith("It is hit 1, with a score of ")
+    assert "its rank is 1 by words." in shown
+    assert "█" in shown
+    hidden = run("explain", "which database?", stored["mysql"], "--scope", "/home").out
+    assert hidden.startswith("It is not among the hits: it is outside the scope /home.")
+    unlike = run("explain", "which database?", stored["lunch"]).out
+    assert "It has no word of the question." in unlike
+
+
+def test_an_id_may_be_its_start_or_end_where_that_is_unambiguous(run, stored):
+    ids = list(stored.values())
+    for id in ids:
+        for part in (id[-12:], id[:-1]):
+            assert run("get", part, "--json").json["id"] == id
+    shared = run("get", ids[0][:8])
+    assert (shared.code, shared.out) == (2, "")
+    assert f"'{ids[0][:8]}' is part of several ids: " in shared.err
+    assert all(id in shared.err for id in ids)
+    assert run("get", ids[0][3:-3]).code == 1, "neither the start nor the end"
+    assert run("get", ids[0][-3:]).code == 1, "too short to mean one"
+    assert run("get", "%").code == 1
+
+
+def test_every_command_that_takes_an_id_takes_a_part_of_it(run, stored):
+    mysql, deploy = (stored[name][-12:] for name in ("mysql", "deploy"))
+    assert run("link", mysql, deploy, "--json").json["source"] == stored["mysql"]
+    for command in ("history", "neighbors", "links"):
+        assert run(command, mysql, "--json").code == 0
+    assert run("explain", "database", mysql, "--json").json["id"] == stored["mysql"]
+    assert run("update", mysql, "--text", "We use MySQL", "--json").json["id"] == stored["mysql"]
+    assert run("restore", mysql, "--json").json["text"] == "We migrated the database to MySQL"
+    assert run("unlink", mysql, deploy).code == 0
+    assert run("forget", mysql, deploy, "--json").json["records"] == 2
+
+
+def test_an_id_that_is_the_start_of_another_names_itself(run):
+    lines = '{"id": "note-1", "text": "one"}\n{"id": "note-12", "text": "two"}\n'
+    assert run("import", "-", stdin=lines).code == 0
+    assert run("get", "note-1", "--json").json["text"] == "one"
+    assert run("get", "note-", "--json").code == 2
 
 
 HERMES = "embedder: none\nmemory:\n  recall:\n    recency_half_life_days: 9\n"

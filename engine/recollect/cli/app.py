@@ -8,7 +8,6 @@ import typer
 
 from recollect.cli import (
     demo,
-    links,
     options,
     read,
     tiers,
@@ -99,11 +98,11 @@ for command in (
     write.update,
     write.forget,
     write.link,
-    links.unlink,
+    write.unlink,
     read.neighbors,
-    links.links,
+    read.links,
     read.history,
-    links.restore,
+    write.restore,
     read.explain,
     tiers.consolidate,
     tiers.bootstrap,

@@ -1,104 +1,112 @@
-"""The command demo: Recollect remembers texts about itself and answers questions from them."""
+"""The command demo: a few memories, questions about them, and why each answer was found."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recollect.cli.options import AsJson, open_memory
-from recollect.cli.output import print_json, progress, safe
-from recollect.cli.read import stage_times
+from recollect.cli.command import prints
+from recollect.cli.hits import print_hits, reasons
+from recollect.cli.options import open_memory
+from recollect.cli.output import progress, safe
 
 if TYPE_CHECKING:
-    from recollect.memory import Memory
     from recollect.records import Hits
+    from recollect.reports import Stats
 
-__all__ = ["demo", "paragraphs"]
+__all__ = ["MEMORIES", "QUESTIONS", "demo"]
 
+MEMORIES = (
+    "Ana is on parental leave until October. Until then Tom decides what goes into a release.",
+    "The staging server is wiped every night at two o'clock, so keep nothing on it.",
+    "Partners may send 300 requests a minute to the API; more are answered with 429.",
+    "We moved the orders database from PostgreSQL to MySQL in March.",
+    "Deployments go out on Tuesday mornings. A deployment on a Friday needs Tom's approval.",
+    "Nordwind, our largest customer, pays by invoice within sixty days.",
+    "Lena cannot eat gluten. Remember it when you order lunch for the team.",
+    "On the first Monday of each month we restore a backup, to know that it works.",
+)
+# No memory answers the last.
 QUESTIONS = (
-    "May several processes write to one store?",
-    "How do old memories compare with new ones?",
-    "Why is searching a million vectors so fast?",
-    "What happens to my notes when the embedding model is broken?",
-    "What does a train ticket to Lisbon cost?",
+    "Who approves releases while Ana is away?",
+    "What happens to files I leave on staging?",
+    "How many API calls may a partner make?",
+    "What is Tom's phone number?",
 )
 _SHOWN = 3
 
 
-def demo(context: typer.Context, as_json: AsJson = False) -> None:
-    """Remember texts about Recollect in a temporary store, ask a few questions, and show why each hit was found."""
+class Shown(NamedTuple):
+    """What a demo did."""
+
+    remember_ms: float
+    answers: list[Hits]
+    stats: Stats
+    explained: bool
+
+
+def _demo_json(shown: Shown) -> dict[str, Any]:
+    names = ("query", "hits", "evidence_gaps", "stages")
+    return {
+        "memories": len(MEMORIES),
+        "remember_ms": shown.remember_ms,
+        **{name: getattr(shown.stats, name) for name in ("embedder", "kernels", "mode", "notes")},
+        "questions": [
+            {name: list(hits) if name == "hits" else getattr(hits, name) for name in names} for hits in shown.answers
+        ],
+    }
+
+
+def _print_demo(shown: Shown) -> None:
+    loading = ", including the time to load the embedding model" if shown.stats.embedder else ""
+    typer.echo(f"{len(MEMORIES)} memories, stored in {shown.remember_ms:.0f} ms{loading}:\n")
+    for text in MEMORIES:
+        typer.echo(f"  - {text}")
+    for hits in shown.answers:
+        typer.echo()
+        typer.secho(f"? {hits.query}", bold=True)
+        for line in _answer(hits):
+            typer.echo(safe(line))
+        if shown.explained:
+            print_hits(hits, many=False, explained=True)
+    if shown.explained:
+        for note in shown.stats.notes:
+            typer.echo(safe(f"\nnote: {note}"))
+        return
+    embedder = shown.stats.embedder or "keyword search only, without an embedder"
+    typer.echo(f"\nAll of it on this machine ({embedder}); the temporary store is deleted.")
+    typer.echo('All figures: recollect demo --explain. Your own: recollect remember "...", recollect recall "..."')
+
+
+def _answer(hits: Hits) -> Iterator[str]:
+    """The answer to one question, why, and the time it took; a memory is no answer where evidence is missing."""
+    took = f"{sum(hits.stages.values()):.0f} ms"
+    if not hits.evidence_gaps:
+        yield f"  {hits[0].text}"
+        yield f"  Why: {reasons(hits[0], hits.query)}. Confidence {hits[0].confidence:.2f}. {took}."
+        return
+    yield "  I don't know."
+    yield f"  Why: {'; '.join(hits.evidence_gaps)}. {took}."
+    if hits:
+        yield f"  The closest memory: {hits[0].text}"
+
+
+@prints(_print_demo, json=_demo_json)
+def demo(
+    context: typer.Context,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every figure of every hit.")] = False,
+) -> Shown:
+    """Store a few memories in a temporary store, ask about them, and say why each answer was found."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         context.obj = str(Path(folder) / "demo.db")
-        with open_memory(context) as memory, progress("remembering", "paragraphs") as report:
-            items = list(paragraphs())
+        with open_memory(context) as memory, progress("remembering", "memories") as report:
             began = perf_counter()
-            memory.remember_many(items, on_progress=report)
-            remembered_ms = (perf_counter() - began) * 1e3
+            memory.remember_many([{"text": text} for text in MEMORIES], on_progress=report)
+            remember_ms = (perf_counter() - began) * 1e3
             answers = [memory.recall(question, limit=_SHOWN, explain=True) for question in QUESTIONS]
-            shown = _shown(memory, len(items), remembered_ms, answers)
-    print_json(shown) if as_json else _print(shown, answers)
-
-
-def paragraphs() -> Iterator[dict[str, Any]]:
-    """The paragraphs of the texts that are installed with this command, each with its headings."""
-    folder = resources.files("recollect.cli") / "demo_texts"
-    for document in sorted(folder.iterdir(), key=lambda each: each.name):
-        if not document.name.endswith(".md"):
-            continue
-        title = heading = ""
-        place = 0
-        for block in document.read_text(encoding="utf-8").split("\n\n"):
-            text = block.strip()
-            if text.startswith("# "):
-                title = heading = text.removeprefix("# ")
-            elif text.startswith("## "):
-                heading = text.removeprefix("## ")
-            elif text:
-                yield {"text": text, "context": f"{title}: {heading}", "source": document.name, "position": place}
-                place += 1
-
-
-def _shown(memory: Memory, remembered: int, remembered_ms: float, answers: list[Hits]) -> dict[str, Any]:
-    stats = memory.stats()
-    return {
-        "memories": remembered,
-        "remember_ms": remembered_ms,
-        "embedder": stats.embedder,
-        "kernels": stats.kernels,
-        "mode": stats.mode,
-        "notes": stats.notes,
-        "questions": [
-            {
-                "query": hits.query, "hits": list(hits), "evidence_gaps": hits.evidence_gaps, "stages": hits.stages,
-            }
-            for hits in answers
-        ],
-    }  # fmt: skip
-
-
-def _print(shown: dict[str, Any], answers: list[Hits]) -> None:
-    embedder = shown["embedder"] or "no embedder"
-    typer.echo(
-        f"Remembered {shown['memories']} paragraphs about Recollect in {shown['remember_ms']:.0f} ms, "
-        f"loading the model included ({shown['mode']}, {embedder}, {shown['kernels']} kernels)."
-    )
-    for note in shown["notes"]:
-        typer.echo(safe(f"Note: {note}"))
-    for hits in answers:
-        typer.echo("")
-        typer.secho(hits.query, bold=True)
-        for place, hit in enumerate(hits, 1):
-            where = f"{hit.source.id}, paragraph {(hit.source.position or 0) + 1}" if hit.source else hit.scope
-            typer.echo(f"  {place}. score {hit.score:.2f}, confidence {hit.confidence:.2f}  {where}")
-            typer.echo(safe(f"     {hit.text}"))
-            signals = ", ".join(f"{name} {value:.3f}" for name, value in hit.signals.items())
-            typer.secho(f"     found by {', '.join(hit.match_reasons) or 'nothing in particular'}: {signals}", dim=True)
-        for gap in hits.evidence_gaps:
-            typer.secho(safe(f"  gap: {gap}"), fg="yellow")
-        typer.secho(f"  {stage_times(hits.stages)}", dim=True)
+            return Shown(remember_ms, answers, memory.stats(), explain)

@@ -1,10 +1,10 @@
-"""Options that commands share, and what becomes of their text."""
+"""The options that commands share, each declared once, and what becomes of their text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -16,48 +16,87 @@ if TYPE_CHECKING:
 __all__ = [
     "SETTINGS",
     "AsJson",
+    "FilterOptions",
+    "RecallOptions",
+    "SelectOptions",
+    "filter_fields",
     "new_key",
     "open_memory",
     "open_within",
     "parse_json",
-    "parse_overrides",
-    "recall_options",
+    "recall_fields",
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory.", show_default=False)]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The id of a memory, or an unambiguous start or end.", show_default=False)
+]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Their ids, or unambiguous starts or ends.")]
+Direction = Annotated[str, typer.Option(metavar="DIRECTION", help="out, in or both.")]
+LinkTypes = Annotated[
+    list[str] | None, typer.Option("--type", metavar="TYPE", help="Only links of this type; repeat for more.")
+]
 Scope = Annotated[str | None, typer.Option(metavar="/A/B", help="Only this scope and those below it.")]
 Where = Annotated[
     str | None, typer.Option(metavar="JSON", help="""Only what this matches, e.g. '{"importance": {"gte": 0.5}}'.""")
 ]
-Kinds = Annotated[list[str] | None, typer.Option("--kind", metavar="KIND", help="Only this kind; repeat for more.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Any of these tags; repeat for more.")]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="Not older than this, ISO 8601 with an offset.")]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Not newer than this.")]
-AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As the store knew and the clock stood then.")]
-Mode = Annotated[str, typer.Option(metavar="MODE", help="hybrid, vector or keyword.")]
-ProfileName = Annotated[str | None, typer.Option("--profile", metavar="NAME", help="A named set of choices of recall.")]
-MinScore = Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
-MinConfidence = Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]
+Mode = Annotated[str | None, typer.Option(metavar="MODE", help="hybrid (the default), vector or keyword.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any choice of the profile for this call, e.g. --set spread=0."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Any option of the profile for this call, e.g. --set spread=0."),
 ]
 Vector = Annotated[str | None, typer.Option(metavar="JSON", help="The vector itself, as a JSON list of numbers.")]
+Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object; it replaces what was there.")]
+Importance = Annotated[float, typer.Option(help="From 0 to 1.")]
+Pinned = Annotated[bool, typer.Option("--pinned", help="Never prune it.")]
+Tag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; repeat for more.")]
 Format = Annotated[
     str | None,
     typer.Option(metavar="FORMAT", help="jsonl, csv, text or markdown (to a folder); else by the file's ending."),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many.")]
-Agent = Annotated[str | None, typer.Option(metavar="NAME", help="Whose; without it, the scope's own.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="The most to show.")]
+Agent = Annotated[str | None, typer.Option(metavar="NAME", help="The agent; without it, the scope's own.")]
 Within = Annotated[str | None, typer.Option("--scope", metavar="/A/B", help="Within this scope.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+class SelectOptions(TypedDict, total=False):
+    """Which memories, whatever their time."""
+
+    scope: Scope
+    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help="Only this kind; repeat for more.")]
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Any of these tags; repeat for more.")]
+    where: Where
+
+
+class FilterOptions(SelectOptions, total=False):
+    """Which memories."""
+
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not older than this, ISO 8601 with an offset.")]
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not newer than this.")]
+    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="As the store was at this time.")]
+
+
+class RecallOptions(FilterOptions, total=False):
+    """Which memories, and how they are ranked."""
+
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="The most hits; else the profile's.")]
+    mode: Mode
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="A named set of recall's options.")]
+    group_by: Annotated[str | None, typer.Option(metavar="source", help="Only the best hit of each source.")]
+    token_budget: Annotated[int | None, typer.Option(help="Only hits that fit into so many tokens.")]
+    min_score: Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
+    min_confidence: Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]
+    overrides: Overrides
+    vector: Vector
+
 
 SETTINGS = "recollect.settings"
 """Where a context keeps the path that --settings gives."""
 _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
 
 
-def open_memory(context: typer.Context, **settings: Any) -> Memory:
+def open_memory(context: typer.Context) -> Memory:
     """The memory that --db names, with those of --settings and the settings of a process that ends at once."""
     from msgspec import structs
 
@@ -68,7 +107,14 @@ def open_memory(context: typer.Context, **settings: Any) -> Memory:
 
     path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
     given = Settings() if path is None else load_settings(path)
-    return Memory(context.obj, settings=structs.replace(given, **_settings, **settings))
+    return Memory(context.obj, settings=structs.replace(given, **_settings))
+
+
+@contextmanager
+def open_within(context: typer.Context, scope: str | None) -> Iterator[Memory]:
+    """`open_memory`, bound to a scope."""
+    with open_memory(context) as memory:
+        yield memory if scope is None else memory.scoped(scope)
 
 
 def new_key(path: str | None, *, decrypt: bool) -> str | None:
@@ -83,13 +129,6 @@ def new_key(path: str | None, *, decrypt: bool) -> str | None:
     if not key:
         raise InvalidInput("there is no new key: set RECOLLECT_NEW_KEY, or give --new-key-file or --decrypt")
     return key
-
-
-@contextmanager
-def open_within(context: typer.Context, scope: str | None) -> Iterator[Memory]:
-    """`open_memory`, bound to a scope."""
-    with open_memory(context) as memory:
-        yield memory if scope is None else memory.scoped(scope)
 
 
 def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
@@ -112,8 +151,27 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
     return value
 
 
-def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
-    """The choices of `--set name=value`: JSON values, and plain words as they are."""
+def filter_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that select memories, as the verbs of `Memory` take them; those not given are left out."""
+    fields = {
+        "scope": options.get("scope"), "kinds": options.get("kind") or None, "tags": options.get("tag") or None,
+        "where": parse_json(options.get("where"), "--where"), "since": options.get("since"),
+        "until": options.get("until"), "as_of": options.get("as_of"),
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def recall_fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `Memory.recall` that the options ask for."""
+    plain = ("limit", "mode", "profile", "group_by", "token_budget", "min_score", "min_confidence")
+    fields = {name: options[name] for name in plain if options.get(name) is not None}
+    if options.get("vector") is not None:
+        fields["vector"] = parse_json(options["vector"], "--vector", kind=list)
+    return filter_fields(options) | _overrides(options.get("overrides")) | fields
+
+
+def _overrides(pairs: list[str] | None) -> dict[str, Any]:
+    """The options of `--set name=value`: JSON values, and plain words as they are."""
     import msgspec
 
     from recollect.checks import shown
@@ -131,18 +189,3 @@ def parse_overrides(pairs: list[str] | None) -> dict[str, Any]:
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             chosen[name] = text
     return chosen
-
-
-def recall_options(
-    *, where: str | None, overrides: list[str] | None, min_confidence: float | None, vector: str | None, **plain: Any
-) -> dict[str, Any]:
-    """The keyword arguments of `Memory.recall` that the options ask for."""
-    options = {name: value for name, value in plain.items() if value is not None and value != []}
-    options |= parse_overrides(overrides)
-    if min_confidence is not None:
-        options["min_confidence"] = min_confidence
-    if where is not None:
-        options["where"] = parse_json(where, "--where")
-    if vector is not None:
-        options["vector"] = parse_json(vector, "--vector", kind=list)
-    return options

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from rich.console import Console
@@ -21,19 +21,28 @@ __all__ = [
     "fail",
     "fail_quietly",
     "hint",
+    "named",
     "one_line",
     "print_json",
+    "print_number",
     "print_pairs",
     "print_rows",
+    "print_table",
     "progress",
     "safe",
+    "short_ids",
     "stamp",
 ]
 
 # What could move a terminal's cursor, change its colours or feed it keys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_ID_CHARS = 36
 _SPACE = re.compile(r"\s+")
+_UUID = re.compile(r"(?:doc_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SHORT_CHARS = 8
+_IDS = ("id", "from", "to")
+# A bar is for what takes longer.
+_PATIENCE_S = 1.0
+T = TypeVar("T")
 
 
 def safe(text: str) -> str:
@@ -83,22 +92,47 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
     from rich.table import Table
     from rich.text import Text
 
+    shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for place in (place for place, name in enumerate(columns) if name in _IDS):
+        for row, id in zip(shown, short_ids([row[place] for row in shown]), strict=True):
+            row[place] = id
     table = Table(box=None, show_header=any(columns), header_style="bold", padding=(0, 2, 0, 0))
     beside = [place for place, name in enumerate(columns[:-1]) if name not in under]
     below = [place for place, name in enumerate(columns[:-1]) if name in under]
     for place in beside:
-        is_id = columns[place] == "id"
-        table.add_column(
-            columns[place], no_wrap=True, min_width=_ID_CHARS if is_id else None, style="cyan" if is_id else ""
-        )
+        table.add_column(columns[place], no_wrap=True, style="cyan" if columns[place] in _IDS else "")
     table.add_column(columns[-1], overflow="fold")
-    for row in rows:
-        cells = ["" if cell is None else str(cell) for cell in row]
+    for cells in shown:
         last = Text(safe(cells[-1]))
         if below:
             last.append("\n" + "  ".join(one_line(cells[place]) for place in below), "dim")
         table.add_row(*(Text(one_line(cells[place])) for place in beside), last)
     terminal.print(table)
+
+
+def print_table(
+    columns: str, row: Callable[[T], Sequence[object]], *, under: Collection[str] = ()
+) -> Callable[[Iterable[T]], None]:
+    """`print_rows` for values of which `row` makes the cells; `columns` are names in one text."""
+    return lambda values: print_rows(columns.split(), [row(value) for value in values], under=under)
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """The ends of ids that tell these apart, of 8 characters or more. The start of an id is the time it was made."""
+    chars, different = _SHORT_CHARS, len(set(ids))
+    while len({id[-chars:] for id in ids}) < different:
+        chars += 1
+    return [id[-chars:] if _UUID.fullmatch(id) else id for id in ids]
+
+
+def print_number(what: str) -> Callable[[int], None]:
+    """Print a number and what it counts."""
+    return lambda number: print_rows(("", ""), [(f"{number:,}", what)])
+
+
+def named(name: str) -> Callable[[object], dict[str, object]]:
+    """A value as a JSON object with one field."""
+    return lambda value: {name: value}
 
 
 def print_pairs(pairs: Mapping[str, object]) -> None:
@@ -130,8 +164,13 @@ def fail(name: str, message: str, *, as_json: bool) -> None:
 
 
 @contextmanager
-def progress(label: str, unit: str) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar with rate and remaining time, fed by `on_progress(done, total)`; None when stderr is no terminal."""
+def progress(
+    label: str, unit: str, *, after_s: float = _PATIENCE_S
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A bar with rate and remaining time, fed by `on_progress(done, total)`; None when stderr is no terminal.
+
+    It appears after `after_s` seconds.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -149,13 +188,17 @@ def progress(label: str, unit: str) -> Iterator[Callable[[int, int | None], None
         TextColumn("{task.description}"), BarColumn(), _Rate(), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True,
     )  # fmt: skip
-    with bar:
-        task = bar.add_task(label, total=None)
-
-        def report(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield report
+    task = bar.add_task(label, total=None)
+    later = threading.Timer(after_s, bar.start)
+    later.daemon = True
+    later.start() if after_s else bar.start()
+    try:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+    finally:
+        later.cancel()
+        if later.is_alive():
+            later.join()
+        bar.stop()
 
 
 def _plain(value: object) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recollect.checks import check_finite
-from recollect.cli.options import Agent, AsJson, Limit, Within, open_within
-from recollect.cli.output import fail_quietly, hint, print_json, print_rows, stamp
+from recollect.cli.command import nothing, prints
+from recollect.cli.options import Agent, Limit, Within, Yes, open_within
+from recollect.cli.output import hint, named, print_number, print_rows, print_table, stamp
 from recollect.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.tiers.sessions import MessageHit, SessionInfo
 
 __all__ = ["sessions"]
 
@@ -19,22 +23,28 @@ sessions = typer.Typer(no_args_is_help=True, help="Conversations that are kept m
 SessionId = Annotated[str, typer.Argument(metavar="ID", help="The id of a session.", show_default=False)]
 
 
+def _session_row(session: SessionInfo) -> tuple[object, ...]:
+    return session.id, session.agent, session.provider, session.messages, stamp(session.updated_at)
+
+
 @sessions.command("list")
+@prints(print_table("session agent provider messages used", _session_row), fails=nothing)
 def list_sessions(
-    context: typer.Context, agent: Agent = None, limit: Limit = 100, scope: Within = None, as_json: AsJson = False
-) -> None:
+    context: typer.Context, agent: Agent = None, limit: Limit = 100, scope: Within = None
+) -> list[SessionInfo]:
     """Show sessions, the one used last first; without --agent those of all agents."""
     with open_within(context, scope) as memory:
-        found = memory.sessions.list(agent=agent, limit=limit)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.id, each.agent, each.provider, each.messages, stamp(each.updated_at)) for each in found]
-        print_rows(("session", "agent", "provider", "messages", "used"), rows)
-    fail_quietly(not found)
+        return memory.sessions.list(agent=agent, limit=limit)
+
+
+def _message_row(message: dict[str, Any]) -> tuple[object, ...]:
+    from recollect.tiers.messages import plain_text
+
+    return message["role"], plain_text(message.get("content"))
 
 
 @sessions.command("show")
+@prints(print_table("role content", _message_row))
 def show_session(
     context: typer.Context,
     id: SessionId,
@@ -42,38 +52,37 @@ def show_session(
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="Only the last so many messages.")] = None,
     skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Leave out what cannot be read.")] = False,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> list[dict[str, Any]]:
     """Show the messages of a session in order."""
     with open_within(context, scope) as memory:
-        messages = memory.sessions.get(id, agent=agent).messages(limit=limit, skip_damaged=skip_damaged)
-    if as_json:
-        print_json(messages)
-    else:
-        print_rows(("role", "content"), [(each["role"], _said(each)) for each in messages])
+        return memory.sessions.get(id, agent=agent).messages(limit=limit, skip_damaged=skip_damaged)
+
+
+def _found_row(found: MessageHit) -> tuple[object, ...]:
+    return f"{found.score:.2f}", found.session, found.position, found.role, found.content
 
 
 @sessions.command("search")
+@prints(print_table("score session position role content", _found_row), fails=nothing)
 def search_sessions(
     context: typer.Context,
     query: Annotated[str, typer.Argument(metavar="QUERY", show_default=False)],
     agent: Agent = None,
     limit: Limit = 10,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> list[MessageHit]:
     """Find messages by their words, best first."""
     with open_within(context, scope) as memory:
-        found = memory.sessions.search(query, agent=agent, limit=limit)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(f"{each.score:.2f}", each.session, each.position, each.role, each.content) for each in found]
-        print_rows(("score", "session", "position", "role", "content"), rows)
-    fail_quietly(not found)
+        return memory.sessions.search(query, agent=agent, limit=limit)
+
+
+def _print_ended(done: dict[str, Any]) -> None:
+    kept = done["snapshot"]
+    print_rows(("session", ""), [(done["ended"], "ended" if kept is None else f"ended, kept as snapshot {kept.id}")])
 
 
 @sessions.command("end")
+@prints(_print_ended)
 def end_session(
     context: typer.Context,
     id: SessionId,
@@ -83,29 +92,27 @@ def end_session(
         list[str] | None, typer.Option(metavar="TEXT", help="A key decision, kept with the snapshot; repeat for more.")
     ] = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> dict[str, Any]:
     """Remove a session; with --summary or --decision a snapshot of it is kept."""
     keep = summary is not None or bool(decision)
     with open_within(context, scope) as memory:
         session = memory.sessions.get(id, agent=agent)
-        kept = session.end(snapshot=keep, summary=summary or "", key_decisions=decision or ())
-    if as_json:
-        print_json({"ended": id, "snapshot": kept})
-    else:
-        print_rows(("session", ""), [(id, "ended" if kept is None else f"ended, kept as snapshot {kept.id}")])
+        return {
+            "ended": id,
+            "snapshot": session.end(snapshot=keep, summary=summary or "", key_decisions=decision or ()),
+        }
 
 
 @sessions.command("clean")
+@prints(print_number("removed"), json=named("sessions"), fails=nothing)
 def clean_sessions(
     context: typer.Context,
     days: Annotated[float, typer.Option(help="Remove what was not used for so many days.", show_default=False)],
     agent: Agent = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
-    """Remove sessions that were not used for a time. On a terminal it asks before."""
+) -> int:
+    """Remove sessions that were not used for a time. On a terminal it asks first."""
     try:
         age = timedelta(days=check_finite(days, "--days", minimum=0.0))
     except OverflowError:
@@ -116,12 +123,4 @@ def clean_sessions(
         ):  # fmt: skip
             hint("nothing was removed")
             raise typer.Exit(1)
-        removed = memory.sessions.cleanup(age, agent=agent)
-    print_json({"sessions": removed}) if as_json else print_rows(("sessions", ""), [(removed, "removed")])
-    fail_quietly(not removed)
-
-
-def _said(message: dict[str, Any]) -> str:
-    from recollect.tiers.messages import plain_text
-
-    return plain_text(message.get("content"))
+        return memory.sessions.cleanup(age, agent=agent)

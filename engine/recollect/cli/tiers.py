@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.cli.options import Agent, AsJson, Limit, Since, Until, Within, open_within
-from recollect.cli.output import fail_quietly, hint, print_json, print_pairs, print_rows, safe, stamp
+from recollect.cli.command import nothing, prints
+from recollect.cli.options import Agent, Importance, Limit, Pinned, Tag, Within, open_within
+from recollect.cli.output import hint, print_pairs, print_rows, print_table, safe, stamp
+from recollect.cli.write import EventAt, print_id
+
+if TYPE_CHECKING:
+    from recollect.records import Record
+    from recollect.tiers.bootstrap import Bootstrap
+    from recollect.tiers.consolidator import Cycle
+    from recollect.tiers.procedures import Procedure
+    from recollect.tiers.snapshots import Snapshot
 
 __all__ = ["bootstrap", "consolidate", "episodes", "procedures"]
 
 episodes = typer.Typer(no_args_is_help=True, help="What happened: log it, list it, see the snapshots of sessions.")
 procedures = typer.Typer(no_args_is_help=True, help="How things are done, and how well it went.")
-Tag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; repeat for more.")]
+ProcedureName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
 
 
 @episodes.command("log")
+@prints(print_id)
 def log_episode(
     context: typer.Context,
     content: Annotated[str, typer.Argument(metavar="CONTENT", show_default=False)],
@@ -25,91 +35,82 @@ def log_episode(
     ] = "observation",
     agent: Agent = None,
     task: Annotated[str | None, typer.Option(metavar="ID", help="The task it belongs to.")] = None,
-    importance: Annotated[float, typer.Option(help="From 0 to 1.")] = 0.5,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Keep it out of every pruning.")] = False,
+    importance: Importance = 0.5,
+    pinned: Pinned = False,
     tag: Tag = None,
     cost: Annotated[float | None, typer.Option(help="What it cost.")] = None,
     duration_ms: Annotated[float | None, typer.Option(help="How long it took, in milliseconds.")] = None,
-    event_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it happened; else now.")] = None,
+    event_at: EventAt = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Record:
     """Store an episode; prints its id."""
     with open_within(context, scope) as memory:
-        record = memory.episodes.log(
+        return memory.episodes.log(
             content, event_type=type, agent=agent, task_id=task, importance=importance, pinned=pinned, tags=tag or (),
             cost=cost, duration_ms=duration_ms, event_at=event_at,
         )  # fmt: skip
-    print_json(record) if as_json else print_rows(("id",), [(record.id,)])
+
+
+def _episode_row(episode: Record) -> tuple[object, ...]:
+    when, type = stamp(episode.event_at or episode.created_at), episode.metadata.get("event_type")
+    return episode.id, when, type, f"{episode.importance:.2f}", episode.text
 
 
 @episodes.command("list")
+@prints(print_table("id at type importance text", _episode_row, under=("at", "type", "importance")), fails=nothing)
 def list_episodes(
     context: typer.Context,
     agent: Agent = None,
     task: Annotated[str | None, typer.Option(metavar="ID", help="Only those of this task.")] = None,
     type: Annotated[str | None, typer.Option(metavar="TYPE", help="Only those of this type.")] = None,
     on: Annotated[str | None, typer.Option(metavar="DAY", help="Only those of this day of UTC.")] = None,
-    since: Since = None,
-    until: Until = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not older than this.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not newer than this.")] = None,
     order: Annotated[str, typer.Option(metavar="ORDER", help="oldest, newest or importance.")] = "newest",
     limit: Limit = 100,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> list[Record]:
     """Show episodes in order."""
     with open_within(context, scope) as memory:
-        found = memory.episodes.list(
+        return memory.episodes.list(
             agent=agent, task_id=task, event_type=type, on=on, since=since, until=until, order=order, limit=limit
         )
-    if as_json:
-        print_json(found)
-    else:
-        rows = [
-            (each.id, stamp(each.event_at or each.created_at), each.metadata.get("event_type"),
-             f"{each.importance:.2f}", each.text)
-            for each in found
-        ]  # fmt: skip
-        print_rows(("id", "at", "type", "importance", "text"), rows, under=("at", "type", "importance"))
-    fail_quietly(not found)
+
+
+def _snapshot_row(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.session_id or snapshot.id, stamp(snapshot.ended_at), len(snapshot.messages), snapshot.summary
 
 
 @episodes.command("snapshots")
+@prints(print_table("session ended messages summary", _snapshot_row), fails=nothing)
 def list_snapshots(
-    context: typer.Context, agent: Agent = None, limit: Limit = 10, scope: Within = None, as_json: AsJson = False
-) -> None:
-    """Show what is kept of sessions that ended, the last first."""
+    context: typer.Context, agent: Agent = None, limit: Limit = 10, scope: Within = None
+) -> list[Snapshot]:
+    """Show the snapshots of sessions that ended, the last first."""
     with open_within(context, scope) as memory:
-        found = memory.episodes.snapshots(limit, agent=agent)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.session_id or each.id, stamp(each.ended_at), len(each.messages), each.summary) for each in found]
-        print_rows(("session", "ended", "messages", "summary"), rows)
-    fail_quietly(not found)
+        return memory.episodes.snapshots(limit, agent=agent)
+
+
+def _procedure_row(procedure: Procedure) -> tuple[object, ...]:
+    return procedure.name, f"{procedure.success_rate:.0%}", procedure.use_count, procedure.description
 
 
 @procedures.command("list")
+@prints(print_table("name success uses description", _procedure_row), fails=nothing)
 def list_procedures(
     context: typer.Context,
     agent: Agent = None,
     tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Any of these tags; repeat for more.")] = None,
     limit: Limit = 100,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> list[Procedure]:
     """Show procedures, those that succeed most first."""
     with open_within(context, scope) as memory:
-        found = memory.procedures.list(agent=agent, tags=tag or None, limit=limit)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.name, f"{each.success_rate:.0%}", each.use_count, each.description) for each in found]
-        print_rows(("name", "success", "uses", "description"), rows)
-    fail_quietly(not found)
+        return memory.procedures.list(agent=agent, tags=tag or None, limit=limit)
 
 
 @procedures.command("save")
+@prints(print_id)
 def save_procedure(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
@@ -118,32 +119,41 @@ def save_procedure(
     tag: Tag = None,
     agent: Agent = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Procedure:
     """Store a procedure, or change the one of this name; prints its id."""
     with open_within(context, scope) as memory:
-        saved = memory.procedures.save(name, description, pattern=pattern, tags=tag or (), agent=agent)
-    print_json(saved) if as_json else print_rows(("id",), [(saved.id,)])
+        return memory.procedures.save(name, description, pattern=pattern, tags=tag or (), agent=agent)
+
+
+def _print_outcome(counted: Procedure) -> None:
+    print_pairs({"name": counted.name, "success rate": counted.success_rate, "uses": counted.use_count})
 
 
 @procedures.command("outcome")
+@prints(_print_outcome)
 def record_outcome(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)],
+    name: ProcedureName,
     success: Annotated[bool, typer.Option("--success/--failure", help="How it went.", show_default=False)],
     agent: Agent = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Procedure:
     """Count a use of a procedure."""
     with open_within(context, scope) as memory:
-        counted = memory.procedures.record_outcome(name, success, agent=agent)
-    if as_json:
-        print_json(counted)
-    else:
-        print_pairs({"name": counted.name, "success rate": counted.success_rate, "uses": counted.use_count})
+        return memory.procedures.record_outcome(name, success, agent=agent)
 
 
+def _print_cycles(ran: Cycle | list[Cycle]) -> None:
+    cycles = ran if isinstance(ran, list) else [ran]
+    columns = ("at", "compressed", "pruned", "replayed", "promoted")
+    rows = [
+        (stamp(each.created_at) or "nothing to do", each.compressed, each.pruned, each.replayed, each.promoted)
+        for each in cycles
+    ]
+    print_rows(columns, rows) if isinstance(ran, list) else print_pairs(dict(zip(columns, rows[0], strict=True)))
+
+
+@prints(_print_cycles)
 def consolidate(
     context: typer.Context,
     agent: Annotated[
@@ -154,43 +164,38 @@ def consolidate(
     ] = False,
     cycles: Annotated[int | None, typer.Option(metavar="N", help="Show the last N cycles, and run none.")] = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run one cycle on the episodes of an agent: fade them, delete what has faded away, and count the new ones."""
+) -> Any:
+    """Run one consolidation cycle on the episodes of an agent: lower their importance, prune those that have become
+    unimportant, and count the new ones.
+    """
     with open_within(context, scope) as memory:
-        ran = [memory.consolidator.run(agent, extract=extract)] if cycles is None else (
-            memory.consolidator.cycles(agent, limit=cycles)
-        )  # fmt: skip
-    if as_json:
-        print_json(ran[0] if cycles is None else ran)
-    else:
-        columns = ("at", "compressed", "pruned", "replayed", "promoted")
-        rows = [
-            (stamp(each.created_at) or "nothing to do", each.compressed, each.pruned, each.replayed, each.promoted)
-            for each in ran
-        ]
-        print_pairs(dict(zip(columns, rows[0], strict=True))) if cycles is None else print_rows(columns, rows)
-    for each in ran:
+        ran = None if cycles is not None else memory.consolidator.run(agent, extract=extract)
+        listed = [ran] if ran is not None else memory.consolidator.cycles(agent, limit=cycles or 0)
+    for each in listed:
         if each.error:
             hint(f"nothing was extracted: {each.error}")
+    return listed if ran is None else ran
 
 
+def _print_bootstrap(found: Bootstrap) -> None:
+    typer.echo(safe(found.text))
+    if found.tips:
+        from recollect.tiers.bootstrap import TIPS_FOUND
+
+        hint(f"[experience] {len(found.tips)} {TIPS_FOUND}")
+    if found.left_out:
+        hint(f"{found.left_out:,} more did not fit the budget")
+
+
+@prints(_print_bootstrap)
 def bootstrap(
     context: typer.Context,
     task: Annotated[str, typer.Option(metavar="TEXT", help="What is to be done.", show_default=False)],
     agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Who it is for; else no agent.")] = None,
-    budget: Annotated[int, typer.Option(metavar="TOKENS", help="At most so many tokens.")] = 2_000,
+    budget: Annotated[int, typer.Option(metavar="TOKENS", help="The most tokens.")] = 2_000,
     task_type: Annotated[str | None, typer.Option(metavar="TYPE", help="Tips for this type of task only.")] = None,
     scope: Within = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Bootstrap:
     """Print what an agent should have in mind for a task, as Markdown."""
     with open_within(context, scope) as memory:
-        found = memory.bootstrap(agent, task, budget, task_type=task_type)
-    print_json(found) if as_json else typer.echo(safe(found.text))
-    if found.tips and not as_json:
-        from recollect.tiers.bootstrap import TIPS_FOUND
-
-        hint(f"[experience] {len(found.tips)} {TIPS_FOUND}")
-    if found.left_out and not as_json:
-        hint(f"{found.left_out:,} more did not fit the budget")
+        return memory.bootstrap(agent, task, budget, task_type=task_type)

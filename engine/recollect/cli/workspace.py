@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.command import nothing, prints
 from recollect.cli.options import AsJson
-from recollect.cli.output import fail_quietly, hint, print_json, print_pairs, print_rows, progress
+from recollect.cli.output import hint, print_json, print_pairs, print_rows, print_table, progress
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect.workspace.results import IndexResult
+    from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
     from recollect.workspace.workspace import Workspace
 
 __all__ = ["open_workspace", "workspace"]
@@ -50,69 +51,77 @@ def open_workspace(folder: str | None, config: str | None, embedder: str | None,
     return Workspace(folder, structs.replace(given, sync=quiet), embedder=embedder)
 
 
+def _print_result(result: IndexResult) -> None:
+    shown = {name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"}
+    print_pairs({**shown, "duration_ms": round(result.duration_ms)})
+
+
+def _has_unread(result: IndexResult) -> bool:
+    return any(not problem.indexed for problem in result.problems)
+
+
 @workspace.command("index")
+@prints(_print_result, fails=_has_unread)
 def index_files(
-    folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None,
-    as_json: AsJson = False,
-) -> None:  # fmt: skip
-    """Make the index say what the files say."""
+    folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None
+) -> IndexResult:
+    """Bring the index up to date with the files."""
     with open_workspace(folder, config, embedder) as opened:
         if opened.config.progress:
             with progress("indexing", "files") as report:
                 result = opened.index(force, on_progress=report)
         else:
             result = opened.index(force)
-    _print_result(result, as_json=as_json)
+    _hint_problems(result)
+    return result
 
 
 @workspace.command("add")
+@prints(_print_result, fails=_has_unread)
 def add_file(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file in the folder.", show_default=False)],
     folder: Folder = None,
     force: Force = False,
     config: Config = None,
     embedder: EmbedderName = None,
-    as_json: AsJson = False,
-) -> None:
+) -> IndexResult:
     """Index one file."""
     with open_workspace(folder, config, embedder) as opened:
         # A shell completes paths from where it is.
         here = Path(file).absolute()
         result = opened.add(here if here.exists() else file, force)
-    _print_result(result, as_json=as_json)
+    _hint_problems(result)
+    return result
+
+
+def _file_row(file: FileInfo) -> tuple[object, ...]:
+    return file.source, file.chunks, "yes" if file.is_evergreen else "no", file.path
 
 
 @workspace.command("files")
+@prints(print_table("label chunks evergreen file", _file_row), fails=nothing)
 def list_files(
     folder: Folder = None,
     source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only those of this label.")] = None,
     config: Config = None,
-    as_json: AsJson = False,
-) -> None:
+) -> list[FileInfo]:
     """Show the indexed files."""
     with open_workspace(folder, config, None) as opened:
-        found = [each for each in opened.files() if source is None or each.source == source]
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.source, each.chunks, "yes" if each.is_evergreen else "no", each.path) for each in found]
-        print_rows(("label", "chunks", "evergreen", "file"), rows)
-    fail_quietly(not found)
+        return [each for each in opened.files() if source is None or each.source == source]
 
 
-@workspace.command("status")
-def show_status(
-    folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
-) -> None:
-    """Show the state of the index, and whether files have changed that are not indexed yet."""
-    with open_workspace(folder, config, embedder) as opened:
-        status = opened.status()
-    if as_json:
-        print_json(status)
-        return
+def _print_status(status: StoreStatus) -> None:
     print_pairs({name: getattr(status, name) for name in status.__struct_fields__ if name != "problems"})
     for problem in status.problems:
         hint(f"{problem.path}: {problem.reason}")
+
+
+@workspace.command("status")
+@prints(_print_status)
+def show_status(folder: Folder = None, config: Config = None, embedder: EmbedderName = None) -> StoreStatus:
+    """Show the state of the index, and whether files have changed that are not indexed yet."""
+    with open_workspace(folder, config, embedder) as opened:
+        return opened.status()
 
 
 @workspace.command("watch")
@@ -123,7 +132,8 @@ def watch_files(
 
     def tell(result: IndexResult) -> None:
         if result.files_indexed or result.files_deleted or result.files_renamed or result.problems:
-            _print_run(result, as_json=as_json)
+            print_json(result) if as_json else _print_run(result)
+            _hint_problems(result)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` starts it with Ctrl-C ignored
     with open_workspace(folder, config, embedder) as opened:
@@ -132,29 +142,15 @@ def watch_files(
         threading.Event().wait()
 
 
-def _print_result(result: IndexResult, *, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        shown = {name: getattr(result, name) for name in result.__struct_fields__ if name != "problems"}
-        print_pairs({**shown, "duration_ms": round(result.duration_ms)})
-    _print_problems(result)
-    fail_quietly(any(not problem.indexed for problem in result.problems))
+def _print_run(result: IndexResult) -> None:
+    figures = (
+        result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
+        f"{result.duration_ms:.0f}", "ms",
+    )  # fmt: skip
+    print_rows(("",) * len(figures), [figures])
 
 
-def _print_run(result: IndexResult, *, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        figures = (
-            result.files_indexed, "indexed", result.files_renamed, "renamed", result.files_deleted, "deleted",
-            f"{result.duration_ms:.0f}", "ms",
-        )  # fmt: skip
-        print_rows(("",) * len(figures), [figures])
-    _print_problems(result)
-
-
-def _print_problems(result: IndexResult) -> None:
+def _hint_problems(result: IndexResult) -> None:
     for problem in result.problems:
         hint(f"{problem.path}: {problem.reason}")
     if result.pending:

@@ -4,26 +4,45 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import typer
 
-from recollect.cli.options import AsJson, Kinds, Scope, Tags, Where, open_memory, parse_json
-from recollect.cli.output import console, fail_quietly, hint, one_line, print_json, progress, safe
+from recollect.cli.command import prints
+from recollect.cli.hits import marked
+from recollect.cli.options import SelectOptions, filter_fields, open_memory
+from recollect.cli.output import console, hint, named, one_line, progress, safe
 from recollect.cli.streams import stdin_text
-from recollect.cli.transfer import show_exported, show_restored
+from recollect.cli.transfer import left_files, left_out, print_exported, print_restored
 from recollect.cli.workspace import Config, EmbedderName, Folder, open_workspace, workspace
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-    from recollect.workspace.search import SearchResult
+    from recollect.reports import Exported, Restored
+    from recollect.workspace.search import SearchResult, SearchResults
 
 __all__ = ["export_memories", "flush_conversation", "restore_memories", "search_files", "workspace"]
 
 
+class Passages(NamedTuple):
+    """What a search found, with the question and the folder that it was asked in."""
+
+    found: SearchResults
+    query: str
+    root: Path
+
+
+def _print_passages(passages: Passages) -> None:
+    for result in passages.found:
+        _print_passage(result, passages.query, passages.root)
+
+
+def _passages_json(passages: Passages) -> object:
+    return passages.found
+
+
 @workspace.command("search")
+@prints(_print_passages, json=_passages_json, fails=lambda passages: not passages.found)
 def search_files(
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question; else standard input.")] = None,
     folder: Folder = None,
@@ -45,8 +64,7 @@ def search_files(
     snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Passages:
     """Find passages, best first: file and line, and the passage with the matched words marked."""
     asked = stdin_text("workspace search") if query is None else query
     with open_workspace(folder, config, embedder) as opened:
@@ -56,18 +74,20 @@ def search_files(
             candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=decay,
             decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
         )  # fmt: skip
-        root = opened.folder
-    if as_json:
-        print_json(found)
-    else:
-        for result in found:
-            _print_result(result, asked, root)
     for remark in (*found.problems, *found.evidence_gaps):
         hint(remark)
-    fail_quietly(not found)
+    return Passages(found, asked, opened.folder)
+
+
+def _print_flushed(written: str | None) -> None:
+    if written is None:
+        hint("nothing was worth keeping, or it is in the files already")
+    else:
+        typer.echo(safe(written))
 
 
 @workspace.command("flush")
+@prints(_print_flushed, json=named("written"))
 def flush_conversation(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="The conversation as JSON, a list of messages; - is standard input.")
@@ -79,71 +99,56 @@ def flush_conversation(
     system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of Recollect's own.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
-    as_json: AsJson = False,
-) -> None:
+) -> str | None:
     """Have a language model note what of a conversation is worth keeping, in today's file (OPENAI_API_KEY, or
     RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL).
     """
     conversation = _conversation(file)
     with open_workspace(folder, config, embedder) as opened:
-        written = opened.flush(conversation, model=model, system_prompt=system_prompt)
-    if as_json:
-        print_json({"written": written})
-    elif written is None:
-        hint("nothing was worth keeping, or it is in the files already")
-    else:
-        typer.echo(safe(written))
+        return opened.flush(conversation, model=model, system_prompt=system_prompt)
 
 
 @workspace.command("export")
+@prints(print_exported, fails=left_files)
 def export_memories(
     context: typer.Context,
     folder: Folder = None,
-    scope: Scope = None,
-    where: Where = None,
-    kind: Kinds = None,
-    tag: Tags = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that were changed since the last export too.")
     ] = False,
     config: Config = None,
     embedder: EmbedderName = None,
-    as_json: AsJson = False,
-) -> None:
+    **options: Unpack[SelectOptions],
+) -> Exported:
     """Write the memories of --db below memory/ as Markdown that people can read and edit, and index them."""
     with (
         open_memory(context) as memory,
         open_workspace(folder, config, embedder, make=True) as opened,
         progress("exporting", "memories") as report,
     ):
-        done = opened.export(
-            memory, scope=scope, where=parse_json(where, "--where"), kinds=kind or None, tags=tag or None,
-            overwrite=overwrite, on_progress=report,
-        )  # fmt: skip
-    show_exported(done, as_json=as_json)
+        return opened.export(memory, **filter_fields(options), overwrite=overwrite, on_progress=report)
 
 
 @workspace.command("restore")
+@prints(print_restored, fails=left_out)
 def restore_memories(
     context: typer.Context,
     folder: Folder = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Take the file's where the store has changed too.")
+        bool, typer.Option("--overwrite", help="The file wins where the store has changed too.")
     ] = False,
     forget_missing: Annotated[
-        bool, typer.Option("--forget-missing", help="Forget memories that were taken out of their files.")
+        bool, typer.Option("--forget-missing", help="Forget memories that were removed from their files.")
     ] = False,
     config: Config = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Restored:
     """Read the memories below memory/ into --db, with what was changed in them."""
     with (
         open_memory(context) as memory,
         open_workspace(folder, config, "none") as opened,
         progress("restoring", "files") as report,
     ):
-        done = opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
-    show_restored(done, as_json=as_json)
+        return opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
 
 
 def _conversation(file: str) -> Any:
@@ -165,7 +170,7 @@ def _read(file: str) -> bytes:
         raise InvalidInput(f"{file} cannot be read: {fault}") from fault
 
 
-def _print_result(result: SearchResult, query: str, root: Path) -> None:
+def _print_passage(result: SearchResult, query: str, root: Path) -> None:
     """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
     from recollect.workspace.snippets import highlight
 
@@ -180,15 +185,5 @@ def _print_result(result: SearchResult, query: str, root: Path) -> None:
 
     head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
     terminal.print(head, soft_wrap=True)
-    terminal.print(_marked(result.snippet, spans), soft_wrap=True)
+    terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
     terminal.print()
-
-
-def _marked(snippet: str, spans: list[tuple[int, int]]) -> Text:
-    from rich.text import Text
-
-    shown, at = Text(), 0
-    for start, stop in spans:
-        shown.append(safe(snippet[at:start])).append(safe(snippet[start:stop]), "bold reverse")
-        at = stop
-    return shown.append(safe(snippet[at:]))

@@ -1,28 +1,55 @@
-"""Commands that change memories: remember, update, forget, link."""
+"""Commands that change memories: remember, update, restore, forget, link, unlink."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
-from recollect.cli.options import AsJson, Id, Kinds, Scope, Tags, Vector, Where, open_memory, parse_json
-from recollect.cli.output import hint, print_json, print_rows
+from recollect.cli.command import nothing, prints
+from recollect.cli.ids import whole_id
+from recollect.cli.options import (
+    Id,
+    Ids,
+    Importance,
+    Metadata,
+    Pinned,
+    SelectOptions,
+    Tag,
+    Vector,
+    Yes,
+    filter_fields,
+    open_memory,
+    parse_json,
+)
+from recollect.cli.output import hint, named, print_number, print_rows
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect.reports import ErasureReceipt
+    from recollect.records import Record
+    from recollect.reports import ErasureReceipt, Forgotten
+    from recollect.tiers.procedures import Procedure
 
-__all__ = ["forget", "link", "remember", "update"]
+__all__ = ["forget", "link", "print_id", "remember", "restore", "unlink", "update"]
+
+From = Annotated[str, typer.Argument(metavar="FROM", help="An id.", show_default=False)]
+To = Annotated[str, typer.Argument(metavar="TO", help="An id.", show_default=False)]
+Header = Annotated[
+    str | None, typer.Option("--context", help="A short header that is found with the text: a speaker, a title.")
+]
+Topic = Annotated[str | None, typer.Option(help="The topic it belongs to.")]
+Source = Annotated[str | None, typer.Option(help="The document or session it comes from.")]
+Position = Annotated[int | None, typer.Option(help="Its place in the source.")]
+EventAt = Annotated[str | None, typer.Option(metavar="TIME", help="When it happened.")]
+ExpiresAt = Annotated[str | None, typer.Option(metavar="TIME", help="When it stops being true.")]
 
 _CLEARED: dict[str, Any] = {
     "context": None, "topic": None, "source": None, "position": None, "event_at": None, "expires_at": None, "tags": (),
     "metadata": {},
 }  # fmt: skip
-
 # What a receipt calls the rows of a table; the rows of other tables are derived from these.
 _NOUNS = {
     "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
@@ -33,6 +60,17 @@ _NOUNS = {
 }  # fmt: skip
 
 
+def print_id(stored: Record | Procedure) -> None:
+    """The id of what was stored."""
+    print_rows(("",), [(stored.id,)])
+
+
+def _print_ids(stored: Record | list[Record]) -> None:
+    for record in stored if isinstance(stored, list) else [stored]:
+        print_id(record)
+
+
+@prints(_print_ids)
 def remember(
     context: typer.Context,
     texts: Annotated[
@@ -41,22 +79,19 @@ def remember(
     ] = None,
     scope: Annotated[str, typer.Option(metavar="/A/B", help="Where it belongs.")] = "/",
     kind: Annotated[str, typer.Option(help="What it is.")] = "memory",
-    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; repeat for more.")] = None,
-    importance: Annotated[float, typer.Option(help="From 0 to 1.")] = 0.5,
-    metadata: Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object.")] = None,
-    header: Annotated[
-        str | None, typer.Option("--context", help="A short header that is found with the text: a speaker, a title.")
-    ] = None,
-    topic: Annotated[str | None, typer.Option(help="The topic it belongs to.")] = None,
-    source: Annotated[str | None, typer.Option(help="The document or session it comes from.")] = None,
-    position: Annotated[int | None, typer.Option(help="Its place in the source.")] = None,
+    tag: Tag = None,
+    importance: Importance = 0.5,
+    metadata: Metadata = None,
+    header: Header = None,
+    topic: Topic = None,
+    source: Source = None,
+    position: Position = None,
     created_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it was learnt; else now.")] = None,
-    event_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it happened.")] = None,
-    expires_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it stops being true.")] = None,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Keep it out of every pruning.")] = False,
+    event_at: EventAt = None,
+    expires_at: ExpiresAt = None,
+    pinned: Pinned = False,
     vector: Vector = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Record | list[Record]:
     """Store memories; prints their ids."""
     fields: dict[str, Any] = {
         "scope": scope, "kind": kind, "tags": tag or (), "importance": importance,
@@ -67,37 +102,32 @@ def remember(
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
     with open_memory(context) as memory:
         if len(given) == 1:
-            record = memory.remember(given[0], **fields)
-            print_json(record) if as_json else print_rows(("id",), [(record.id,)])
-            return
-        ids = memory.remember_many([{"text": text, **fields} for text in given])
-        print_json([memory.get(id) for id in ids]) if as_json else print_rows(("id",), [(id,) for id in ids])
+            return memory.remember(given[0], **fields)
+        return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given])]
 
 
+@prints(print_id)
 def update(
     context: typer.Context,
     id: Id,
     text: Annotated[str | None, typer.Option(help="The new text; - reads standard input.")] = None,
     scope: Annotated[str | None, typer.Option(metavar="/A/B", help="Move it there.")] = None,
-    kind: Annotated[str | None, typer.Option()] = None,
+    kind: Annotated[str | None, typer.Option(help="What it is.")] = None,
     tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Its tags from now on; repeat for more.")] = None,
     importance: Annotated[float | None, typer.Option(help="From 0 to 1.")] = None,
-    metadata: Annotated[
-        str | None, typer.Option(metavar="JSON", help="A JSON object that takes the old one's place.")
-    ] = None,
-    header: Annotated[str | None, typer.Option("--context")] = None,
-    topic: Annotated[str | None, typer.Option()] = None,
-    source: Annotated[str | None, typer.Option()] = None,
-    position: Annotated[int | None, typer.Option()] = None,
-    event_at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
-    expires_at: Annotated[str | None, typer.Option(metavar="TIME")] = None,
-    pinned: Annotated[bool | None, typer.Option("--pinned/--unpinned")] = None,
+    metadata: Metadata = None,
+    header: Header = None,
+    topic: Topic = None,
+    source: Source = None,
+    position: Position = None,
+    event_at: EventAt = None,
+    expires_at: ExpiresAt = None,
+    pinned: Annotated[bool | None, typer.Option("--pinned/--unpinned", help="Whether it is never pruned.")] = None,
     vector: Vector = None,
     clear: Annotated[
         list[str] | None, typer.Option(metavar="FIELD", help=f"Empty a field: {', '.join(_CLEARED)}; repeat for more.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Record:
     """Change fields of a memory; `history` keeps its old texts."""
     given: dict[str, Any] = {
         "text": stdin_text("update --text -") if text == "-" else text,
@@ -115,45 +145,62 @@ def update(
             raise InvalidInput(f"{field} is given and cleared at once: leave one out")
         changes[field] = _CLEARED[field]
     with open_memory(context) as memory:
-        record = memory.update(id, **changes)
-        print_json(record) if as_json else print_rows(("id",), [(record.id,)])
+        return memory.update(whole_id(memory, id), **changes)
 
 
+def _print_restored(record: Record) -> None:
+    print_rows(("id", "text"), [(record.id, record.text)])
+
+
+@prints(_print_restored)
+def restore(
+    context: typer.Context,
+    id: Id,
+    to: Annotated[
+        str,
+        typer.Option(metavar="VERSION", help="Its place in history, from 0; -2 is the one before now; or a time."),
+    ] = "-2",
+) -> Record:
+    """Make an earlier text of a memory its newest version; nothing is lost."""
+    place = to.removeprefix("-")
+    version = int(to) if place.isascii() and place.isdigit() and len(place) < 10 else to
+    with open_memory(context) as memory:
+        return memory.restore(whole_id(memory, id), version)
+
+
+def _print_forgotten(gone: Forgotten) -> None:
+    print_rows(("memories", ""), [(gone.records, "forgotten")])
+    if gone.receipt is not None:
+        _print_receipt(gone.receipt)
+
+
+def _forgot_too_little(gone: Forgotten) -> bool:
+    return not (gone.records or gone.services) or (gone.receipt is not None and not gone.receipt.complete)
+
+
+@prints(_print_forgotten, fails=_forgot_too_little)
 def forget(
     context: typer.Context,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The memories to forget.")] = None,
-    scope: Scope = None,
-    where: Where = None,
-    kind: Kinds = None,
-    tag: Tags = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ids: Ids = None,
+    yes: Yes = False,
     receipt: Annotated[
-        bool, typer.Option("--receipt", help="Compact the file, search its bytes for what was removed, and say so.")
+        bool, typer.Option("--receipt", help="Compact the file, search its bytes for what was removed, and report.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Purge memories for good, by id or all that filters match. On a terminal it asks before more than one goes.
+    **options: Unpack[SelectOptions],
+) -> Forgotten:
+    """Purge memories for good, by id or all that filters match. On a terminal it asks before it removes several.
 
-    With --receipt the exit status is 1 where something of them is left in the files.
+    With --receipt the exit status is 1 where any of their text is left in the files.
     """
-    filters: dict[str, Any] = {
-        "scope": scope, "where": parse_json(where, "--where"), "kinds": kind or None, "tags": tag or None,
-    }  # fmt: skip
+    fields = filter_fields(options)
     with open_memory(context) as memory:
+        whole = [whole_id(memory, id) for id in ids or ()]
         if not yes and sys.stdin.isatty():
-            going = len(dict.fromkeys(ids)) if ids else 0 if not any(filters.values()) else memory.count(**filters)
+            going = len(dict.fromkeys(whole)) if whole else memory.count(**fields) if fields else 0
             if going > 1 and not typer.confirm(f"Forget {going:,} memories for good?", err=True):
                 hint("nothing was forgotten")
                 raise typer.Exit(1)
-        gone = memory.forget(ids or None, **filters, receipt=receipt)
-    if as_json:
-        print_json(gone)
-    else:
-        print_rows(("memories", ""), [(gone.records, "forgotten")])
-        if gone.receipt is not None:
-            _print_receipt(gone.receipt)
-    if not (gone.records or gone.services) or (gone.receipt is not None and not gone.receipt.complete):
-        raise typer.Exit(1)
+        return memory.forget(whole or None, **fields, receipt=receipt)
 
 
 def _print_receipt(receipt: ErasureReceipt) -> None:
@@ -179,18 +226,34 @@ def _by_noun(rows: dict[str, int]) -> Counter[str]:
     return counts
 
 
+def _print_link(made: dict[str, Any]) -> None:
+    print_rows(("from", "to", "type"), [(made["source"], made["target"], made["type"])])
+
+
+@prints(_print_link)
 def link(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="FROM", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", show_default=False)],
+    source: From,
+    target: To,
     type: Annotated[
         str, typer.Option(help="similar, sequential, causal, contradicts, supports or elaborates.")
     ] = "similar",
     strength: Annotated[float, typer.Option(help="From 0 to 1.")] = 1.0,
-    as_json: AsJson = False,
-) -> None:
+) -> dict[str, Any]:
     """Link two memories; recall of one then reaches the other."""
     with open_memory(context) as memory:
+        source, target = whole_id(memory, source), whole_id(memory, target)
         memory.link(source, target, type=type, strength=strength)
-    made = {"source": source, "target": target, "type": type, "strength": strength}
-    print_json(made) if as_json else print_rows(("from", "to", "type"), [(source, target, type)])
+    return {"source": source, "target": target, "type": type, "strength": strength}
+
+
+@prints(print_number("removed"), json=named("links"), fails=nothing)
+def unlink(
+    context: typer.Context,
+    source: From,
+    target: To,
+    type: Annotated[str | None, typer.Option(metavar="TYPE", help="Only the link of this type.")] = None,
+) -> int:
+    """Remove the links from one memory to another, not those in the other direction."""
+    with open_memory(context) as memory:
+        return memory.unlink(whole_id(memory, source), whole_id(memory, target), type)

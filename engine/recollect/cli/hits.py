@@ -1,0 +1,178 @@
+"""Hits and explanations as people read them: on a terminal scores as bars and reasons as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from recollect.cli.output import console, hint, one_line, print_pairs, print_rows, safe, short_ids
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from recollect.records import Explanation, Hit, Hits
+
+__all__ = ["marked", "print_explanation", "print_hits", "reasons", "stage_times"]
+
+_BAR_CELLS = 8
+_CHART_CELLS = 32
+# What a person calls a signal.
+_SIGNALS = {
+    "cosine": "meaning", "bm25": "words", "rerank": "token by token", "fused": "meaning and words",
+    "spread": "with neighbours", "decay": "age", "score": "score",
+}  # fmt: skip
+_REASONS = {
+    "semantic": "close in meaning",
+    "keyword": "shares words with the question",
+    "rerank": "matches word by word",
+    "session": "next to a match in its source",
+    "link": "linked to a match",
+    "recency": "recent",
+    "importance": "important",
+}
+
+
+def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
+    """The hits of one question, best first; `many` says that it is one of several questions."""
+    terminal = console()
+    if terminal is None:
+        _print_lines(hits, many=many, explained=explained)
+    else:
+        _draw_hits(terminal, hits, many=many, explained=explained)
+    for part in hits.sub_queries:
+        hint(f"searched too: {part}")
+    for gap in hits.evidence_gaps:
+        hint(f"gap: {gap}")
+    if hits.left_out:
+        hint(f"{hits.left_out:,} more did not fit the token budget")
+    if explained and hits.stages:
+        hint(stage_times(hits.stages))
+
+
+def stage_times(stages: dict[str, float]) -> str:
+    """The milliseconds of each stage, on one line."""
+    return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in stages.items())
+
+
+def reasons(hit: Hit, query: str) -> str:
+    """Why a hit was found, in words."""
+    from recollect.workspace.snippets import highlight
+
+    said = dict(zip(hit.match_reasons, (_REASONS.get(name, name) for name in hit.match_reasons), strict=True))
+    if "semantic" in said and hit.signals.get("cosine_rank") == 1:
+        said["semantic"] = "closest in meaning"
+    words = list(dict.fromkeys(hit.text[start:stop] for start, stop in highlight(hit.text, query)))
+    if "keyword" in said and words:
+        said["keyword"] = f"shares {', '.join(map(repr, words))}"
+    return one_line("; ".join(said.values()) or "next to a match")
+
+
+def marked(text: str, spans: list[tuple[int, int]], style: str = "bold") -> Text:
+    """A text with its spans in a style."""
+    from rich.text import Text
+
+    shown, at = Text(), 0
+    for start, stop in spans:
+        shown.append(safe(text[at:start])).append(safe(text[start:stop]), style)
+        at = stop
+    return shown.append(safe(text[at:]))
+
+
+def print_explanation(found: Explanation) -> None:
+    """Why a memory is, or is not, among the hits: sentences and a chart on a terminal, lines elsewhere."""
+    terminal = console()
+    if terminal is not None:
+        for sentence in _sentences(found):
+            terminal.print(safe(sentence), markup=False, soft_wrap=True)
+        _draw_signals(terminal, found)
+        return
+    print_pairs(
+        {"returned": found.returned, "stage": found.stage, "reason": found.reason, "confidence": found.confidence}
+    )
+    rows = [(name, f"{value:.4f}", found.ranks.get(name)) for name, value in found.signals.items()]
+    print_rows(("signal", "value", "rank"), rows)
+
+
+def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
+    rows = []
+    for hit in hits:
+        signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
+        why = f"{', '.join(hit.match_reasons)} ({signals})"
+        query, shown = (hits.query,) if many else (), (why,) if explained else ()
+        rows.append((*query, f"{hit.score:.3f}", hit.id, *shown, _text(hit)))
+    print_rows((), rows)
+
+
+def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from recollect.workspace.snippets import highlight
+
+    if many:
+        terminal.print(Text(one_line(hits.query), "bold"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for hit, id in zip(hits, short_ids([hit.id for hit in hits]), strict=True):
+        text = _text(hit)
+        shown = marked(text, highlight(text, hits.query))
+        source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
+        shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}  confidence {hit.confidence:.2f}", "dim")
+        if explained:
+            shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
+        table.add_row(Text(f"{hit.score:.2f} ").append(_bar(hit.score, _BAR_CELLS), "green"), shown)
+    terminal.print(table)
+
+
+def _figures(signals: dict[str, float]) -> str:
+    """Signals with their ranks, on one line."""
+    shown = []
+    for name, value in signals.items():
+        if not name.endswith("_rank"):
+            rank = signals.get(f"{name}_rank")
+            shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
+    return ", ".join(shown)
+
+
+def _draw_signals(terminal: Console, found: Explanation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("signal", "value", "", "rank"):
+        table.add_column(name, justify="right" if name in ("value", "rank") else "left")
+    for name, value in found.signals.items():
+        bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
+        table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(found.ranks.get(name, "")))
+    terminal.print(table)
+
+
+def _sentences(found: Explanation) -> Iterator[str]:
+    """An explanation in words, a sentence each."""
+    if found.returned:
+        yield f"It is hit {found.rank}, with a score of {found.score:.2f} and a confidence of {found.confidence:.2f}."
+    else:
+        yield f"It is not among the hits: {found.reason}."
+    signals, ranks = found.signals, found.ranks
+    places = [f"{ranks[name]:,} by {_SIGNALS[name]}" for name in ("cosine", "bm25") if signals.get(name)]
+    if places:
+        yield f"Among all memories that pass the filters its rank is {' and '.join(places)}."
+    if signals and not signals.get("bm25"):
+        yield "It has no word of the question."
+    change = signals.get("spread", 0.0) - signals.get("fused", 0.0)
+    if abs(change) >= 0.01:
+        verb = "raise" if change > 0 else "lower"
+        yield f"Its neighbours and links {verb} its score from {signals['fused']:.2f} to {signals['spread']:.2f}."
+    if signals.get("decay", 1.0) < 0.995:
+        yield f"Its age leaves {signals['decay']:.0%} of its score."
+
+
+def _bar(value: float, cells: int) -> str:
+    filled = round(min(max(value, 0.0), 1.0) * cells)
+    return "█" * filled + "░" * (cells - filled)
+
+
+def _text(hit: Hit) -> str:
+    return f"[{hit.context}] {hit.text}" if hit.context else hit.text
