@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
-from recollect import AsyncMemory, AsyncWorkspace, Memory
+from recollect import AsyncMemory, AsyncWorkspace, Filter, Memory
 from recollect.knowledge.documents import Ingested
 from recollect.records import Hits, Record
 from recollect.tiers.consolidator import Cycle
@@ -25,6 +25,8 @@ def shown(memory: Memory) -> None:
 async def awaited(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
     """The verbs and services of an AsyncMemory, and the verbs of an AsyncWorkspace."""
     assert_type(await memory.recall("question", limit=3), Hits)
+    assert_type(await memory.recall("question", scope="/a", tags=["x"], since="2026-01-01", spread=0), Hits)
+    assert_type(await memory.list(filter=Filter(kinds=["note"], where={"topic": "t"})), list[Record])
     assert_type(await memory.scoped("/a").get("id"), Record)
     assert_type(memory.sessions, AsyncSessions)
     assert_type(await memory.sessions.list(), list[SessionInfo])
@@ -47,6 +49,10 @@ async def awaited(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
 async def refused(memory: AsyncMemory, workspace: AsyncWorkspace) -> None:
     """Each line is an error; mypy reports an ignored error that is none."""
     await memory.recall(3)  # type: ignore[arg-type]
+    await memory.recall("question", scopes="/a")  # type: ignore[call-arg]
+    await memory.recall("question", half_life_days="long")  # type: ignore[arg-type]
+    await memory.count(kinds=3)  # type: ignore[arg-type]
+    Filter(tag="x")  # type: ignore[call-arg]
     await memory.sessions.open(agent=3)  # type: ignore[arg-type]
     await memory.semantic.add()  # type: ignore[call-arg]
     await memory.episodes.nothing()  # type: ignore[attr-defined]

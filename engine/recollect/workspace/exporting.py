@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from recollect.checks import check_path, shown
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange import Folder, export_folder, import_folder
-from recollect.filters import bound_filter
+from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.remember.pending import Progress
 from recollect.reports import Exported, Restored
 from recollect.settings import Settings
@@ -32,12 +32,10 @@ class Exporter(Protocol):
         self,
         folder: str | os.PathLike[str],
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         overwrite: bool = False,
         on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
     ) -> Exported:
         """Write memories to a folder."""
 
@@ -93,9 +91,17 @@ class _Whole:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def export_folder(self, folder: str | os.PathLike[str], **options: Any) -> Exported:
-        chosen = bound_filter("/", None, {name: options.pop(name) for name in ("scope", "where", "kinds", "tags")})
-        return export_folder(self._engine, Folder(folder, create=True), chosen, base="/", **options)
+    def export_folder(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        filter: Filter | None = None,
+        overwrite: bool = False,
+        on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
+    ) -> Exported:
+        chosen, place = bound_filter("/", filter, fields, takes_as_of=False), Folder(folder, create=True)
+        return export_folder(self._engine, place, chosen, base="/", overwrite=overwrite, on_progress=on_progress)
 
     def import_folder(self, folder: str | os.PathLike[str], **options: Any) -> Restored:
         return import_folder(self._engine, Folder(folder), base="/", **options)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from msgspec import structs
 
 from recollect.checks import check_path, fault_text, shown
 from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
+from recollect.filters import Filter, FilterFields
 from recollect.reports import Exported, Restored
 from recollect.workspace.config import WorkspaceConfig
 from recollect.workspace.exporting import Exporter, export_memories, restore_memories
@@ -226,20 +227,17 @@ class Workspace:
         self,
         memory: Exporter | str | os.PathLike[str],
         *,
-        scope: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
+        filter: Filter | None = None,
         overwrite: bool = False,
         on_progress: Progress | None = None,
+        **fields: Unpack[FilterFields],
     ) -> Exported:
         """Write the memories of a Memory, or of its file, below `memory/` as Markdown, and index them: a file a scope
         and month. `restore` reads them back. Otherwise as `Memory.export_folder`.
         """
         done = export_memories(
-            self._config, memory, scope=scope, where=where, kinds=kinds, tags=tags, overwrite=overwrite,
-            on_progress=on_progress,
-        )  # fmt: skip
+            self._config, memory, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields
+        )
         self.index()
         return done
 
