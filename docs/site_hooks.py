@@ -89,13 +89,14 @@ def environment() -> str:
 
 
 def _settings_table(found: list[SettingInfo]) -> str:
-    def cell(text: object) -> str:
-        return str(text).replace("|", "\\|")
-
-    rows = (
-        f"| `{each.name}` | {cell(each.allowed)} | `{cell(repr(each.default))}` | {cell(each.doc)} |" for each in found
-    )
-    return "\n".join(("| setting | value | default | meaning |", "|---|---|---|---|", *rows))
+    """A table for each table of the file, by its key."""
+    tables: dict[str, list[str]] = {}
+    for each in found:
+        rows = tables.setdefault(each.name.rpartition(".")[0], [])
+        cells = each.allowed, f"`{each.default!r}`", each.doc
+        rows.append(" | ".join((f"| `{each.name}`", *(cell.replace("|", "\\|") for cell in cells))) + " |")
+    head = "| setting | value | default | meaning |\n|---|---|---|---|"
+    return "\n\n".join("\n".join((f"### `{key}`\n" * bool(key) + head, *rows)) for key, rows in tables.items())
 
 
 GENERATED: dict[str, Callable[[], str]] = {

@@ -104,7 +104,7 @@ class Settings(Section, frozen=True, kw_only=True):
     token_codes: Annotated[
         bool,
         Setting(
-            "Store a 48-bit code for each content word, for token-level reranking (about 0.8 KB per chat turn). "
+            "Store a code of 48 bytes for each content word, for token-level reranking (about 0.8 KB per chat turn). "
             "`reembed` adds the codes to what is stored, or removes them."
         ),
     ] = False

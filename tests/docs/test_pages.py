@@ -105,6 +105,13 @@ def test_generated_references_have_every_command_and_setting():
     assert [name for name in Settings.__struct_fields__ if f"| `{name}` |" not in table] == []
 
 
+@pytest.mark.parametrize("page", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=name)
+def test_files_that_a_page_names_exist(page):
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|toml|yml|yaml))`", page.read_text("utf-8"))
+    homes = (ROOT, ROOT / "engine" / "recollect", ROOT / "kernels", ROOT / "models")
+    assert [path for path in named if not any((home / path).exists() for home in homes)] == []
+
+
 def test_the_readme_is_short():
     assert len(README.encode()) <= 9_000
 
