@@ -1,4 +1,4 @@
-"""Checks of arguments that reading and writing share. Each failure names the value and the remedy."""
+"""Argument checks that reading and writing share. Each error names the value and the remedy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_JSON_DEPTH = 64
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """The value as it may stand in an error message: repr, cut to `limit` characters."""
+    """The repr of a value for an error message, cut to `limit` characters."""
     try:
         text = ascii(value[: limit + 1]) if isinstance(value, str) else repr(value)
     except Exception:  # nested too deep, or a foreign __repr__
@@ -45,12 +45,12 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def without_userinfo(text: str) -> str:
-    """A text that may be, or hold, a URL, without the user and the password in it."""
+    """A text without the user and password of the URLs in it."""
     return _USERINFO.sub("…@", text)
 
 
 def fault_text(fault: BaseException, limit: int = 300) -> str:
-    """What foreign code raised, as it may be stored and shown: type and message, at most `limit` characters."""
+    """Type and message of an exception from foreign code, at most `limit` characters, safe to store and show."""
     try:
         said = str(fault)
     except Exception:  # a foreign __str__
@@ -61,12 +61,12 @@ def fault_text(fault: BaseException, limit: int = 300) -> str:
 
 
 def plain_str(text: str) -> str:
-    """`text` itself; of a subclass, such as a member of a StrEnum, its value: SQLite and JSON take nothing else."""
+    """`text` as a plain str: SQLite and JSON do not take subclasses such as the members of a StrEnum."""
     return text if type(text) is str else str.__str__(text)
 
 
 def encodable(text: str, name: str) -> str:
-    """`text` if it can be stored as UTF-8 text: no NUL, no lone surrogates."""
+    """`text`, if it can be stored as UTF-8: no NUL, no lone surrogates."""
     if "\x00" in text:
         raise InvalidText(f"{name} holds a NUL character at {text.index(chr(0))}: remove it")
     if not text.isascii() and (found := _SURROGATE.search(text)):
@@ -93,7 +93,7 @@ def check_text(text: object, max_chars: int, name: str = "text") -> str:
 
 
 def check_query(query: object, name: str = "query") -> str:
-    """A query: any `str` of at most `MAX_QUERY_CHARS` characters; what cannot be encoded is replaced, never refused."""
+    """A query: any `str` of at most `MAX_QUERY_CHARS` characters; characters that cannot be encoded are replaced."""
     if not isinstance(query, str):
         raise InvalidText(f"{name} is {type(query).__name__} {shown(query)}: give a str")
     if len(query) > MAX_QUERY_CHARS:
@@ -133,7 +133,7 @@ def check_tags(tags: object) -> tuple[str, ...]:
 
 
 def check_list(values: object, name: str) -> list[Any]:
-    """The items of a list, or of anything else that is walked through; a lone text is none, nor is a mapping."""
+    """The items of an iterable other than a str, bytes or a mapping."""
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping):
         try:
             walk = iter(values)
@@ -172,7 +172,7 @@ def _check_path(scope: str) -> str:
 
 
 def join_scopes(base: str, scope: str | None) -> str | None:
-    """`scope` as seen from a handle bound to `base`: `/x` inside `/a` is `/a/x`."""
+    """The absolute path of a scope given to a handle bound to `base`: `/x` inside `/a` is `/a/x`."""
     if base == "/":
         return None if scope is None else check_scope(scope)
     if scope is None or scope == "/":
@@ -215,7 +215,7 @@ def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> flo
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
-    """One of some words."""
+    """One of the choices."""
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
         raise InvalidInput(f"{name} is {shown(value)}: {', '.join(first)} or {last}")
@@ -272,14 +272,14 @@ def optional_datetime(microseconds: int | None) -> datetime | None:
 
 
 def now_us() -> int:
-    """The clock, in microseconds since 1970 UTC."""
+    """The current time in microseconds since 1970 UTC."""
     import time
 
     return time.time_ns() // 1000
 
 
 def check_metadata(metadata: object) -> dict[str, Any]:
-    """Metadata, copied: a JSON object of at most 1 MB as text; what JSON has no words for (NaN, bytes) is refused."""
+    """A copy of metadata: a JSON object of at most 1 MB as text; NaN, bytes and the like are refused."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
@@ -289,14 +289,14 @@ def check_metadata(metadata: object) -> dict[str, Any]:
 
 
 def check_json_copy(value: object, name: str, max_bytes: int) -> Any:
-    """A copy of `value` as JSON keeps it: tuples are lists, subclasses what they extend; else as `check_json`."""
+    """A copy of `value` as JSON keeps it: tuples become lists, subclasses their base; otherwise as `check_json`."""
     import msgspec
 
     return msgspec.json.decode(check_json(value, name, max_bytes))
 
 
 def check_json(value: object, name: str, max_bytes: int) -> str:
-    """`value` as JSON text of at most `max_bytes`; what JSON has no words for (NaN, bytes, sets) is refused."""
+    """`value` as JSON text of at most `max_bytes`; NaN, bytes, sets and the like are refused."""
     import json
 
     _check_json(value, name, 0)
@@ -364,10 +364,10 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
 
 
 def check_path(path: object, name: str = "path") -> Path:
-    """The absolute path that `path` is, `~` taken for the home folder; nothing is looked up on the disk.
+    """The absolute path, with `~` expanded; the disk is not accessed.
 
-    Raises InvalidInput for what is no str or os.PathLike of str, is blank, has a NUL or a lone surrogate that is no
-    byte of a file's name, and for the home of a user who is not known.
+    Raises InvalidInput unless it is a non-blank str or os.PathLike of str, without NUL, that the file system can
+    encode, and for `~name` of an unknown user.
     """
     text: object = path
     if isinstance(path, os.PathLike):

@@ -1,4 +1,4 @@
-"""Memory: the engine's verbs. Each delegates to one function of `remember`, `recall` or `store`."""
+"""Memory: the public methods. Each calls one function of `remember`, `recall` or the store."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ __all__ = ["Memory"]
 class Memory(Services, Upkeep):
     """Long-term memory in one SQLite file.
 
-    `path` is a file, ":memory:", or None for the user's data directory (or RECOLLECT_DB). `embedder` is any object
-    with the `Embedder` protocol, or what `Settings.embedder` may name; by default the bundled model. `language_model`
-    is any object with the `LanguageModel` protocol, or a model with its provider before its name, as "ollama/llama3.2";
-    without one everything works, as each verb says. A Memory may be
-    used from many threads; after fork() the child opens its own.
+    - path: a file, ":memory:", or None for RECOLLECT_DB or else a file in the user's data directory
+    - embedder: an object with the `Embedder` protocol, or a value of `Settings.embedder`; the bundled model by default
+    - language_model: an object with the `LanguageModel` protocol, or a provider and model such as "ollama/llama3.2".
+      It is optional: every method works without one
+    - key: encrypts a new file and opens an encrypted one. A passphrase, or "raw:" and 64 hexadecimal digits; None reads
+      `Settings.key_file`. It needs apsw-sqlite3mc instead of apsw
 
-    `key` encrypts a new file and opens one that is encrypted: a passphrase, or "raw:" and 64 hexadecimal digits, 32
-    random bytes; None is what `Settings.key_file` says. It needs apsw-sqlite3mc in place of apsw. Raises WrongKey where
-    the key is not the file's, and EncryptionMissing where the ciphers are not installed.
+    A Memory can be shared between threads; after fork() the child has to open its own. Its services are attributes:
+    the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`, `sessions`, `consolidator` and
+    `knowledge` (documents).
 
-    Services are attributes: the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`, `sessions`,
-    `consolidator` and `knowledge`, the documents.
+    Raises WrongKey if the file has another key, and EncryptionMissing if the ciphers are not installed.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Memory(Services, Upkeep):
         self._engine, self._scope, self._owner = engine, scope, owner
 
     def scoped(self, scope: str) -> Memory:
-        """The memory bound to a scope: nothing outside it can be read or written through the handle.
+        """A handle bound to a scope: it cannot read or write anything outside.
 
-        Scopes given to and shown by the handle are within its own: `/x` of `scoped("/a")` is the file's `/a/x`.
+        Its scopes are relative: `/x` of `scoped("/a")` is `/a/x` in the file.
         """
-        if not isinstance(scope, str):  # None, as of a user without a scope, would be all there is
+        if not isinstance(scope, str):  # None would give access to everything
             raise InvalidInput(f"scope is {checks.shown(scope)}: give the path of a scope, such as '/agents/ada'")
         handle = object.__new__(type(self))
         handle._bind(self._engine, checks.join_scopes(self._scope, scope) or "/", owner=False)
@@ -115,23 +115,20 @@ class Memory(Services, Upkeep):
         """Store one memory; when this returns, it survives power loss.
 
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
-        float32 (dimension,) of the store's embedder, instead of embedding the text here. Times are aware datetimes
-        or ISO 8601 text. `policy` says for this call what writing does besides storing; the record's `outcome` says
-        what it did:
+        float32 (dimension,) of the store's embedder; with it the text is not embedded here. Times are aware datetimes
+        or ISO 8601 texts. `policy` overrides the write policy for this call. The record's `outcome` is one of:
 
-        - "duplicate": a memory says it already and is returned as it stands; nothing is stored.
-        - "merged": the text is the next version of the memory that is returned, the old one is in its history. Times,
-          text and context are the new ones; tags, importance, metadata and source are the new ones where given, else
-          they stay; `pinned` stays once set.
-        - "replaced": the same, and nothing of the old text is left. A pinned memory's text is kept: it is merged into.
-        - "created": it is a memory of its own; without a topic given it has that of the memory it was found to follow.
+        - "created": a new memory. Without a topic it takes that of the memory that it follows, if one was found.
+        - "duplicate": a memory has this text already and is returned unchanged; nothing is stored.
+        - "merged": the text became the next version of the returned memory; the old version is in its history. Times,
+          text and context are new; tags, importance, metadata and source change where given; `pinned` stays set.
+        - "replaced": as "merged", but the old text is purged. A pinned memory keeps its old text: it is merged.
 
-        Raises InvalidInput for a bad argument and StoreError if the file cannot be written; nothing is stored then.
+        Raises InvalidInput for a bad argument and StoreError if the file cannot be written; then nothing is stored.
         """
         item = NewRecord(
-            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance,
-            metadata=metadata, context=context,
-            topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
+            text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
+            context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             expires_at=expires_at, pinned=pinned, vector=vector,
         )  # fmt: skip
         return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy))
@@ -146,9 +143,9 @@ class Memory(Services, Upkeep):
     ) -> list[str]:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 
-        Each batch is one transaction; `on_progress(done, total)` is called after it, total None for a stream.
-        InvalidItem names the item that stopped it; the batches before it stay. `policy` is as for `remember`, every
-        item seeing those before it: an id may be that of the memory that an item repeats or continues.
+        Each batch is one transaction, after which `on_progress(done, total)` is called; total is None for a stream.
+        `policy` is as for `remember` and sees the items before: an id can be that of a memory that an item repeats or
+        continues. InvalidItem names the item that stopped the stream; the batches before it are stored.
         """
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
@@ -158,29 +155,29 @@ class Memory(Services, Upkeep):
         )
 
     def update(self, /, id: str, **changes: Any) -> Record:
-        """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` keep.
+        """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
 
-        InvalidInput for what makes a procedure (text, context, metadata, scope, kind): `procedures.save` changes that.
+        Raises InvalidInput for the text, context, metadata, scope or kind of a procedure: use `procedures.save`.
         """
         if not changes:
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
     def restore(self, id: str, version: int | datetime | str) -> Record:
-        """Make an earlier text, with its context, the newest version of a memory; nothing is lost.
+        """Make an earlier text, with its context and vectors, the newest version of a memory; nothing is lost.
 
-        `version` is a place in `history(id)`, from 0 (-2 is the one before what stands), or a time (an aware datetime
-        or ISO 8601 text) at which it stood. Its vectors come along; tags, importance and the rest stay as they are.
+        `version` is an index into `history(id)` (-2 is the one before the current), or a time at which it was current,
+        an aware datetime or ISO 8601 text. Tags, importance and the other fields do not change.
 
-        Raises NotFound for an unknown id, and InvalidInput where there is no such version, it stands already, or it is
-        of a procedure, which `procedures.save` changes.
+        Raises NotFound for an unknown id, and InvalidInput if there is no such version, if it is the current one, or
+        for a procedure: use `procedures.save`.
         """
         return self._seen(change.restore(self._engine, id, version, base=self._scope))
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
-        """Purge the memories that have expired, pinned or not, with their versions and everything derived.
+        """Purge expired memories, pinned ones too, with their versions and everything derived.
 
-        Until then they stay in the file: no recall, list or count shows them, `get` and `history` do.
+        Until then they stay in the file: recall, list and count do not show them, `get` and `history` do.
         """
         return change.purge_expired(self._engine, scope=checks.join_scopes(self._scope, scope))
 
@@ -194,11 +191,10 @@ class Memory(Services, Upkeep):
     ) -> Forgotten:
         """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
-        The filter is a `Filter`, or its fields (`FilterFields`) but as_of. A scope and nothing else forgets all of it:
-        its sessions, snapshots, experience, cycles and working memory too.
-        With `receipt` the file is compacted too, its WAL emptied, and every byte of its files searched for what was
-        removed; `Forgotten.receipt` says what went and what was found. That takes as long as `vacuum`, and only the
-        handle that opened the file can ask for it.
+        The filter is a `Filter`, or its fields (`FilterFields`) without as_of. A scope alone also purges the sessions,
+        snapshots, experience, consolidations and working memory in it. With `receipt` the file is compacted and its
+        bytes are searched for what was removed, see `Forgotten.receipt`; this takes as long as `vacuum`, and only the
+        handle that opened the file can do it.
         """
         if check_flag(receipt, "receipt"):
             self._whole("forget with a receipt")
@@ -220,9 +216,9 @@ class Memory(Services, Upkeep):
         linking.link(self._engine, source, target, type, strength, base=self._scope)
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:
-        """Remove the links from one memory to another, of one type or of all; returns how many there were.
+        """Remove the links from one memory to another, of one type or all; returns how many there were.
 
-        A link the other way round stays. Raises NotFound for an id that this scope may not see.
+        Links in the other direction stay. Raises NotFound for an id that is not visible here.
         """
         return linking.unlink(self._engine, source, target, type, base=self._scope)
 
@@ -237,14 +233,14 @@ class Memory(Services, Upkeep):
         vector: object = None,
         **options: Unpack[RecallOptions],
     ) -> Hits:
-        """The memories that answer `query`, best first. Any text of at most 100,000 characters is a query.
+        """The memories that answer `query`, any text of at most 100,000 characters; best first.
 
-        `limit` hits at most, None for the profile's own. `vector` is the query's own float32 (dimension,), instead of
-        embedding it here. `RecallOptions` lists the options: `mode`, `profile` and others, a filter (`filter`, or its
-        fields such as `scope` and `where`), and any choice of the profile for this call, such as `spread=0`.
+        Returns at most `limit` hits; None takes the profile's limit. `vector` is the query's float32 (dimension,);
+        with it the query is not embedded here. `RecallOptions` lists the options: `mode`, `profile` and others, a
+        `filter` or its fields (such as `scope` and `where`), and any field of the profile (such as `spread=0`).
 
-        A query of at least `long_query_chars` characters, where that is set, is also searched by sub-queries (see
-        `Hits.sub_queries`). A language model, if there is one, finds them; a query with its own vector has none.
+        If the profile sets `long_query_chars`, a query of at least that length is also searched by sub-queries (see
+        `Hits.sub_queries`), which a language model finds, if there is one. A query with a vector has none.
 
         Raises InvalidInput for a bad option.
         """
@@ -259,9 +255,9 @@ class Memory(Services, Upkeep):
         vectors: Sequence[object] | None = None,
         **options: Unpack[RecallOptions],
     ) -> list[Hits]:
-        """`recall` for many queries: one embedding batch, one read transaction; `vectors` has one a query.
+        """`recall` for many queries in one embedding batch and one read transaction; `vectors` has one per query.
 
-        Questions that are searched in parts are recalled one by one.
+        Queries with sub-queries are recalled one at a time.
         """
         return self._recall(_listed(queries, "queries", single=False), vectors, limit, options)
 
@@ -277,7 +273,7 @@ class Memory(Services, Upkeep):
     ) -> Explanation:
         """Why a memory is, or is not, among the hits of a query: the stage that dropped it, its signals and ranks.
 
-        Where a language model splits the question it is asked again.
+        If a language model finds sub-queries, it is asked again.
         """
         request = build_request(self._scope, self.settings.profile, limit=limit, **options)
         with self._engine.store.read() as connection:
@@ -298,10 +294,10 @@ class Memory(Services, Upkeep):
     def bootstrap(
         self, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None
     ) -> Bootstrap:
-        """What an agent should have in mind for a task, as Markdown of at most `budget_tokens` tokens of the embedder.
+        """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens of the embedder.
 
-        It holds relevant and recent knowledge, the last session's snapshot, the last episodes, procedures, and tips
-        of experience for `task_type` (None: for any). Agent None is the handle's own scope.
+        It has relevant and recent knowledge, the snapshot of the last session, the last episodes, procedures, and tips
+        from experience for `task_type` (None: for any). Agent None is the scope of the handle.
         """
         tiers = self.semantic, self.episodes, self.procedures, self.experience
         return bootstrapping.bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)
@@ -309,11 +305,9 @@ class Memory(Services, Upkeep):
     # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get(self, id: str) -> Record:
-        """The memory with this id; NotFound if there is none, or none that this scope may see."""
+        """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
         with self._engine.store.read() as connection:
-            record_id = row_id(connection, id, self._scope)
-            record = reading.record(connection, record_id)
-        return self._seen(record)
+            return self._seen(reading.record(connection, row_id(connection, id, self._scope)))
 
     def list(
         self,
@@ -324,7 +318,7 @@ class Memory(Services, Upkeep):
         offset: int = 0,
         **fields: Unpack[FilterFields],
     ) -> builtins.list[Record]:
-        """Memories in order ("newest", "oldest", "importance") that a filter matches: a `Filter`, or its fields."""
+        """Memories that a filter (a `Filter`, or its fields) matches; order "newest", "oldest" or "importance"."""
         order = checks.check_choice(order, "order", ("newest", "oldest", "importance"))
         chosen = bound_filter(self._scope, filter, fields)
         most = None if limit is None else checks.check_count(limit, "limit")
@@ -334,13 +328,13 @@ class Memory(Services, Upkeep):
             return [*map(self._seen, found)]
 
     def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
-        """How many memories a filter matches: a `Filter`, or its fields."""
+        """How many memories a filter (a `Filter`, or its fields) matches."""
         chosen = bound_filter(self._scope, filter, fields)
         with self._engine.store.read() as connection:
             return reading.count(connection, chosen, checks.now_us())
 
     def history(self, id: str) -> builtins.list[Record]:
-        """Every version of a memory, oldest first; the last is the one that stands."""
+        """Every version of a memory, oldest first; the last is the current one."""
         with self._engine.store.read() as connection:
             row_id(connection, id, self._scope)
             return [*map(self._seen, reading.history(connection, id))]
@@ -362,13 +356,13 @@ class Memory(Services, Upkeep):
         direction: str = "both",
         limit: int | None = 100,
     ) -> builtins.list[Reached]:
-        """The memories that at most `depth` links lead to from one, each once, nearest first, then strongest.
+        """The memories within `depth` links of one, breadth first: each once, nearest first, then strongest.
 
-        `direction` is "out", "in" or "both"; links of `types`, or of all. Each comes with its distance and the
-        product of the strengths on the strongest of the shortest ways. No way passes through what has expired or
-        stands outside this handle's scope. `limit` cuts the list; None is all.
+        It follows links of `types` (none: of all) in `direction` "out", "in" or "both", and returns at most `limit`
+        (None: all). Each comes with its distance and its strength: the product of the strengths along the strongest
+        of the shortest paths. No path passes through expired memories or leaves the scope of this handle.
 
-        Raises NotFound for an id that this scope may not see and InvalidInput for a bad option.
+        Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
         """
         found = linking.traverse(self._engine, id, depth, _listed(types, "types"), direction, limit, base=self._scope)
         return [structs.replace(each, record=self._seen(each.record)) for each in found]
@@ -376,7 +370,7 @@ class Memory(Services, Upkeep):
     # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Close the file. Again, it does nothing; a scoped handle leaves it open."""
+        """Close the file. A second call does nothing; a scoped handle leaves the file open."""
         if self._owner:
             self._engine.close()
 
