@@ -83,7 +83,7 @@ class Or(Struct, frozen=True):
 
 
 class Not(Struct, frozen=True):
-    """True where the part does not hold, be it that a value is missing."""
+    """True where the part is not true, also because a value is missing."""
 
     part: Expression
 
@@ -92,14 +92,14 @@ Expression: TypeAlias = Comparison | And | Or | Not
 
 
 class FilterFields(TypedDict, total=False):
-    """The keyword arguments by which verbs filter; a record has to satisfy all that are given.
+    """The keyword arguments of a filter; a record has to satisfy all that are given.
 
     - scope: this scope and its descendants, or a list of such
     - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
       a bare value is compared with "eq"
     - kinds: one of these kinds; tags: any of these tags
     - since, until: bounds of event_at, else of created_at, both included
-    - as_of: as the store was at that moment
+    - as_of: the state of the store at that time
 
     Times are aware datetimes or ISO 8601 texts; a date alone is its first moment in UTC.
     """
@@ -113,10 +113,13 @@ class FilterFields(TypedDict, total=False):
     as_of: date | str | None
 
 
+_NAMES = FilterFields.__annotations__
+
+
 @final
 @dataclass(frozen=True, init=False, slots=True)
 class Filter:
-    """A filter that many calls can share: `Filter(scope="/a", tags=["x"])`, with the fields of `FilterFields`.
+    """A filter that several calls can share: `Filter(scope="/a", tags=["x"])`; `FilterFields` lists the fields.
 
     Raises InvalidInput, or InvalidFilter with the path of the fault for scope and where.
     """
@@ -128,12 +131,12 @@ class Filter:
     since: int | None
     until: int | None
     as_of: int | None
-    # Scopes in `where` are relative to it, as a handle bound to it sees them; `scopes` are the file's.
+    # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
     base: str
 
     def __init__(self, **fields: Unpack[FilterFields]) -> None:
-        if unknown := fields.keys() - FilterFields.__annotations__.keys():
-            raise TypeError(f"a filter has no {min(unknown)!r}: use {', '.join(FilterFields.__annotations__)}")
+        if unknown := [name for name in fields if name not in _NAMES]:
+            raise TypeError(f"a filter has no {unknown[0]!r}: use {', '.join(_NAMES)}")
         kinds, where = _kinds(fields.get("kinds")), _parse_where(fields.get("where"))
         if kinds is None and where is not None:
             kinds, where = _kinds_in(where)
@@ -150,31 +153,33 @@ class Filter:
         )
 
     def within(self, base: str) -> Filter:
-        """The filter for a handle bound to the scope `base`: its scopes lie within, and nothing outside is seen."""
+        """The filter for a handle bound to the scope `base`, which admits nothing outside."""
+        if base == "/" and "/" not in self.scopes:
+            return self
         joined = dict.fromkeys(checks.join_scopes(base, scope) or "/" for scope in self.scopes or ("/",))
         return self.replaced(scopes=() if "/" in joined else tuple(joined), base=base)
 
     def replaced(self, **changes: Any) -> Filter:
-        """The same filter but for these attributes."""
+        """A copy with some attributes changed."""
         made = object.__new__(Filter)
         made._set(**{name: getattr(self, name) for name in Filter.__slots__} | changes)
         return made
 
     @property
     def scopes_only(self) -> bool:
-        """True when nothing but scopes restricts it."""
+        """True if it restricts nothing but the scope."""
         bounds = (self.since, self.until, self.as_of)
         return not (self.kinds or self.tags or _restricts(self.where)) and all(bound is None for bound in bounds)
 
     @property
     def blanks(self) -> list[str]:
-        """The fields that were given empty, and so restrict nothing."""
+        """The fields that were given empty and restrict nothing."""
         given = {"where": self.where, "kinds": self.kinds, "tags": self.tags}
         return [name for name, value in given.items() if value in ((), And(()))]
 
     @property
     def unindexed(self) -> Filter | None:
-        """The part that an index of scopes, kinds and times cannot answer; None where it answers all."""
+        """The part that an index of scopes, kinds and times cannot evaluate; None if there is none."""
         if not self.tags and not _restricts(self.where):
             return None
         return self.replaced(scopes=(), kinds=None, since=None, until=None, as_of=None)
@@ -185,7 +190,7 @@ class Filter:
 
 
 def bound_filter(base: str, given: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
-    """The filter that a verb of a handle bound to `base` was given, as a value or by its fields."""
+    """The filter given to a handle bound to `base`, as a value or by its fields."""
     if given is None:
         found = Filter(**fields)
     elif not isinstance(given, Filter):
@@ -229,7 +234,7 @@ def _kinds(kinds: object) -> tuple[str, ...] | None:
 
 
 def _kinds_in(where: Expression) -> tuple[tuple[str, ...] | None, Expression | None]:
-    """The kinds that `where` asks for beside all else, which an index answers, and what is left of it."""
+    """The kinds that `where` requires, which an index can evaluate, and the rest of it."""
     parts = where.parts if isinstance(where, And) else (where,)
     for place, part in enumerate(parts):
         if isinstance(part, Comparison) and part.field == "kind" and part.operator in ("eq", "in"):
