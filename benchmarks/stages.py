@@ -24,7 +24,6 @@ from recollect import Memory
 from recollect.embedding import load
 from recollect.index import memory_view
 from recollect.recall import candidates, pipeline
-from recollect.store import loading, reading
 from recollect_kernels import dispatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "stages.json"

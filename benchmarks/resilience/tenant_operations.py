@@ -392,8 +392,8 @@ def _import(actor: Actor, random: Random) -> Act:
     def act(handle: Memory, file: Memory, own: Own) -> Any:
         report = handle.import_(io.StringIO("\n".join(map(json.dumps, lines))))
         texts = [line["text"] for line in lines if "text" in line and not line.get("valid_to")]
-        with file._engine.store.read() as connection:
-            names = name_memories(connection, given, actor.scope)
+        with file._engine.store.read() as reader:
+            names = name_memories(reader, given, actor.scope)
         stored = [each.text for each in handle.list(where={"text": {"in": texts}}, limit=None)]
         return report, [*((each, names[each]) for each in given), *_documents(handle)], stored
 

@@ -17,9 +17,8 @@ from recollect.records import Record
 from recollect.remember import change, links
 from recollect.remember.threshold_search import Neighbor, threshold_search
 from recollect.reports import Audit, Finding
-from recollect.store import links as stored_links
-from recollect.store import reading, standing, vectors
-from recollect.store.standing import Standing
+from recollect.store.protocol import Reader
+from recollect.store.values import CurrentRecord
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.secrets import NO_DETECTOR, find_secrets, has_detector, redact, redact_all, strings_of
 from recollect.text.unwanted import addresses_model, is_junk, passing_time
@@ -27,7 +26,6 @@ from recollect.text.unwanted import addresses_model, is_junk, passing_time
 if TYPE_CHECKING:
     from datetime import datetime
 
-    import apsw
 
 __all__ = ["CHECKS", "audit"]
 
@@ -76,21 +74,21 @@ def audit(
     if "secrets" in wanted and not has_detector():
         skipped["secrets"] = NO_DETECTOR
         wanted.remove("secrets")
-    with engine.store.read() as connection:
-        ids = reading.matching_ids(connection, chosen, now_us())
-        found = [*_of_texts(connection, ids, wanted, on_progress)]
+    with engine.store.read() as reader:
+        ids = reader.records.matching_ids(chosen, now_us())
+        found = [*_of_texts(reader, ids, wanted, on_progress)]
         if "expired" in wanted:
-            found += _expired(connection, chosen)
+            found += _expired(reader, chosen)
         if "secrets" in wanted:
-            found += _secrets_of_versions(connection, chosen)
+            found += _secrets_of_versions(reader, chosen)
         if "duplicates" in wanted:
-            found += _duplicates(connection, ids)
-        if vectors.active_embedder(connection) is None:
+            found += _duplicates(reader, ids)
+        if reader.vectors.active_embedder() is None:
             without = "no memory has a vector"
             skipped |= {name: without for name in ("near-duplicates", "contradictions") if name in wanted}
         elif {"near-duplicates", "contradictions"} & {*wanted}:
-            found += _pairs(engine, connection, ids, wanted, on_progress)
-        seen = _last_changes(connection, found) if mend else {}
+            found += _pairs(engine, reader, ids, wanted, on_progress)
+        seen = _last_changes(reader, found) if mend else {}
     redacts = has_detector()
     findings = [
         structs.replace(each, text=(redact(each.text) if redacts else each.text)[:_SHOWN_CHARS]) for each in found
@@ -103,12 +101,12 @@ def audit(
 
 
 def _of_texts(
-    connection: apsw.Connection, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
+    reader: Reader, ids: Sequence[int], wanted: Sequence[str], on_progress: Progress | None
 ) -> Iterator[Finding]:
     """What a memory shows by itself."""
     done, now = 0, now_us()
     for some in _batches(ids):
-        for record in reading.records_of(connection, some):
+        for record in reader.records.get_many(some):
             said = record.text if record.context is None else f"{record.context}\n{record.text}"
             if "secrets" in wanted:
                 kinds = {secret.kind for secret in find_secrets(said)}
@@ -140,22 +138,22 @@ def _stale(record: Record, now: int) -> str | None:
     return None
 
 
-def _expired(connection: apsw.Connection, chosen: Filter) -> Iterator[Finding]:
-    for record in reading.records(connection, chosen, now_us(), versions="expired"):
+def _expired(reader: Reader, chosen: Filter) -> Iterator[Finding]:
+    for record in reader.records.find(chosen, now_us(), versions="expired"):
         yield _finding("expired", record, f"expired at {record.expires_at:%Y-%m-%d %H:%M} UTC")
 
 
-def _secrets_of_versions(connection: apsw.Connection, chosen: Filter) -> Iterator[Finding]:
-    for record in reading.records(connection, chosen, now_us(), versions="closed"):
+def _secrets_of_versions(reader: Reader, chosen: Filter) -> Iterator[Finding]:
+    for record in reader.records.find(chosen, now_us(), versions="closed"):
         kinds = {secret.kind for text in (record.text, record.context or "") for secret in find_secrets(text)}
         if kinds:
             yield _finding("secrets", record, f"an earlier version holds {', '.join(sorted(kinds))}")
 
 
-def _duplicates(connection: apsw.Connection, ids: Sequence[int]) -> Iterator[Finding]:
+def _duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
     """Memories of one scope and kind that say the same, word for word: all but the pinned or the first."""
-    same: defaultdict[tuple[str, str, bytes], list[Standing]] = defaultdict(list)
-    for each in standing.by_ids(connection, ids, now_us()):
+    same: defaultdict[tuple[str, str, bytes], list[CurrentRecord]] = defaultdict(list)
+    for each in reader.records.current(ids, now_us()):
         if each.kind not in _MADE_ELSEWHERE:
             same[each.scope, each.kind, each.content_hash].append(each)
     for group in same.values():
@@ -166,7 +164,7 @@ def _duplicates(connection: apsw.Connection, ids: Sequence[int]) -> Iterator[Fin
 
 def _pairs(
     engine: Engine,
-    connection: apsw.Connection,
+    reader: Reader,
     ids: Sequence[int],
     wanted: Sequence[str],
     on_progress: Progress | None,
@@ -174,15 +172,15 @@ def _pairs(
     """What neighbours show: the same said in other words, or something else said of the same."""
     floor = _CONTRADICTION_COSINE if "contradictions" in wanted else _DUPLICATE_COSINE
     # What is linked as contradicting needs nobody's attention again.
-    seen = stored_links.contradicting(connection)
+    seen = reader.links.contradicting()
     within = {*ids}
     gone: set[int] = set()
     done = 0
     for some in _batches(ids):
-        these = {each.record_id: each for each in standing.by_ids(connection, some, now_us())}
-        near = _neighbors(engine, connection, list(these.values()), floor)
+        these = {each.record_id: each for each in reader.records.current(some, now_us())}
+        near = _neighbors(engine, reader, list(these.values()), floor)
         ours = within.intersection(each.record_id for found in near.values() for each in found)
-        others = these | {each.record_id: each for each in standing.by_ids(connection, list(ours), now_us())}
+        others = these | {each.record_id: each for each in reader.records.current(list(ours), now_us())}
         for record_id, found in near.items():
             for each in found:
                 pair = min(record_id, each.record_id), max(record_id, each.record_id)
@@ -199,7 +197,7 @@ def _pairs(
 
 
 def _compared(
-    first: Standing, second: Standing, near: Neighbor, wanted: Sequence[str], gone: set[int]
+    first: CurrentRecord, second: CurrentRecord, near: Neighbor, wanted: Sequence[str], gone: set[int]
 ) -> Finding | None:
     """What a pair shows; `gone` are those found to be near-duplicates, of which no other is one in turn."""
     if first.content_hash == second.content_hash or first.kind in _MADE_ELSEWHERE or first.context != second.context:
@@ -217,25 +215,25 @@ def _compared(
 
 
 def _neighbors(
-    engine: Engine, connection: apsw.Connection, records: Sequence[Standing], floor: float
+    engine: Engine, reader: Reader, records: Sequence[CurrentRecord], floor: float
 ) -> dict[int, list[Neighbor]]:
     rows, kept = [], []
     for record in records:
-        parts = vectors.parts_of(connection, record.record_id)
+        parts = reader.vectors.of_record(record.record_id)
         if parts.values:
             row = change.version_row(record.text, record.context)
             row.scope, row.kind, row.vectors = record.scope, record.kind, parts.values
             rows.append(row)
             kept.append(record.record_id)
-    found = threshold_search(engine, connection, rows, _NEIGHBORS, floor).neighbors
+    found = threshold_search(engine, reader, rows, _NEIGHBORS, floor).neighbors
     return dict(zip(kept, found, strict=True))
 
 
-def _last_changes(connection: apsw.Connection, findings: Iterable[Finding]) -> dict[str, datetime]:
+def _last_changes(reader: Reader, findings: Iterable[Finding]) -> dict[str, datetime]:
     """When the memories that findings name were last changed, by id."""
     named = {id for each in findings for id in (each.id, each.other) if id is not None}
-    ids = sorted(reading.find_ids(connection, sorted(named), "/").values())
-    return {record.id: record.updated_at for some in _batches(ids) for record in reading.records_of(connection, some)}
+    ids = sorted(reader.records.find_ids(sorted(named), "/").values())
+    return {record.id: record.updated_at for some in _batches(ids) for record in reader.records.get_many(some)}
 
 
 def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime], base: str) -> Iterator[Finding]:
@@ -257,8 +255,8 @@ def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetim
             # A redaction embeds, which takes too long for a transaction: it reads the memory anew.
             with nullcontext() if verb == "redact" else engine.atomic():
                 others = {id for id in (each.id, each.other) if id is not None and id not in ours}
-                with engine.store.read() as connection:
-                    now = _last_changes(connection, [each])
+                with engine.store.read() as reader:
+                    now = _last_changes(reader, [each])
                 as_seen = all(now.get(id, False) == seen.get(id) for id in others)
                 if as_seen:
                     with suppress(NotFound):  # of two findings of one memory the first may have taken it away
@@ -269,8 +267,8 @@ def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetim
 
 def _redact(engine: Engine, id: str, base: str) -> None:
     """Take the secrets out of a memory, and purge its earlier versions."""
-    with engine.store.read() as connection:
-        record = reading.record(connection, change.row_id(connection, id, base))
+    with engine.store.read() as reader:
+        record = reader.records.get(change.row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)
     fields = {"text": redact(record.text), "context": context, "metadata": redact_all(record.metadata)}
     changes = {name: value for name, value in fields.items() if value != getattr(record, name)}
@@ -286,7 +284,7 @@ def _finding(check: str, record: Record, reason: str) -> Finding:
     return Finding(check=check, id=record.id, text=record.text, reason=reason, verb=verb)
 
 
-def _of_pair(check: str, found: Standing, other: Standing, reason: str) -> Finding:
+def _of_pair(check: str, found: CurrentRecord, other: CurrentRecord, reason: str) -> Finding:
     verb = None if found.pinned and CHECKS[check] == "forget" else CHECKS[check]
     return Finding(check=check, id=found.public_id, text=found.text, reason=reason, other=other.public_id, verb=verb)
 

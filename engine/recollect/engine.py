@@ -22,16 +22,13 @@ from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
 from recollect.remote.address import ModelAddress
 from recollect.settings import Settings
-from recollect.store import changing, sidecar
-from recollect.store.changing import Access
-from recollect.store.keys import Key
-from recollect.store.lexicon import Lexicon
-from recollect.store.store import Store
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.protocol import Writer
+from recollect.store.sqlite.keys import Key
+from recollect.store.sqlite.lexicon import Lexicon
+from recollect.store.sqlite.store import Store
+from recollect.store.values import Access, EmbedderRow
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
@@ -81,21 +78,21 @@ class Engine:
         )
 
     @contextmanager
-    def atomic(self) -> Iterator[apsw.Connection]:
+    def atomic(self) -> Iterator[Writer]:
         """A write transaction of the store, which takes some access counts along."""
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with self.store.atomic() as connection:
-                changing.touch(connection, accesses)  # before what is read here and returned
-                yield connection
+            with self.store.atomic() as writer:
+                writer.records.touch(accesses)  # before what is read here and returned
+                yield writer
         except BaseException:
             self.accesses.put_back(accesses)
             raise
 
     def active_embedder(self) -> EmbedderRow | None:
         """Whose vectors the store holds; None before the first."""
-        with self.store.read() as connection:
-            return active_embedder(connection)
+        with self.store.read() as reader:
+            return reader.vectors.active_embedder()
 
     def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
         """The embedder's identity; EmbedderMissing or EmbedderMismatch unless it makes vectors like the store's."""
@@ -120,8 +117,8 @@ class Engine:
         if key is not None:
             _refuse_low_memory(self.settings)
         made = None if key is None else Key(key)
-        with self.store.atomic() as connection:
-            sidecar.discard(connection)
+        with self.store.atomic() as writer:
+            writer.snapshot.discard()
         self.store.rekey(made)
 
     def start_kernels(self, queries: int = 1) -> None:
@@ -175,8 +172,8 @@ class Engine:
             kernels.warmup(each)
         seconds["kernels"] = perf_counter() - began
         began = perf_counter()
-        with self.store.read() as connection:
-            self.index.catch_up(connection)
+        with self.store.read() as reader:
+            self.index.catch_up(reader)
         seconds["index"] = perf_counter() - began
         return seconds
 
@@ -186,8 +183,8 @@ class Engine:
             accesses = self.accesses.take()
             if accesses:
                 # Counts are not worth waiting for: where another process writes, they are lost.
-                with suppress(StoreError), self.store.atomic(wait=False) as connection:
-                    changing.touch(connection, accesses)
+                with suppress(StoreError), self.store.atomic(wait=False) as writer:
+                    writer.records.touch(accesses)
             self._keeper.close(self.index)
         self.store.close()
 

@@ -31,7 +31,6 @@ from recollect.remember.write import remember_batches, remember_one
 from recollect.reports import Forgotten
 from recollect.services import Services
 from recollect.settings import Settings
-from recollect.store import reading
 from recollect.tiers import bootstrap as bootstrapping
 from recollect.tiers.bootstrap import Bootstrap
 from recollect.upkeep import Upkeep
@@ -276,8 +275,8 @@ class Memory(Services, Upkeep):
         If a language model finds sub-queries, it is asked again.
         """
         request = build_request(self._scope, self.settings.profile, limit=limit, **options)
-        with self._engine.store.read() as connection:
-            record_id = row_id(connection, id, self._scope)
+        with self._engine.store.read() as reader:
+            record_id = row_id(reader, id, self._scope)
         return explaining.explain(self._engine, query, None if vector is None else [vector], id, record_id, request)
 
     def _recall(
@@ -306,8 +305,8 @@ class Memory(Services, Upkeep):
 
     def get(self, id: str) -> Record:
         """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
-        with self._engine.store.read() as connection:
-            return self._seen(reading.record(connection, row_id(connection, id, self._scope)))
+        with self._engine.store.read() as reader:
+            return self._seen(reader.records.get(row_id(reader, id, self._scope)))
 
     def list(
         self,
@@ -323,21 +322,21 @@ class Memory(Services, Upkeep):
         chosen = bound_filter(self._scope, filter, fields)
         most = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)
-        with self._engine.store.read() as connection:
-            found = reading.records(connection, chosen, checks.now_us(), order=order, limit=most, offset=skipped)
+        with self._engine.store.read() as reader:
+            found = reader.records.find(chosen, checks.now_us(), order=order, limit=most, offset=skipped)
             return [*map(self._seen, found)]
 
     def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
         """How many memories a filter (a `Filter`, or its fields) matches."""
         chosen = bound_filter(self._scope, filter, fields)
-        with self._engine.store.read() as connection:
-            return reading.count(connection, chosen, checks.now_us())
+        with self._engine.store.read() as reader:
+            return reader.records.count(chosen, checks.now_us())
 
     def history(self, id: str) -> builtins.list[Record]:
         """Every version of a memory, oldest first; the last is the current one."""
-        with self._engine.store.read() as connection:
-            row_id(connection, id, self._scope)
-            return [*map(self._seen, reading.history(connection, id))]
+        with self._engine.store.read() as reader:
+            row_id(reader, id, self._scope)
+            return [*map(self._seen, reader.records.history(id))]
 
     def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
         """The links of a memory, strongest first; direction "out", "in" or "both"."""

@@ -16,8 +16,8 @@ from recollect.remember.prepare import check_flag
 from recollect.remember.reembed import reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
-from recollect.store import rebuilding, refusals, stats, verifying
-from recollect.store.backup import backup
+from recollect.store import rebuilding, stats, verifying
+from recollect.store.sqlite.backup import backup
 
 __all__ = ["Upkeep"]
 
@@ -44,9 +44,9 @@ class Upkeep:
     def stats(self) -> Stats:
         """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""
         engine = self._engine
-        with engine.store.read() as connection:
-            figures = stats.figures(connection, engine.store.path, self._scope)
-            refused = refusals.examples(connection, self._scope, _REFUSED_SHOWN)
+        with engine.store.read() as reader:
+            figures = stats.figures(reader, engine.store.path, self._scope)
+            refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
         kernels = engine.kernels()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
@@ -70,8 +70,8 @@ class Upkeep:
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
         """Check the file and everything derived against the records; names every divergence, changes nothing."""
         self._whole("verify")
-        with self._engine.store.read() as connection:
-            return verifying.verify(connection, on_progress)
+        with self._engine.store.read() as reader:
+            return verifying.verify(reader, on_progress)
 
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
         """Make everything derived afresh from the records, embed what lacks vectors, and verify."""

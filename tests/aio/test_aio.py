@@ -10,7 +10,7 @@ import pytest
 from recollect import AsyncMemory, Memory
 from recollect.asynchrony import MAX_THREADS
 from recollect.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
-from recollect.store.store import Store
+from recollect.store.sqlite.store import Store
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 

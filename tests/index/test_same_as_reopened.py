@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recollect import Memory
 from recollect.index.table import RecordTable, Visible
-from recollect.store.loading import NEVER, Columns
+from recollect.store.values import NEVER, Columns
 from tests.memory.support import PLAIN, scored, unit
 
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
@@ -210,8 +210,8 @@ def test_many_parts_of_one_record_do_not_crowd_others_out(memory):
     near = unit(1)
     crowd = memory.remember("crowd", vector=near)
     others = memory.remember_many([{"text": f"other {number}", "vector": unit(number + 2)} for number in range(30)])
-    with memory._engine.store.atomic() as connection:
-        connection.executemany(
+    with memory._engine.store.atomic() as writer:
+        writer.connection.executemany(
             "INSERT INTO vector (record_id, part, embedder_id, value) SELECT record_id, ?, embedder_id, value "
             "FROM vector WHERE record_id = 1 AND part = 0",
             [(part,) for part in range(1, 3000)],

@@ -199,8 +199,8 @@ def test_any_finite_vector_is_stored_at_unit_length(memory, vector):
     except InvalidVector:
         assert float(np.abs(vector).max()) > np.finfo(np.float32).max
         return
-    with memory._engine.store.read() as connection:
-        values = [np.frombuffer(value, "<f4") for (value,) in connection.execute("SELECT value FROM vector")]
+    with memory._engine.store.read() as reader:
+        values = [np.frombuffer(value, "<f4") for (value,) in reader.connection.execute("SELECT value FROM vector")]
     assert [float(np.linalg.norm(value)) for value in values] == pytest.approx([1.0] * 3, abs=1e-5)
     assert np.ptp(np.stack(values), axis=0).max() < 1e-6
     assert memory.verify().problems == ()

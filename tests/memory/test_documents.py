@@ -17,7 +17,6 @@ from recollect.remember.documents import (
     delete_documents,
     write_documents,
 )
-from recollect.store import documents, embedding_cache
 
 T0 = 1_700_000_000_000_000
 
@@ -71,10 +70,10 @@ def write(memory, *stream, **options):
 
 
 def stored(memory):
-    with memory._engine.store.read() as connection:
+    with memory._engine.store.read() as reader:
         return {
-            row.source: [(chunk.position, chunk.text) for chunk in documents.chunks_of(connection, row.source_id)]
-            for row in documents.listed(connection, "/")
+            row.source: [(chunk.position, chunk.text) for chunk in reader.documents.chunks_of(row.source_id)]
+            for row in reader.documents.listed("/")
         }
 
 
@@ -146,8 +145,8 @@ def test_chunks_wait_for_an_embedder_that_is_down(memory, embedder):
 def test_delete_leaves_nothing_behind(memory):
     write(memory, document("a.md", "one cat", "two dogs"), document("b.md", "three mice"))
     assert delete_documents(memory._engine, "/", ["a.md"]) == 2
-    with memory._engine.store.read() as connection:
-        left = connection.execute(
+    with memory._engine.store.read() as reader:
+        left = reader.connection.execute(
             "SELECT (SELECT count(*) FROM record), (SELECT count(*) FROM vector), (SELECT count(*) FROM record_terms), "
             "(SELECT count(*) FROM source), (SELECT count(*) FROM document)"
         ).fetchone()
@@ -165,8 +164,8 @@ def test_a_document_whose_chunks_are_forgotten_goes_with_the_last(memory):
     write(memory, document("a.md", "one cat", "two dogs", chunking="1"), document("e.md", chunking="1"))
     first, second = memory.list(kinds=["chunk"], order="oldest")
     memory.forget(first.id)
-    with memory._engine.store.read() as connection:
-        row = documents.find(connection, "/", "a.md")
+    with memory._engine.store.read() as reader:
+        row = reader.documents.find("/", "a.md")
     assert (row.chunks, row.chunking) == (1, "")  # cut anew when it is next read
     memory.forget(second.id)
     assert stored(memory) == {"e.md": []}
@@ -183,8 +182,8 @@ def test_the_cache_is_truly_least_recently_used(memory, embedder):
     again = write(memory, document("e.md", "aaa"), document("f.md", "bbb"), cache=policy)
     assert [(each.embeddings_cached, each.embeddings_computed) for each in again] == [(1, 0), (0, 1)]
     assert len(embedder.embedded) == 1
-    with memory._engine.store.read() as connection:
-        assert embedding_cache.count(connection) == 2
+    with memory._engine.store.read() as reader:
+        assert reader.embedding_cache.count() == 2
 
 
 def test_another_embedder_uses_no_vectors_of_the_first(tmp_path, embedder):
@@ -239,13 +238,13 @@ def test_two_writers_of_one_document_leave_one_of_the_two(tmp_path, embedder):
 
 def test_that_a_file_was_read_and_found_the_same_is_noted_alone(memory):
     write(memory, document("a.md", "one", mtime_ns=1, inode=5))
-    with memory._engine.store.read() as connection:
-        row = documents.find(connection, "/", "a.md")
-    with memory._engine.atomic() as connection:
-        documents.note_read(connection, [(6, 77, row.id, row.content_hash)])
-        documents.note_read(connection, [(7, 88, row.id, b"of another content")])
-    with memory._engine.store.read() as connection:
-        assert documents.find(connection, "/", "a.md") == row._replace(inode=6, read_at=77)
+    with memory._engine.store.read() as reader:
+        row = reader.documents.find("/", "a.md")
+    with memory._engine.atomic() as writer:
+        writer.documents.note_read([(6, 77, row.id, row.content_hash)])
+        writer.documents.note_read([(7, 88, row.id, b"of another content")])
+    with memory._engine.store.read() as reader:
+        assert reader.documents.find("/", "a.md") == row._replace(inode=6, read_at=77)
 
 
 def test_vectors_are_kept_where_a_commit_is_tried_again(memory, monkeypatch):
@@ -273,9 +272,9 @@ def test_a_chunk_is_changed_through_its_document_alone(memory):
 
 def test_the_views_are_read_by_hand(memory):
     write(memory, document("a.md", "one", "two", title="Guide", metadata={"author": "Ada"}))
-    with memory._engine.store.read() as connection:
-        assert connection.execute("SELECT source, title, chunks, metadata FROM documents").fetchall() == [
+    with memory._engine.store.read() as reader:
+        assert reader.connection.execute("SELECT source, title, chunks, metadata FROM documents").fetchall() == [
             ("a.md", "Guide", 2, '{"author":"Ada"}')
         ]
-        rows = connection.execute("SELECT source, position, content, start_line FROM chunks ORDER BY position")
+        rows = reader.connection.execute("SELECT source, position, content, start_line FROM chunks ORDER BY position")
         assert rows.fetchall() == [("a.md", 0, "one", 1), ("a.md", 1, "two", 2)]

@@ -67,8 +67,8 @@ def test_replace_leaves_nothing_of_the_old_text(on_disk):
     assert on_disk.recall("secret", as_of=moment) == []
     assert on_disk.recall("secret", mode="keyword") == []
     assert (on_disk.stats().vectors, on_disk.stats().versions, on_disk.count()) == (1, 0, 1)
-    with on_disk._engine.store.read() as connection:
-        assert connection.execute("SELECT count(*) FROM record WHERE text LIKE '%secret%'").get == 0
+    with on_disk._engine.store.read() as reader:
+        assert reader.connection.execute("SELECT count(*) FROM record WHERE text LIKE '%secret%'").get == 0
     assert on_disk.verify().problems == ()
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import Phase
 
 from benchmarks.resilience import stateful
-from recollect.store import feed
 
 pytestmark = pytest.mark.resilience
 

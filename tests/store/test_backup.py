@@ -12,7 +12,7 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput, RecollectError, StoreError, StoreFull, StoreReadOnly
-from recollect.store import backup as backing_up
+from recollect.store.sqlite import backup as backing_up
 
 _KILLED = """
 import os, signal, sys

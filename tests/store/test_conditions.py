@@ -8,7 +8,6 @@ import pytest
 
 from recollect import Filter, Memory, filters
 from recollect.filters import And, Comparison, Expression
-from recollect.store import reading
 from tests.memory.support import PLAIN
 
 
@@ -38,16 +37,16 @@ def plans(memory: Memory, chosen: Filter) -> list[str]:
         asked.append((f"EXPLAIN QUERY PLAN {sql}", bound))
         return True
 
-    with memory._engine.store.read() as connection:
-        connection.exec_trace = note
+    with memory._engine.store.read() as reader:
+        reader.connection.exec_trace = note
         try:
             for order in ("newest", "oldest", "importance"):
-                list(reading.records(connection, chosen, 0, order=order, limit=10))
-            reading.count(connection, chosen, 0)
-            reading.matching_ids(connection, chosen, 0)
+                list(reader.records.find(chosen, 0, order=order, limit=10))
+            reader.records.count(chosen, 0)
+            reader.records.matching_ids(chosen, 0)
         finally:
-            connection.exec_trace = None
-        return ["\n".join(row[3] for row in connection.execute(sql, bound)) for sql, bound in asked]
+            reader.connection.exec_trace = None
+        return ["\n".join(row[3] for row in reader.connection.execute(sql, bound)) for sql, bound in asked]
 
 
 @pytest.mark.parametrize("scope", ["/", "/a"])

@@ -17,7 +17,7 @@ import pytest
 
 from recollect import AsyncMemory, Memory, Settings
 from recollect.errors import EncryptionMissing, InvalidInput, NotADatabase, StoreLocked, WrongKey
-from recollect.store.keys import Key
+from recollect.store.sqlite.keys import Key
 
 CIPHERS = getattr(apsw, "mc_version", None)
 encrypted = pytest.mark.skipif(CIPHERS is None, reason="apsw-sqlite3mc is not installed in place of apsw")

@@ -8,8 +8,8 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import StoreCorrupt, StoreFull
-from recollect.store.lexicon import Lexicon
-from recollect.store.schema import PAGE_SIZE_BYTES
+from recollect.store.sqlite.lexicon import Lexicon
+from recollect.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.memory.support import PLAIN, state, unit
 
 LONG = "word " * 200

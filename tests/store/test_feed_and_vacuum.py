@@ -8,7 +8,6 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import InvalidInput, StoreError
-from recollect.store import feed
 from recollect.store.packing import pack
 from tests.memory.support import PLAIN, raw, run, scored, unit
 
@@ -81,9 +80,9 @@ def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
                 busy.update(kept.id, importance=(number % 100) / 100)
         busy.forget(gone.id)
         busy.update(kept.id, text="word changed", vector=unit(2))
-        with busy._engine.store.read() as connection:
-            assert connection.execute("SELECT count(*) FROM feed").get < 1200
-            assert feed.changes_since(connection, slow._engine.index.sequence) is None
+        with busy._engine.store.read() as reader:
+            assert reader.connection.execute("SELECT count(*) FROM feed").get < 1200
+            assert reader.changes.since(slow._engine.index.sequence) is None
         assert [hit.text for hit in slow.recall("word", vector=unit(2))] == ["word changed"]
 
 
@@ -91,21 +90,21 @@ def test_changes_are_runs_of_ids(on_disk):
     ids = on_disk.remember_many([f"number {number}" for number in range(10)])
     start = sequence(on_disk)
     on_disk.forget([ids[1], ids[2], ids[3], ids[7]])
-    with on_disk._engine.store.read() as connection:
-        changes = feed.changes_since(connection, start)
+    with on_disk._engine.store.read() as reader:
+        changes = reader.changes.since(start)
         assert [change[1:] for change in changes] == [(2, 4, "delete"), (8, 8, "delete")]
-        assert feed.changes_since(connection, feed.last_sequence(connection)) == []
-        assert feed.changes_since(connection, feed.last_sequence(connection) + 5) is None
+        assert reader.changes.since(reader.changes.last()) == []
+        assert reader.changes.since(reader.changes.last() + 5) is None
 
 
 def packed(memory: Memory) -> list[tuple[int, bytes]]:
-    with memory._engine.store.read() as connection:
-        return connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()
+    with memory._engine.store.read() as reader:
+        return reader.connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()
 
 
 def expected_packed(memory: Memory) -> list[tuple[int, bytes]]:
-    with memory._engine.store.read() as connection:
-        rows = connection.execute("SELECT id, record_id, value FROM vector ORDER BY id").fetchall()
+    with memory._engine.store.read() as reader:
+        rows = reader.connection.execute("SELECT id, record_id, value FROM vector ORDER BY id").fetchall()
     ids, owners, values = zip(*rows, strict=True)
     originals = np.array([np.frombuffer(value, dtype="<f4") for value in values])
     return [*zip(ids, pack(ids, owners, originals), strict=True)]
@@ -130,13 +129,13 @@ def test_packed_vectors_keep_step_with_the_vectors(on_disk):
 def test_sql_finds_the_nearest_of_the_current_records(on_disk):
     ids = on_disk.remember_many([{"text": f"number {number}", "vector": unit(number)} for number in range(20)])
     on_disk.update(ids[3], text="changed", vector=unit(99))
-    with on_disk._engine.store.read() as connection:
-        found = connection.execute(
+    with on_disk._engine.store.read() as reader:
+        found = reader.connection.execute(
             "SELECT id, text, vec_distance_cosine(vector, ?1) AS distance FROM memory_vectors "
             "WHERE kind = 'memory' AND scope = '/' ORDER BY distance LIMIT 3",
             (unit(3).astype("<f4").tobytes(),),
         ).fetchall()
-        assert connection.execute("SELECT count(*) FROM memory_vectors").get == 20
+        assert reader.connection.execute("SELECT count(*) FROM memory_vectors").get == 20
     vectors = {key: unit(99 if number == 3 else number) for number, key in enumerate(ids)}
     wanted = sorted(vectors, key=lambda key: -float(vectors[key] @ unit(3)))[:3]
     assert [key for key, *_ in found] == wanted
@@ -164,12 +163,12 @@ def test_forgetting_leaves_no_row_behind(on_disk):
     on_disk.link(ids[0], ids[1])
     on_disk.recall("changed")
     assert on_disk.forget(ids).versions == 2
-    with on_disk._engine.store.read() as connection:
+    with on_disk._engine.store.read() as reader:
         for table in (
             "record", "vector", "record_terms", "record_tag", "link", "access", "source", "record_fts_docsize",
             "vector_packed",
         ):  # fmt: skip
-            assert connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
+            assert reader.connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
     assert on_disk.recall("changed", vector=unit(9)) == []
     assert on_disk.count() == 0
 
@@ -177,12 +176,12 @@ def test_forgetting_leaves_no_row_behind(on_disk):
 def test_ids_are_never_given_twice(on_disk):
     """SQLite gives the rows of deleted records to new ones; links and caches then point to the wrong memory."""
     last = on_disk.remember_many(["one", "two"])[1]
-    with on_disk._engine.store.read() as connection:
-        highest = connection.execute("SELECT max(id) FROM record").get
+    with on_disk._engine.store.read() as reader:
+        highest = reader.connection.execute("SELECT max(id) FROM record").get
     on_disk.forget(last)
     on_disk.remember("three")
-    with on_disk._engine.store.read() as connection:
-        assert connection.execute("SELECT max(id) FROM record").get > highest
+    with on_disk._engine.store.read() as reader:
+        assert reader.connection.execute("SELECT max(id) FROM record").get > highest
 
 
 def test_vacuum_gives_space_back_and_changes_no_answer(on_disk):

@@ -7,8 +7,8 @@ import random
 import apsw
 import pytest
 
-from recollect.store.conditions import Condition
-from recollect.store.full_text import Table, tally
+from recollect.store.sqlite.conditions import Condition
+from recollect.store.sqlite.full_text import Table, tally
 
 _WORDS = [f"w{place}" for place in range(40)]
 _NOTES = Table("t", "note n", "n.id")

@@ -16,8 +16,8 @@ from benchmarks.resilience import process, shim
 from recollect import Memory
 from recollect.errors import StoreError, StoreIOError
 from recollect.remember import write
-from recollect.store.faults import as_store_error
-from recollect.store.store import Store
+from recollect.store.sqlite.faults import as_store_error
+from recollect.store.sqlite.store import Store
 from tests.memory.support import PLAIN, WordEmbedder
 
 # Each of (what, error of the system, calls it hits) is done on a store of its own; prints the error it raises.

@@ -19,7 +19,7 @@ from recollect.errors import (
     StoreError,
     StoreReadOnly,
 )
-from recollect.store.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
+from recollect.store.sqlite.schema import APPLICATION_ID, PAGE_SIZE_BYTES, SCHEMA_VERSION
 from tests.memory.support import PLAIN, run, spawn
 
 
@@ -189,7 +189,7 @@ except Exception as refused:
 
 def test_claiming_sees_one_commit(path, monkeypatch):
     """Another process that creates the schema between two reads of the claim made it look like a foreign file."""
-    from recollect.store import connection as opening
+    from recollect.store.sqlite import connection as opening
 
     said = []
 
@@ -259,8 +259,8 @@ def test_a_kind_that_is_no_text_is_damage(path):
     """The thread that writes the sidecar ended with a TypeError."""
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("the ship left")
-        with memory._engine.atomic() as connection:
-            connection.execute("UPDATE kind SET name = x'00ff'")
+        with memory._engine.atomic() as writer:
+            writer.connection.execute("UPDATE kind SET name = x'00ff'")
     with (
         Memory(path, settings=PLAIN) as memory,
         pytest.raises(StoreCorrupt, match="name is not what was stored"),

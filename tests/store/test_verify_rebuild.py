@@ -142,8 +142,8 @@ def test_words_of_another_type_are_a_problem_that_rebuild_mends(path, column):
     """A flipped bit made a number of them, and verify raised TypeError."""
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("the ship left")
-        with memory._engine.atomic() as connection:
-            connection.execute(f"UPDATE record_terms SET {column} = 7")
+        with memory._engine.atomic() as writer:
+            writer.connection.execute(f"UPDATE record_terms SET {column} = 7")
         assert "record whose words are not those of its text" in {each.name for each in memory.verify().problems}
         assert memory.rebuild().ok
 
@@ -151,7 +151,7 @@ def test_words_of_another_type_are_a_problem_that_rebuild_mends(path, column):
 def test_an_export_names_a_record_whose_id_is_no_text(path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("the ship left")
-        with memory._engine.atomic() as connection:
-            connection.execute("UPDATE record SET public_id = x'00ff'")
+        with memory._engine.atomic() as writer:
+            writer.connection.execute("UPDATE record SET public_id = x'00ff'")
         with pytest.raises(StoreCorrupt, match="public_id is not what was stored"):
             memory.export(io.StringIO(), format="jsonl")

@@ -362,7 +362,6 @@ def test_extract_needs_a_model_or_a_callable(memory):
 def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
     log(memory, 3)
     before = state(memory), importance(memory)
-    from recollect.store import consolidating
 
     def fails(*_):
         raise RuntimeError("pulled the plug")

@@ -60,8 +60,8 @@ def test_a_session_that_was_never_opened_is_not_begun_by_a_slip(use, memory, act
 def test_a_damaged_message_is_named(use, memory):
     use("session", "open", id="s")
     use("session", "append", id="s", role="user", content="x")
-    with memory._engine.atomic() as connection:
-        connection.execute("UPDATE session_message SET message = '{'")
+    with memory._engine.atomic() as writer:
+        writer.connection.execute("UPDATE session_message SET message = '{'")
     error = use("session", "messages", id="s")["error"]
     assert (error["type"], error["field"]) == ("damaged", "id")
     assert "message 0" in error["message"]

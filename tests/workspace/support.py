@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from recollect import Workspace, WorkspaceConfig
-from recollect.store import verifying
+from recollect.store.sqlite import verifying
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
 
@@ -41,29 +41,29 @@ def counts(result: Any) -> tuple[int, int, int, int]:
 
 def dump(workspace: Workspace) -> dict[str, Any]:
     """Everything that an index says of its files, without ids and the times at which it was written; it is sound."""
-    with workspace._index.engine().store.read() as connection:
-        found = verifying.verify(connection, None)
+    with workspace._index.engine().store.read() as reader:
+        found = verifying.verify(reader, None)
         assert found.problems == (), found
-        documents = connection.execute(
+        documents = reader.connection.execute(
             "SELECT o.name, d.title, d.media_type, hex(d.content_hash), d.chunking, d.size_bytes, d.mtime_ns, "
             "d.inode, d.metadata, d.problem, d.chunks FROM document d JOIN source o ON o.id = d.source_id ORDER BY 1"
         ).fetchall()
-        chunks = connection.execute(
+        chunks = reader.connection.execute(
             "SELECT o.name, r.position, r.text, r.context, r.metadata, r.created_at, r.importance, "
             "r.embedding_state, r.id FROM record r JOIN source o ON o.id = r.source_id ORDER BY 1, 2"
         ).fetchall()
         place = {row[-1]: row[:2] for row in chunks}
         vectors = {
             (*place[record], part): tuple(np.round(np.frombuffer(value, "<f4"), 4).tolist())
-            for record, part, value in connection.execute("SELECT record_id, part, value FROM vector")
+            for record, part, value in reader.connection.execute("SELECT record_id, part, value FROM vector")
         }
-        texts = dict(connection.execute("SELECT id, text FROM term"))
+        texts = dict(reader.connection.execute("SELECT id, text FROM term"))
         words = {}
-        for record, terms, numbers in connection.execute("SELECT record_id, terms, counts FROM record_terms"):
+        for record, terms, numbers in reader.connection.execute("SELECT record_id, terms, counts FROM record_terms"):
             ids = np.frombuffer(terms, "<i4").tolist()
             words[place[record]] = sorted(zip((texts[each] for each in ids), list(numbers), strict=False))
-        rows = connection.execute("SELECT count(*) FROM record").get
-        sources = connection.execute("SELECT name FROM source ORDER BY 1").fetchall()
+        rows = reader.connection.execute("SELECT count(*) FROM record").get
+        sources = reader.connection.execute("SELECT name FROM source ORDER BY 1").fetchall()
     assert rows == len(chunks)
     return {
         "documents": documents,
@@ -86,8 +86,8 @@ def dump_afresh(folder: Path, elsewhere: Path, embedder: Any, **fields: Any) -> 
 
 def chunk_ids(workspace: Workspace) -> dict[tuple[str, int], tuple[str, int]]:
     """Public and row id of each chunk, by file and position."""
-    with workspace._index.engine().store.read() as connection:
-        rows = connection.execute(
+    with workspace._index.engine().store.read() as reader:
+        rows = reader.connection.execute(
             "SELECT o.name, r.position, r.public_id, r.id FROM record r JOIN source o ON o.id = r.source_id"
         )
         return {(name, position): (public, row) for name, position, public, row in rows}

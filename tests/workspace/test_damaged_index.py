@@ -15,8 +15,8 @@ import pytest
 
 from recollect import Workspace
 from recollect.errors import RecollectError, StoreCorrupt, StoreError, StoreReadOnly
-from recollect.store import connection as connecting
-from recollect.store.damage import proven_damage
+from recollect.store.sqlite import connection as connecting
+from recollect.store.sqlite.damage import proven_damage
 from recollect.workspace.replacing import move_aside, moved_aside
 from tests.workspace.support import config, index_all, write
 
@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_looked_at_loses_no_index(folder, monkeypatch, cod
 @pytest.mark.parametrize("code", [apsw.SQLITE_IOERR_READ, apsw.SQLITE_NOMEM, apsw.SQLITE_CANTOPEN])
 def test_a_check_that_cannot_read_every_page_proves_nothing(folder, monkeypatch, code):
     """SQLite reports a page that it could not read as a finding of its integrity check."""
-    from recollect.store import damage
+    from recollect.store.sqlite import damage
 
     class Failing:
         def execute(self, *_):

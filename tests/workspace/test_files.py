@@ -490,8 +490,8 @@ def test_front_matter_is_not_multiplied_by_chunks(folder):
     write(folder, "big.md", f"---\nowner: Ann\n{head}---\n" + "# h\n\nx\n\n" * 1500)
     with Workspace(folder, config(), embedder="none") as workspace:
         workspace.index()
-        with workspace._index.engine().store.read() as connection:
-            held = connection.execute("SELECT metadata, length(metadata) FROM record ORDER BY length(metadata)")
+        with workspace._index.engine().store.read() as reader:
+            held = reader.connection.execute("SELECT metadata, length(metadata) FROM record ORDER BY length(metadata)")
             most = held.fetchall()[-1]
         assert most[1] < 5_000
         assert msgspec.json.decode(most[0])["owner"] == "Ann"

@@ -13,7 +13,7 @@ import pytest
 
 from recollect import Workspace, WorkspaceConfig
 from recollect.errors import StoreCorrupt, StoreFull, StoreReadOnly
-from recollect.store.faults import translated
+from recollect.store.sqlite.faults import translated
 from recollect.workspace import workspace as facade
 from tests.limits import LAST_RESORT_SECONDS
 from tests.workspace.support import index_all, write

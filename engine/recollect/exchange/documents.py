@@ -12,12 +12,10 @@ from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.exchange.lines import DocumentLine, written_time
 from recollect.exchange.naming import name_document
-from recollect.store import documents
-from recollect.store.documents import KIND
+from recollect.store.protocol import Reader, Writer
+from recollect.store.values import CHUNK_KIND
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.filters import Filter
 
 __all__ = ["IncomingDocument", "check_document", "document_lines", "put_document"]
@@ -35,14 +33,14 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def document_lines(connection: apsw.Connection, chosen: Filter, base: str) -> Iterator[dict[str, Any]]:
+def document_lines(reader: Reader, chosen: Filter, base: str) -> Iterator[dict[str, Any]]:
     """The documents whose chunks an export holds; none where it chooses among chunks by more than their scope."""
-    kinds = not chosen.kinds or KIND in chosen.kinds
+    kinds = not chosen.kinds or CHUNK_KIND in chosen.kinds
     bounds = (chosen.where, chosen.since, chosen.until, chosen.as_of)
     if not kinds or chosen.tags or any(bound is not None for bound in bounds):
         return
     for scope in chosen.scopes or (base,):
-        for row in documents.listed(connection, scope):
+        for row in reader.documents.listed(scope):
             yield {
                 "id": row.public_id,
                 "source": row.source,
@@ -95,19 +93,19 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
     )
 
 
-def put_document(connection: apsw.Connection, document: IncomingDocument, sight: str) -> None:
+def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
     """Store a document whose chunks are here, unless its source has one, or its id stands where the handle sees it."""
-    public_id = name_document(connection, document.id, sight)
-    if documents.find(connection, document.scope, document.source) or documents.with_id(connection, public_id, "/"):
+    public_id = name_document(writer, document.id, sight)
+    if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
         return
     columns = {**document.columns, "chunks": 0, "updated_at": document.created_at}
-    documents.put(connection, document.scope, document.source, public_id, columns)
-    row = documents.find(connection, document.scope, document.source)
+    writer.documents.put(document.scope, document.source, public_id, columns)
+    row = writer.documents.find(document.scope, document.source)
     assert row is not None
-    chunks = len(documents.chunks_of(connection, row.source_id))
+    chunks = len(writer.documents.chunks_of(row.source_id))
     if not chunks:
-        documents.delete(connection, [row])
+        writer.documents.delete([row])
         return
-    documents.put(
-        connection, document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
+    writer.documents.put(
+        document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
     )  # the first moment stays

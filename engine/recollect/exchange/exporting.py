@@ -12,9 +12,7 @@ import msgspec
 from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
 from recollect.exchange.lines import COLUMNS, FORMAT, VERSION, written_time
-from recollect.store import exporting, reading
-from recollect.store.exporting import Version
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.values import EmbedderRow, Version
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -45,16 +43,14 @@ def export(
     `on_progress(done, total)` counts memories.
     """
     write = {"jsonl": _write_jsonl, "csv": _write_csv, "text": _write_text}[format_of(target, format)]
-    with engine.store.read() as connection, writing(target, store=engine.store.path) as stream:
-        embedder = active_embedder(connection)
-        total = None if on_progress is None else reading.count(connection, chosen, 0, versions="open")
+    with engine.store.read() as reader, writing(target, store=engine.store.path) as stream:
+        embedder = reader.vectors.active_embedder()
+        total = None if on_progress is None else reader.records.count(chosen, 0, versions="open")
         with_vectors = embedder if vectors and write is _write_jsonl else None
-        records = _Counted(
-            _counted_up(engine, exporting.versions(connection, chosen, with_vectors)), total, on_progress
-        )
-        write(stream, records, exporting.links(connection, chosen), embedder, base)
+        records = _Counted(_counted_up(engine, reader.records.versions(chosen, with_vectors)), total, on_progress)
+        write(stream, records, reader.links.between(chosen), embedder, base)
         if write is _write_jsonl:
-            for line in document_lines(connection, chosen, base):
+            for line in document_lines(reader, chosen, base):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
             on_progress(records.done, total)

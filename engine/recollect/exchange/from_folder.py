@@ -18,7 +18,6 @@ from recollect.exchange.to_folder import derived_id
 from recollect.records import NewRecord, Record
 from recollect.remember import change
 from recollect.reports import FileTrouble, Restored
-from recollect.store import exporting, reading
 
 __all__ = ["import_folder"]
 
@@ -104,10 +103,10 @@ class _Run:
     def _take(self, path: str, file: MemoryFile) -> dict[str, str]:
         """Store, update or pass over each memory of a file; returns what those in order say, by id."""
         sections = self._with_ids(path, file)
-        with self._engine.store.read() as connection:
+        with self._engine.store.read() as reader:
             ids = list(sections)
-            rows = reading.find_ids(connection, ids, self._base)
-            records = exporting.records_with(connection, list(rows.values()))
+            rows = reader.records.find_ids(ids, self._base)
+            records = reader.records.by_row_ids(list(rows.values()))
         digests = {}
         for public_id, section in sections.items():
             try:
@@ -130,8 +129,8 @@ class _Run:
             section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
             for section in file.sections
         ]
-        with self._engine.store.read() as connection:
-            names = name_memories(connection, given, self._base)
+        with self._engine.store.read() as reader:
+            names = name_memories(reader, given, self._base)
         for section, given_id in zip(file.sections, given, strict=True):
             public_id = names[given_id]
             if public_id in self._places:
@@ -201,9 +200,9 @@ class _Run:
     def _link(self) -> int:
         """Make the links whose ends are both here."""
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
-        with self._engine.store.read() as connection:
-            names = name_memories(connection, ends, self._base)
-            seen = reading.find_ids(connection, list(names.values()), self._base)
+        with self._engine.store.read() as reader:
+            names = name_memories(reader, ends, self._base)
+            seen = reader.records.find_ids(list(names.values()), self._base)
         for path, line, joined in self._joined:
             try:
                 if names[joined.target] not in seen:
@@ -227,8 +226,8 @@ class _Run:
             for public_id in entry.memories
             if public_id not in self._places
         ]
-        with self._engine.store.read() as connection:
-            return sorted(reading.find_ids(connection, gone, self._base))
+        with self._engine.store.read() as reader:
+            return sorted(reader.records.find_ids(gone, self._base))
 
     def _trouble(self, path: str, line: int | None, reason: object) -> None:
         self._unread.add(path)

@@ -20,13 +20,10 @@ from recollect.remember.insert import insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
 from recollect.reports import Imported
-from recollect.store import changing, exporting
-from recollect.store import reading as stored
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader, Writer
+from recollect.store.values import Row
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.engine import Engine
 
 __all__ = ["Batch", "import_"]
@@ -177,25 +174,25 @@ class Batch:
         engine = self._engine
         memories, links, documents = self._memories, self._links, self._documents
         self._memories, self._links, self._documents, self._chars = [], [], [], 0
-        with engine.store.read() as connection:
-            fresh = self._fresh(connection, memories)
+        with engine.store.read() as reader:
+            fresh = self._fresh(reader, memories)
         identity = self._embed([item for memory in fresh for item in memory])
-        with engine.atomic() as connection:
-            fresh = self._fresh(connection, fresh)
+        with engine.atomic() as writer:
+            fresh = self._fresh(writer, fresh)
             rows = [item.row for memory in fresh for item in memory]
-            insert_rows(engine, connection, rows, identity)
-            linked = self._write_links(connection, links)
+            insert_rows(engine, writer, rows, identity)
+            linked = self._write_links(writer, links)
             for document in documents:
-                put_document(connection, document, self._sight)
+                put_document(writer, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)
         self.stored += len(fresh)
         self.skipped += len(memories) - len(fresh)
         self.linked += linked
 
-    def _fresh(self, connection: apsw.Connection, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
+    def _fresh(self, reader: Reader, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
         """Those whose id is neither in the store nor earlier in the batch, under the ids that they are to have."""
-        names = name_memories(connection, [memory[-1].given_id for memory in memories], self._sight)
-        seen = exporting.existing_ids(connection, list(names.values()))
+        names = name_memories(reader, [memory[-1].given_id for memory in memories], self._sight)
+        seen = reader.records.existing_ids(list(names.values()))
         fresh = []
         for memory in memories:
             public_id = names[memory[-1].given_id]
@@ -233,12 +230,12 @@ class Batch:
         embed_rows(engine.embedder, wanted, [None] * len(wanted), identity)
         return identity
 
-    def _write_links(self, connection: apsw.Connection, links: Sequence[_Link]) -> int:
+    def _write_links(self, writer: Writer, links: Sequence[_Link]) -> int:
         if not links:
             return 0
         ends = {end for link in links for end in (link.joined.source, link.joined.target)}
-        names = name_memories(connection, ends, self._sight)
-        ids = stored.find_ids(connection, list(names.values()), self._sight)
+        names = name_memories(writer, ends, self._sight)
+        ids = writer.records.find_ids(list(names.values()), self._sight)
         rows = []
         for link in links:
             joined = link.joined
@@ -248,9 +245,9 @@ class Batch:
                     raise _at_line(link.line, self.stored, reason)
             source, target = ids[names[joined.source]], ids[names[joined.target]]
             rows.append((source, target, joined.type, joined.strength, link.created_at))
-        rows = exporting.new_links(connection, rows)
+        rows = writer.links.missing(rows)
         if rows:
-            changing.put_links(connection, rows)
+            writer.links.put(rows)
         return len(rows)
 
 

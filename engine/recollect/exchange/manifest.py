@@ -22,7 +22,6 @@ from recollect.exchange.lines import written_time
 from recollect.exchange.markdown import Fields, LinkTo
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
-from recollect.store import exporting
 
 __all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "scope_within", "store_identity"]
 # Version control has the memories themselves.
@@ -76,12 +75,12 @@ class Known:
 
 def store_identity(engine: Engine) -> str:
     """What tells the engine's store from any other, made at the first asking."""
-    with engine.store.read() as connection:
-        found = exporting.identity(connection)
+    with engine.store.read() as reader:
+        found = reader.meta.identity()
     if found is None:
-        with engine.atomic() as connection:
-            exporting.put_identity(connection, uuid7())
-            found = exporting.identity(connection)
+        with engine.atomic() as writer:
+            writer.meta.put_identity(uuid7())
+            found = writer.meta.identity()
     assert found is not None
     return found
 

@@ -36,7 +36,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_name, check_time, optional_datetime, shown
 from recollect.errors import InvalidInput
-from recollect.store import documents
+from recollect.store.values import CHUNK_KIND
 from recollect.text.quoting import visible
 
 __all__ = [
@@ -305,7 +305,7 @@ def _fields(comment: str) -> Fields:
         check_name(fields.id, "id")
     for link in fields.links:
         check_name(link.target, "a link's target")
-    if fields.kind == documents.KIND:
+    if fields.kind == CHUNK_KIND:
         # An export writes none, and would so remove the file that holds one.
         raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, which is no memory: give another kind")
     return fields

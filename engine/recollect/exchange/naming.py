@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
-from recollect.store import documents, exporting, reading
-
-if TYPE_CHECKING:
-    import apsw
+from recollect.store.protocol import Reader
 
 __all__ = ["name_document", "name_memories"]
 
 _NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
 
 
-def name_memories(connection: apsw.Connection, ids: Collection[str], sight: str) -> dict[str, str]:
+def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str, str]:
     """The id that each of these memories has, or is to have, for a handle bound to the scope `sight`.
 
     It is the given one, save where a memory out of sight has that: then the handle's gets another, the same at every
@@ -28,8 +24,8 @@ def name_memories(connection: apsw.Connection, ids: Collection[str], sight: str)
     asked = list(names)
     while asked:
         every = [each for name in asked for each in (names[name], _another(names[name], sight))]
-        visible = reading.find_ids(connection, every, sight)
-        taken = exporting.existing_ids(connection, every)
+        visible = reader.records.find_ids(every, sight)
+        taken = reader.records.existing_ids(every)
         ahead = []
         for name in asked:
             held, other = names[name], _another(names[name], sight)
@@ -42,9 +38,9 @@ def name_memories(connection: apsw.Connection, ids: Collection[str], sight: str)
     return names
 
 
-def name_document(connection: apsw.Connection, public_id: str, sight: str) -> str:
+def name_document(reader: Reader, public_id: str, sight: str) -> str:
     """As `name_memories` for a document."""
-    while documents.with_id(connection, public_id, "/") and not documents.with_id(connection, public_id, sight):
+    while reader.documents.with_id(public_id, "/") and not reader.documents.with_id(public_id, sight):
         public_id = _another(public_id, sight)
     return public_id
 

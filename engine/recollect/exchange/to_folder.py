@@ -18,13 +18,11 @@ from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
-from recollect.store import exporting, reading
+from recollect.store.protocol import Reader
+from recollect.store.values import Month
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.filters import Filter
-    from recollect.store.exporting import Month
 
 __all__ = ["derived_id", "export_folder", "file_of"]
 
@@ -82,15 +80,15 @@ def _export(
 ) -> Exported:
     known = Known(folder, store_identity(engine), base)
     plan = _Plan(known.files)
-    with engine.store.read() as connection:
-        months = exporting.months(connection, chosen)
+    with engine.store.read() as reader:
+        months = reader.records.months(chosen)
         total = sum(len(month.row_ids) for month in months)
         links: dict[str, list[Link]] = {}
-        for link in exporting.links(connection, chosen, chunks=False):
+        for link in reader.links.between(chosen, chunks=False):
             links.setdefault(link.source, []).append(link)
         for month in months:
-            for path, records in _files_of(connection, month, base):
-                _add(plan, connection, folder, path, _rendered(month, records, links, base), base, overwrite)
+            for path, records in _files_of(reader, month, base):
+                _add(plan, reader, folder, path, _rendered(month, records, links, base), base, overwrite)
                 plan.records += len(records)
                 if on_progress is not None:
                     on_progress(plan.records, total)
@@ -100,7 +98,7 @@ def _export(
 
 def _add(
     plan: _Plan,
-    connection: apsw.Connection,
+    reader: Reader,
     folder: Folder,
     path: str,
     rendered: tuple[bytes, FileEntry],
@@ -114,7 +112,7 @@ def _add(
         old = folder.read(path)
         if old == data:
             plan.right[path] = entry
-        elif conflict := _conflict(connection, path, old, entry, plan.known.get(path), base, overwrite):
+        elif conflict := _conflict(reader, path, old, entry, plan.known.get(path), base, overwrite):
             plan.conflicts.append(conflict)
         else:
             plan.files.append(_File(path, old, data, entry))
@@ -181,14 +179,14 @@ def _folder_name(segment: str) -> str:
     return f"{plain}~{hashlib.sha256(segment.encode()).hexdigest()[:8]}"
 
 
-def _files_of(connection: apsw.Connection, month: Month, base: str) -> Iterator[tuple[str, list[Record]]]:
+def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, list[Record]]]:
     """The files of a month and what stands in each: what is stored later goes to the last, so the others stay."""
     scope = scope_within(month.scope, base)
     part, size = 1, 0
     records: list[Record] = []
     for begin in range(0, len(month.row_ids), _FETCHED_TOGETHER):
         row_ids = month.row_ids[begin : begin + _FETCHED_TOGETHER]
-        found = exporting.records_with(connection, row_ids)
+        found = reader.records.by_row_ids(row_ids)
         for row_id in row_ids:
             chars = len(found[row_id].text) + _OTHER_CHARS
             if records and size + chars > FILE_CHARS:
@@ -209,7 +207,7 @@ def _rendered(month: Month, records: list[Record], links: dict[str, list[Link]],
 
 
 def _conflict(
-    connection: apsw.Connection,
+    reader: Reader,
     path: str,
     old: bytes | None,
     entry: FileEntry,
@@ -228,19 +226,15 @@ def _conflict(
     file = parse_file(text)
     for line, reason in file.problems:
         return FileTrouble(path=path, line=line, reason=reason)
-    return _unknown(connection, path, file, before, base) or _taken_out(path, file, entry, before, base)
+    return _unknown(reader, path, file, before, base) or _taken_out(path, file, entry, before, base)
 
 
-def _unknown(
-    connection: apsw.Connection, path: str, file: MemoryFile, before: FileEntry | None, base: str
-) -> FileTrouble | None:
+def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | None, base: str) -> FileTrouble | None:
     """The first memory of a file that the store does not have, or not like this."""
     ids = _ids(file, base)
-    rows = reading.find_ids(connection, ids, base)
-    records = exporting.records_with(connection, list(rows.values()))
-    ends = reading.find_ids(
-        connection, [link.target for section in file.sections for link in section.fields.links], base
-    )
+    rows = reader.records.find_ids(ids, base)
+    records = reader.records.by_row_ids(list(rows.values()))
+    ends = reader.records.find_ids([link.target for section in file.sections for link in section.fields.links], base)
     seen: set[str] = set()
     for public_id, section in zip(ids, file.sections, strict=True):
         if public_id in seen:
@@ -268,7 +262,7 @@ def _unknown(
             )
         targets = [(ends.get(link.target), link.type) for link in section.fields.links]
         known = [(rows[public_id], target, type, 0.0, 0) for target, type in targets if target is not None]
-        if len(known) < len(targets) or exporting.new_links(connection, known):
+        if len(known) < len(targets) or reader.links.missing(known):
             return FileTrouble(
                 path=path, line=section.line,
                 reason="the store does not have a link that stands here: import the folder first, or export with "

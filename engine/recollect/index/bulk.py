@@ -16,18 +16,16 @@ import numpy as np
 
 from recollect.cpus import usable_cpus
 from recollect.index.vectors import VectorIndex
-from recollect.store import feed, loading
-from recollect.store.loading import TermBlock
 from recollect.store.packing import PackedVectors
+from recollect.store.protocol import Reader
+from recollect.store.values import EmbedderRow, TermBlock
 
 if TYPE_CHECKING:
-    import apsw
     from numpy.typing import NDArray
 
     from recollect.index.graph import RecordGraph
     from recollect.index.lexical import LexicalIndex
     from recollect.index.table import RecordTable
-    from recollect.store.vectors import EmbedderRow
 
 __all__ = ["aligned", "load"]
 
@@ -36,8 +34,8 @@ _WORTH_A_THREAD = 4096
 
 
 def load(
-    connection: apsw.Connection,
-    another: Callable[[], AbstractContextManager[apsw.Connection] | None],
+    reader: Reader,
+    another: Callable[[], AbstractContextManager[Reader] | None],
     table: RecordTable,
     words: LexicalIndex,
     graph: RecordGraph,
@@ -47,21 +45,21 @@ def load(
     """Fill empty parts with all that the store holds; `another` opens a second read transaction, if it can."""
     todo = None
     if vectors is not None and embedder is not None:
-        todo = _Vectors(vectors, embedder, loading.ranges(connection, "vector_packed"))
-    with _helper(connection, another, todo) as help_:
+        todo = _Vectors(vectors, embedder, reader.blocks.ranges("vector_packed"))
+    with _helper(reader, another, todo) as help_:
         if todo is not None and help_ is not None:
             with ThreadPoolExecutor(1, thread_name_prefix="recollect-load") as pool:
                 helping = pool.submit(todo.drain, help_)
                 try:
-                    _load_records(connection, table, words, graph)
-                    todo.drain(connection)
+                    _load_records(reader, table, words, graph)
+                    todo.drain(reader)
                 finally:
                     todo.stop()
                 helping.result()
         else:
-            _load_records(connection, table, words, graph)
+            _load_records(reader, table, words, graph)
             if todo is not None:
-                todo.drain(connection)
+                todo.drain(reader)
     if vectors is not None:
         vectors.add_rows(len(table))
         vectors.settle(0, table.rows_of)
@@ -80,28 +78,28 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
     return TermBlock(ids, block.terms[kept], block.counts[kept], offsets)
 
 
-def _load_records(connection: apsw.Connection, table: RecordTable, words: LexicalIndex, graph: RecordGraph) -> None:
-    for bounds in loading.ranges(connection, "record_packed"):
-        table.append(loading.column_range(connection, bounds))
-    words.load(_words(connection, table.ids), table.open)
+def _load_records(reader: Reader, table: RecordTable, words: LexicalIndex, graph: RecordGraph) -> None:
+    for bounds in reader.blocks.ranges("record_packed"):
+        table.append(reader.blocks.column_range(bounds))
+    words.load(_words(reader, table.ids), table.open)
     graph.load()
 
 
-def _words(connection: apsw.Connection, ids: NDArray[np.int64]) -> Iterator[TermBlock]:
+def _words(reader: Reader, ids: NDArray[np.int64]) -> Iterator[TermBlock]:
     first = 0
-    for bounds in loading.ranges(connection, "record_terms"):
+    for bounds in reader.blocks.ranges("record_terms"):
         stop = int(np.searchsorted(ids, bounds[1], side="right"))
-        yield aligned(loading.term_range(connection, bounds), ids[first:stop])
+        yield aligned(reader.blocks.term_range(bounds), ids[first:stop])
         first = stop
-    yield aligned(loading.terms(connection, []), ids[first:])
+    yield aligned(reader.blocks.terms([]), ids[first:])
 
 
 @contextmanager
 def _helper(
-    connection: apsw.Connection,
-    another: Callable[[], AbstractContextManager[apsw.Connection] | None],
+    reader: Reader,
+    another: Callable[[], AbstractContextManager[Reader] | None],
     todo: _Vectors | None,
-) -> Iterator[apsw.Connection | None]:
+) -> Iterator[Reader | None]:
     """A second connection that sees the same commit, where it is of use."""
     worth = todo is not None and todo.most >= _WORTH_A_THREAD and usable_cpus() > 1
     opening = another() if worth else None
@@ -109,7 +107,7 @@ def _helper(
         yield None
         return
     with opening as second:
-        same = feed.last_sequence(second) == feed.last_sequence(connection)
+        same = second.changes.last() == reader.changes.last()
         yield second if same else None
 
 
@@ -125,14 +123,14 @@ class _Vectors:
         self._next = 0
         self._lock = threading.Lock()
 
-    def drain(self, connection: apsw.Connection) -> None:
+    def drain(self, reader: Reader) -> None:
         """Read ranges until none is left."""
         while True:
             with self._lock:
                 number, bounds = next(self._ranges, (-1, (0, 0)))
             if number < 0:
                 return
-            block = loading.vector_range(connection, self._embedder.id, self._embedder.dimension, bounds)
+            block = reader.blocks.vector_range(self._embedder.id, self._embedder.dimension, bounds)
             with self._lock:
                 self._ready[number] = block
                 while self._next in self._ready:

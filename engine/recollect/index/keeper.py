@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import RecollectError
 from recollect.index import sidecar
-from recollect.store import feed
-from recollect.store.sidecar import Identity, identity, part_of, path_of, publish
+from recollect.store.protocol import Reader
+from recollect.store.sidecar import part_of, path_of
+from recollect.store.values import SnapshotIdentity
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.index.memory_index import MemoryIndex
-    from recollect.store.store import Store
+    from recollect.store.sqlite.store import Store
 
 __all__ = ["Keeper"]
 
@@ -52,17 +51,17 @@ class Keeper:
         """Where arrays lie that shall not take memory; None where all may."""
         return os.path.dirname(self._store.path) if self._low_memory else None
 
-    def another(self) -> AbstractContextManager[apsw.Connection] | None:
+    def another(self) -> AbstractContextManager[Reader] | None:
         """A second read transaction; None where all share one connection."""
         return None if self._store.in_memory else self._store.read()
 
-    def saved(self, connection: apsw.Connection) -> sidecar.Saved | None:
+    def saved(self, reader: Reader) -> sidecar.Saved | None:
         """The sidecar, where it is whole and of this store, at this commit or before."""
-        expected = identity(connection)
+        expected = reader.snapshot.identity()
         if not self._enabled or not expected.token:
             return None
-        found = sidecar.read(path_of(connection.filename), folder=self.folder)
-        if found is None or found.header.sequence > feed.last_sequence(connection):
+        found = sidecar.read(path_of(reader.filename), folder=self.folder)
+        if found is None or found.header.sequence > reader.changes.last():
             return None
         header = found.header
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
@@ -72,8 +71,8 @@ class Keeper:
         """Whether there seems to be one; only reading it tells whether it is whole."""
         if not self._enabled:
             return False
-        with self._store.read() as connection:
-            return bool(identity(connection).token) and os.path.exists(path_of(connection.filename))
+        with self._store.read() as reader:
+            return bool(reader.snapshot.identity().token) and os.path.exists(path_of(reader.filename))
 
     def loaded(self, index: MemoryIndex) -> None:
         """Write a sidecar in the background, where it pays."""
@@ -94,8 +93,8 @@ class Keeper:
         if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
             return True
         try:
-            with self._store.read() as connection:
-                return not identity(connection).token
+            with self._store.read() as reader:
+                return not reader.snapshot.identity().token
         except RecollectError:
             return False
 
@@ -107,8 +106,8 @@ class Keeper:
                     return
 
     def _attempt(self, index: MemoryIndex) -> bool:
-        with self._store.read() as connection:
-            expected, database = identity(connection), connection.filename
+        with self._store.read() as reader:
+            expected, database = reader.snapshot.identity(), reader.filename
         with index.lock.reading():
             version, sequence, changed = index.version, index.sequence, index.changed
             header = sidecar.Header(
@@ -136,10 +135,10 @@ class Keeper:
                 self._move(index, whole, version, expected.embedder_id)
         return done
 
-    def _publish(self, expected: Identity, header: sidecar.Header, move: Callable[[], None]) -> bool:
-        with self._store.atomic(wait=False) as connection:
+    def _publish(self, expected: SnapshotIdentity, header: sidecar.Header, move: Callable[[], None]) -> bool:
+        with self._store.atomic(wait=False) as writer:
             # The store may have got a key while the file was written.
-            return self._enabled and publish(connection, expected, header.token, header.sequence, move)
+            return self._enabled and writer.snapshot.publish(expected, header.token, header.sequence, move)
 
     def _move(self, index: MemoryIndex, path: str, version: int, embedder_id: int | None) -> None:
         """Put the index onto its sidecar: what is only mapped takes no memory."""

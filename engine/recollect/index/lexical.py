@@ -15,6 +15,7 @@ import numpy as np
 
 from recollect.index.growable import Growable, growables, restore
 from recollect.numerics import kernels
+from recollect.store.values import TermBlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.population import Population
-    from recollect.store.loading import TermBlock
 
 __all__ = ["K1", "B", "LexicalIndex", "Slices"]
 

@@ -20,12 +20,10 @@ from recollect.index.near import Block
 from recollect.index.population import Population
 from recollect.index.table import RecordTable, Visible
 from recollect.index.vectors import VectorIndex
-from recollect.store import feed, loading, standing
-from recollect.store.sidecar import identity
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.protocol import Reader
+from recollect.store.values import Change, EmbedderRow, LinkBlock
 
 if TYPE_CHECKING:
-    import apsw
     from numpy.typing import NDArray
 
     from recollect.index.keeper import Keeper
@@ -160,43 +158,41 @@ class MemoryIndex:
         }
 
     @contextmanager
-    def current(self, connection: apsw.Connection) -> Iterator[None]:
+    def current(self, reader: Reader) -> Iterator[None]:
         """Hold the index still, at exactly the commit that `connection`'s read transaction sees.
 
         Where another thread has taken the index further, the transaction moves on to the newest commit.
         """
         while True:
-            self.catch_up(connection)
+            self.catch_up(reader)
             with self.lock.reading():
-                if self.sequence == feed.last_sequence(connection):
+                if self.sequence == reader.changes.last():
                     yield
                     return
-            feed.refresh(connection)
+            reader.changes.refresh()
 
     @contextmanager
-    def nearly_current(
-        self, connection: apsw.Connection, most: int
-    ) -> Iterator[tuple[EmbedderRow | None, Block | None]]:
+    def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, Block | None]]:
         """Hold the index still where only new records, at most `most`, separate it from what `connection` sees.
 
         Gives the active embedder and the vectors of these. Taking in one record takes 1 to 2 ms, most of it the same
         for a hundred.
         """
         while True:
-            embedder = active_embedder(connection)
+            embedder = reader.vectors.active_embedder()
             with self.lock.reading():
-                late = self._late(connection, embedder, most)
+                late = self._late(reader, embedder, most)
                 if late is not None:
-                    yield embedder, self._block_of(connection, embedder, late)
+                    yield embedder, self._block_of(reader, embedder, late)
                     return
-            self.catch_up(connection)
+            self.catch_up(reader)
             with self.lock.reading():
-                if self.sequence == feed.last_sequence(connection):
+                if self.sequence == reader.changes.last():
                     yield embedder, None
                     return
-            feed.refresh(connection)
+            reader.changes.refresh()
 
-    def _block_of(self, connection: apsw.Connection, embedder: EmbedderRow | None, late: list[int]) -> Block | None:
+    def _block_of(self, reader: Reader, embedder: EmbedderRow | None, late: list[int]) -> Block | None:
         """The vectors of records to come; those that were read before are kept until the index changes."""
         if not late or embedder is None:
             return None
@@ -205,13 +201,13 @@ class MemoryIndex:
                 self._late_block, self._late_version, self._late_seen = Block(embedder.dimension), self.version, 0
             new = [record_id for record_id in late if record_id > self._late_seen]
             if new:
-                self._late_block.extend(standing.vectors_of(connection, new, embedder))
+                self._late_block.extend(reader.vectors.of_current(new, embedder))
                 self._late_seen = new[-1]
             return self._late_block
 
-    def _late(self, connection: apsw.Connection, embedder: EmbedderRow | None, most: int) -> list[int] | None:
+    def _late(self, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
         """The row ids of the records to come; None where there is more to do than to add some."""
-        changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
+        changes = None if self.sequence < 0 else reader.changes.since(self.sequence)
         if changes is None or any(change.operation not in ("insert", "link") for change in changes):
             return None
         count = sum(change.last_id - change.first_id + 1 for change in changes)
@@ -220,19 +216,19 @@ class MemoryIndex:
         new = (change for change in changes if change.operation == "insert")
         return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
 
-    def catch_up(self, connection: apsw.Connection) -> None:
+    def catch_up(self, reader: Reader) -> None:
         """Take in every commit up to the one that `connection`'s read transaction sees."""
-        if feed.last_sequence(connection) <= self.sequence:
+        if reader.changes.last() <= self.sequence:
             return
         with self.lock.writing():
-            sequence = feed.last_sequence(connection)
+            sequence = reader.changes.last()
             if sequence <= self.sequence:
                 return
             if self.sequence < 0:
-                self._map_saved(connection)
-            changes = None if self.sequence < 0 else feed.changes_since(connection, self.sequence)
-            if changes is None or not self._apply(connection, changes):
-                self._load(connection)
+                self._map_saved(reader)
+            changes = None if self.sequence < 0 else reader.changes.since(self.sequence)
+            if changes is None or not self._apply(reader, changes):
+                self._load(reader)
             self.sequence = sequence
             self.version += 1
 
@@ -260,25 +256,25 @@ class MemoryIndex:
         parts: list[tuple[str, _Part]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
         return parts if self.vectors is None else [*parts, ("vectors", self.vectors)]
 
-    def _map_saved(self, connection: apsw.Connection) -> None:
-        saved = None if self._keeper is None else self._keeper.saved(connection)
+    def _map_saved(self, reader: Reader) -> None:
+        saved = None if self._keeper is None else self._keeper.saved(reader)
         if saved is None:
             return
         try:
-            self.adopt(saved, identity(connection).embedder_id)
+            self.adopt(saved, reader.snapshot.identity().embedder_id)
             self.loads += 1
         except (KeyError, ValueError):
             self._reset()
             self.sequence = -1
 
-    def _load(self, connection: apsw.Connection) -> None:
+    def _load(self, reader: Reader) -> None:
         self._reset()
         self.loads += 1
         self.origin, self.changed = "store", 0
-        embedder = self._expect_vectors(active_embedder(connection))
+        embedder = self._expect_vectors(reader.vectors.active_embedder())
         another = (lambda: None) if self._keeper is None else self._keeper.another
-        bulk.load(connection, another, self.table, self.words, self.graph, self.vectors, embedder)
-        self._load_links(loading.links(connection))
+        bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, embedder)
+        self._load_links(reader.blocks.links())
         if self._keeper is not None:
             self._keeper.loaded(self)
 
@@ -289,9 +285,9 @@ class MemoryIndex:
             self._keep_in_folder()
         return embedder
 
-    def _apply(self, connection: apsw.Connection, changes: Sequence[feed.Change]) -> bool:
+    def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
         """Apply changes in place; False when loading afresh is the better way."""
-        embedder = active_embedder(connection)
+        embedder = reader.vectors.active_embedder()
         if (None if embedder is None else embedder.id) != self.embedder_id:
             return False
         touched: dict[str, set[int]] = {
@@ -310,14 +306,14 @@ class MemoryIndex:
         if len(new) > limit or self.table.dead_rows + len(gone) > limit:
             return False
         self._bury(sorted(gone))
-        self._append(connection, sorted(new))
-        self._overwrite(connection, sorted(touched["update"] - gone - new))
+        self._append(reader, sorted(new))
+        self._overwrite(reader, sorted(touched["update"] - gone - new))
         relinked = sorted(touched["link"] | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
                 if row >= 0:
                     self.graph.unlink(row)
-            self._load_links(loading.links(connection, relinked))
+            self._load_links(reader.blocks.links(relinked))
         return True
 
     def _bury(self, ids: list[int]) -> None:
@@ -331,28 +327,28 @@ class MemoryIndex:
         self.table.bury(ids)
         self.words.discount(np.array(open_rows, dtype=np.int64))
 
-    def _append(self, connection: apsw.Connection, ids: list[int]) -> None:
-        columns = loading.columns(connection, ids) if ids else None
+    def _append(self, reader: Reader, ids: list[int]) -> None:
+        columns = reader.blocks.columns(ids) if ids else None
         if columns is None or not len(columns.ids):
             return
         rows = self.table.append(columns)
-        self.words.extend(aligned(loading.terms(connection, ids), columns.ids), self.table.open[rows])
+        self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
         self.graph.append(rows)
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
-            block = loading.vectors(connection, self.embedder_id, self.vectors.dimension, ids)
+            block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
             self.vectors.extend(block, self.table.rows_of)
 
-    def _overwrite(self, connection: apsw.Connection, ids: list[int]) -> None:
+    def _overwrite(self, reader: Reader, ids: list[int]) -> None:
         if not ids:
             return
-        columns = loading.columns(connection, ids)
+        columns = reader.blocks.columns(ids)
         rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
         self.graph.remove(rows)
         self.table.overwrite(columns)
         self.graph.insert(rows)
 
-    def _load_links(self, links: loading.Links) -> None:
+    def _load_links(self, links: LinkBlock) -> None:
         sources, targets = self.table.rows_of(links.sources), self.table.rows_of(links.targets)
         known = (sources >= 0) & (targets >= 0)
         if known.any():

@@ -10,7 +10,7 @@ from msgspec import Struct, json
 from numpy.typing import NDArray
 
 from recollect.index.growable import Growable, growables, restore
-from recollect.store.loading import NEVER, Columns
+from recollect.store.values import NEVER, Columns
 
 __all__ = ["RecordTable", "Visible"]
 

@@ -30,8 +30,7 @@ from recollect.knowledge.files import FoundFile, Walk, find_file, read_file
 from recollect.knowledge.loaded import Limits
 from recollect.knowledge.parser import Parser
 from recollect.remember.documents import NewChunk, NewDocument, Written, delete_documents, write_documents
-from recollect.store import documents
-from recollect.store.documents import DocumentRow
+from recollect.store.values import DocumentRow
 
 __all__ = ["Choices", "Ingest", "Progress", "is_url"]
 
@@ -184,9 +183,9 @@ class Ingest:
         with _faults_of_a_document():
             content = self._read(item)
         digest = hashlib.sha256(content.data).digest()
-        with self._engine.store.read() as connection:
-            standing = documents.find(connection, self._scope, item.source)
-            same = documents.with_content(connection, self._scope, digest)
+        with self._engine.store.read() as reader:
+            standing = reader.documents.find(self._scope, item.source)
+            same = reader.documents.with_content(self._scope, digest)
         if standing is not None and standing.content_hash == digest and self._is_current(standing):
             return self._refreshed(standing, item, content)
         if digest in self._hashes:
@@ -235,8 +234,8 @@ class Ingest:
             if item is not None:
                 self._results[source] = _told(row, "unchanged", content.warnings)
             return None
-        with self._engine.store.read() as connection:
-            stored = documents.chunks_of(connection, row.source_id)
+        with self._engine.store.read() as reader:
+            stored = reader.documents.chunks_of(row.source_id)
         shared = repeated(metadata)
         chunks = [
             NewChunk(text=chunk.text, context=chunk.context,
@@ -323,8 +322,8 @@ class Ingest:
         )
 
     def _report_repeat(self, source: str, first: str) -> None:
-        with self._engine.store.read() as connection:
-            row = documents.find(connection, self._scope, first)
+        with self._engine.store.read() as reader:
+            row = reader.documents.find(self._scope, first)
         if row is None:
             self._skip(source, DocumentUnreadable(f"it has the bytes of {first}, which could not be ingested"))
         else:
@@ -334,8 +333,8 @@ class Ingest:
         """Documents of the folders whose files are no longer there: they stay until they are deleted."""
         if not self._folders:
             return
-        with self._engine.store.read() as connection:
-            stored = documents.find_many(connection, self._scope)
+        with self._engine.store.read() as reader:
+            stored = reader.documents.find_many(self._scope)
         for source, row in stored.items():
             if source.startswith(tuple(self._folders)) and self._is_gone(row):
                 reason = "its file is gone; what is stored of it stays until it is deleted"

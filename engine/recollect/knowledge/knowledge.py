@@ -22,8 +22,7 @@ from recollect.knowledge.ingesting import Choices, Ingest, Progress
 from recollect.recall.request import RecallOptions
 from recollect.records import Hit, Hits
 from recollect.remember.documents import delete_documents
-from recollect.store import documents
-from recollect.store.documents import KIND, DocumentRow
+from recollect.store.values import CHUNK_KIND, DocumentRow
 from recollect.tiers.service import Service
 
 __all__ = ["AsyncKnowledge", "Knowledge"]
@@ -99,11 +98,11 @@ class Knowledge(Service):
         Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
         `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
         """
-        hits = self._search(None, KIND, query, limit, options)
+        hits = self._search(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}
-        with self._engine.store.read() as connection:
+        with self._engine.store.read() as reader:
             found = {
-                (scope, source): documents.find(connection, checks.join_scopes(self._base, scope) or "/", source)
+                (scope, source): reader.documents.find(checks.join_scopes(self._base, scope) or "/", source)
                 for scope, source in sources
             }
         hits[:] = [_with_document(hit, found) for hit in hits]
@@ -127,8 +126,8 @@ class Knowledge(Service):
         """The documents of a scope and those below it, in the order of their sources."""
         within = checks.join_scopes(self._base, scope) or "/"
         most = None if limit is None else checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            return [self._shown(row) for row in documents.listed(connection, within, limit=most)]
+        with self._engine.store.read() as reader:
+            return [self._shown(row) for row in reader.documents.listed(within, limit=most)]
 
     def get(self, id: str, *, scope: str = "/") -> Document:
         """The document with this id, or with this source in a scope; NotFound if there is none here."""
@@ -145,10 +144,10 @@ class Knowledge(Service):
             raise InvalidInput(f"id is {checks.shown(id)}: give the id of a document, or its source")
         within = checks.join_scopes(self._base, checks.check_scope(scope)) or "/"
         checks.encodable(id, "id")
-        with self._engine.store.read() as connection:
-            row = documents.with_id(connection, id, self._base) or documents.find(connection, within, id)
+        with self._engine.store.read() as reader:
+            row = reader.documents.with_id(id, self._base) or reader.documents.find(within, id)
             if row is None:
-                row = documents.find(connection, within, Path(os.path.realpath(os.path.expanduser(id))).as_posix())
+                row = reader.documents.find(within, Path(os.path.realpath(os.path.expanduser(id))).as_posix())
         if row is None:
             raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list shows them")
         return row

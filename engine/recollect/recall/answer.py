@@ -19,17 +19,15 @@ from recollect.recall.look import ReadCodes, second_look
 from recollect.recall.query import Words, carried_words
 from recollect.recall.request import Request
 from recollect.recall.select import MMR_LEAST, MMR_POOL, available, diversify, group_by_source, threshold
-from recollect.store import codes, loading
-from recollect.store.vectors import EmbedderRow
+from recollect.store.protocol import Reader
+from recollect.store.values import EmbedderRow, TermBlock
 
 if TYPE_CHECKING:
-    import apsw
     from numpy.typing import NDArray
 
     from recollect.embedding.protocol import QueryTokens
     from recollect.index.protocol import Questions
     from recollect.profiles import Profile
-    from recollect.store.loading import TermBlock
 
 __all__ = ["Answer", "Rows", "answer"]
 
@@ -50,25 +48,25 @@ class Answer(NamedTuple):
 class Rows:
     """What recall reads of the store while it runs; one connection, so one thread at a time."""
 
-    def __init__(self, connection: apsw.Connection, embedder: EmbedderRow | None) -> None:
-        self._connection, self._embedder = connection, embedder
+    def __init__(self, reader: Reader, embedder: EmbedderRow | None) -> None:
+        self._reader, self._embedder = reader, embedder
         self._lock = threading.Lock()
 
     def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The stored float32 vectors with these ascending row ids."""
         assert self._embedder is not None
         with self._lock:
-            return loading.exact_vectors(self._connection, self._embedder.dimension, vector_ids)
+            return self._reader.blocks.exact_vectors(self._embedder.dimension, vector_ids)
 
     def codes(self, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         """The token codes of the parts of these records."""
         with self._lock:
-            return codes.of_records(self._connection, keys)
+            return self._reader.vectors.token_codes_of(keys)
 
     def terms(self, keys: NDArray[np.int64]) -> TermBlock:
         """The words of these records."""
         with self._lock:
-            return loading.terms(self._connection, keys.tolist())
+            return self._reader.blocks.terms(keys.tolist())
 
 
 def answer(

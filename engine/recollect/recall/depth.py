@@ -19,7 +19,6 @@ import numpy as np
 from recollect.checks import check_query, fault_text, shown
 from recollect.engine import Engine
 from recollect.recall.candidates import Candidates
-from recollect.store import reading
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 
@@ -164,8 +163,8 @@ def fuse_parts(candidates: Candidates) -> Whole:
 
 def _by_model(engine: Engine, text: str, request: Request) -> Parts:
     assert engine.language_model is not None
-    with engine.store.read() as connection:
-        paths = reading.inhabited_scopes(connection, request.filter.scopes, _MOST_SCOPES)
+    with engine.store.read() as reader:
+        paths = reader.scopes.inhabited(request.filter.scopes, _MOST_SCOPES)
     base = request.filter.base.rstrip("/")
     known = [path.removeprefix(base) or "/" for path in paths]
     asked = msgspec.json.encode({"question": text, "scopes": known}).decode()

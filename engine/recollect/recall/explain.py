@@ -19,10 +19,9 @@ from recollect.recall.pipeline import answer_all, ask_parts, find_words, open_vi
 from recollect.recall.query import carried_words
 from recollect.recall.select import threshold
 from recollect.records import Explanation
-from recollect.store import reading
+from recollect.store.protocol import Reader
 
 if TYPE_CHECKING:
-    import apsw
     from numpy.typing import NDArray
 
     from recollect.index.protocol import Questions
@@ -65,16 +64,16 @@ def explain(
     parts = find_parts(engine, check_query(query), request) if vectors is None else Parts(())
     asked, request = ask_parts(engine, [query], vectors, request, parts)
     text = asked.texts[0]
-    with engine.store.read() as connection:
+    with engine.store.read() as reader:
         if request.filter.as_of is not None:
-            record_id = reading.version_at(connection, record_id, request.filter.as_of)
-        hidden = _hidden_by(connection, record_id, request)
+            record_id = reader.records.version_at(record_id, request.filter.as_of)
+        hidden = _hidden_by(reader, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, connection, asked, request) as (view, stored):
-            answers = answer_all(engine, connection, view, stored, asked, request, whole=bool(parts.queries))
-            hits = show(engine, connection, asked, answers, request)[0]
-            words = find_words(engine, connection, asked, request)
+        with open_view(engine, reader, asked, request) as (view, stored):
+            answers = answer_all(engine, reader, view, stored, asked, request, whole=bool(parts.queries))
+            hits = show(engine, reader, asked, answers, request)[0]
+            words = find_words(engine, reader, asked, request)
             asked_vectors = None if asked.vectors is None else np.stack(asked.vectors)
             questions = view.ask(asked_vectors, [each.terms for each in words])
             unknown = [len(each.unknown) for each in carried_words(words, questions.carried)]
@@ -100,7 +99,7 @@ def explain(
     )
 
 
-def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) -> str | None:
+def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
     """The part of the filter that hides the record, in words."""
     chosen = request.filter
     reasons = {
@@ -115,7 +114,7 @@ def _hidden_by(connection: apsw.Connection, record_id: int, request: Request) ->
     bare = Filter().replaced(as_of=chosen.as_of, base=chosen.base)
     for name, reason in reasons.items():
         part = bare.replaced(**{name: getattr(chosen, name)})
-        if not reading.admits(connection, part, request.now, record_id):
+        if not reader.records.admits(part, request.now, record_id):
             return reason
     return None
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
 from recollect.records import Hit, SourceRef
+from recollect.store.values import Found
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
-    from recollect.store.reading import Found
 
 __all__ = ["Line", "build_hits", "describe", "fit_budget", "signals_of"]
 

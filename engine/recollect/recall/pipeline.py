@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -30,11 +29,7 @@ from recollect.recall.hits import build_hits, fit_budget
 from recollect.recall.query import Queries, Words, check_comparable, prepare_queries, query_words
 from recollect.recall.request import Request
 from recollect.records import Hits
-from recollect.store import reading
-from recollect.store.vectors import active_embedder
-
-if TYPE_CHECKING:
-    import apsw
+from recollect.store.protocol import Reader
 
 __all__ = ["answer_all", "ask_parts", "find_words", "open_view", "recall_queries", "show"]
 
@@ -77,11 +72,11 @@ def _recall(
     started = perf_counter()
     asked, request = ask_parts(engine, queries, vectors, request, parts)
     embedded_at = perf_counter()
-    with engine.store.read() as connection, open_view(engine, connection, asked, request) as (view, rows):
+    with engine.store.read() as reader, open_view(engine, reader, asked, request) as (view, rows):
         opened_at = perf_counter()
-        answers = answer_all(engine, connection, view, rows, asked, request, whole=bool(parts.queries))
+        answers = answer_all(engine, reader, view, rows, asked, request, whole=bool(parts.queries))
         answered_at = perf_counter()
-        hits = show(engine, connection, asked, answers, request)
+        hits = show(engine, reader, asked, answers, request)
     stages = {
         "embed": (embedded_at - started) * 1e3,
         "catch_up": (opened_at - embedded_at) * 1e3,
@@ -114,7 +109,7 @@ def ask_parts(
 
 def answer_all(
     engine: Engine,
-    connection: apsw.Connection,
+    reader: Reader,
     view: MemoryView,
     rows: Rows,
     asked: Queries,
@@ -123,7 +118,7 @@ def answer_all(
     whole: bool = False,
 ) -> list[Answer]:
     """Every query through every stage; with `whole` they are a question and its parts, and have one answer."""
-    words = find_words(engine, connection, asked, request)
+    words = find_words(engine, reader, asked, request)
     wanted = request.wanted
     size = len(words) if whole else max(1, min(_GROUP, -(-len(words) // threads())))
 
@@ -137,28 +132,26 @@ def answer_all(
     return [each for group in groups for each in group]
 
 
-def find_words(engine: Engine, connection: apsw.Connection, asked: Queries, request: Request) -> list[Words]:
+def find_words(engine: Engine, reader: Reader, asked: Queries, request: Request) -> list[Words]:
     """The words of each query by number; what some of them are to its handle, `carried_words` says."""
     texts = [[] if request.mode == "vector" else query_words(text) for text in asked.texts]
     every = list(dict.fromkeys(word for words in texts for word in words))
-    numbers = engine.lexicon.recalled(connection, every, engine.index.loads)
+    numbers = reader.lexicon.recalled(every, engine.index.loads)
     return [Words.of(words, numbers) for words in texts]
 
 
-def see(engine: Engine, connection: apsw.Connection, request: Request) -> Selection:
+def see(engine: Engine, reader: Reader, request: Request) -> Selection:
     """What the request's filter admits at the index's commit."""
     chosen = request.filter
     listed, rest = None, chosen.unindexed
     if rest is not None:
         versions: Versions = "open" if chosen.as_of is None else "any"
         key = rest, versions
-        listed = engine.index.listing(
-            key, partial(reading.matching_ids, connection, rest, request.now, versions=versions)
-        )
+        listed = engine.index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
     visible = Visible(
         now=request.now,
         as_of=chosen.as_of,
-        scopes=tuple(reading.scopes_within(connection, chosen.scopes)) if chosen.scopes else None,
+        scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
         kinds=chosen.kinds or (),
         since=chosen.since,
         until=chosen.until,
@@ -168,33 +161,31 @@ def see(engine: Engine, connection: apsw.Connection, request: Request) -> Select
 
 
 @contextmanager
-def open_view(
-    engine: Engine, connection: apsw.Connection, asked: Queries, request: Request
-) -> Iterator[tuple[MemoryView, Rows]]:
+def open_view(engine: Engine, reader: Reader, asked: Queries, request: Request) -> Iterator[tuple[MemoryView, Rows]]:
     """The store at this read transaction's commit, under the request's filter."""
-    with engine.index.current(connection):
-        embedder = active_embedder(connection)
+    with engine.index.current(reader):
+        embedder = reader.vectors.active_embedder()
         check_comparable(asked, embedder, engine.store.path)
-        rows = Rows(connection, embedder)
-        population = engine.index.population(_population(connection, request))
-        yield MemoryView(engine.index, see(engine, connection, request), population, rows.originals), rows
+        rows = Rows(reader, embedder)
+        population = engine.index.population(_population(reader, request))
+        yield MemoryView(engine.index, see(engine, reader, request), population, rows.originals), rows
 
 
-def _population(connection: apsw.Connection, request: Request) -> tuple[int, ...] | None:
+def _population(reader: Reader, request: Request) -> tuple[int, ...] | None:
     """The scopes by whose records words are weighed: all that the handle may see, whatever the filter; None is all."""
     base = request.filter.base
-    return None if base == "/" else tuple(reading.scopes_within(connection, (base,)))
+    return None if base == "/" else tuple(reader.scopes.within((base,)))
 
 
 def show(
     engine: Engine,
-    connection: apsw.Connection,
+    reader: Reader,
     asked: Queries,
     answers: Sequence[Answer],
     request: Request,
 ) -> list[Hits]:
     """Fetch the chosen records of all answers at once and build their hits."""
-    found = reading.fetch(connection, [line.key for each in answers for line in each.lines]) if answers else {}
+    found = reader.records.fetch([line.key for each in answers for line in each.lines]) if answers else {}
     shown = []
     for text, each in zip(asked.texts, answers, strict=False):  # parts have no answer of their own
         gaps = each.gaps if asked.gap is None else (*each.gaps, asked.gap)

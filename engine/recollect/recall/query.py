@@ -10,8 +10,7 @@ import numpy as np
 
 from recollect.checks import check_query, check_vector
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
-from recollect.store import codes
-from recollect.store.vectors import EmbedderRow, active_embedder
+from recollect.store.values import EmbedderRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
@@ -78,9 +77,9 @@ def prepare_queries(
         return Queries(texts, _given(vectors, len(texts)))
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
-    with engine.store.read() as connection:
-        active = active_embedder(connection)
-        look = request.profile.rerank_weight > 0 and codes.exist(connection)
+    with engine.store.read() as reader:
+        active = reader.vectors.active_embedder()
+        look = request.profile.rerank_weight > 0 and reader.vectors.has_token_codes()
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:

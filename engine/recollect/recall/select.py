@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.numerics import kernels
+from recollect.store.values import TermBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
-    from recollect.store.loading import TermBlock
 
 __all__ = ["MMR_LEAST", "MMR_POOL", "available", "diversify", "group_by_source", "threshold"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.remember.threshold_search import first_parts
-from recollect.store.writing import Row
+from recollect.store.values import Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

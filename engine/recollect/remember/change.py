@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -20,14 +20,10 @@ from recollect.remember.erasure import Erasure
 from recollect.remember.insert import embedder_of
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.reports import Forgotten
-from recollect.store import changing, documents, reading, services, vectors
-from recollect.store.documents import KIND
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader, Writer
+from recollect.store.values import CHUNK_KIND, Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["forget", "purge_expired", "purge_versions", "restore", "row_id", "update", "version_row"]
 
@@ -42,11 +38,11 @@ _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position"
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
-def row_id(connection: Any, public_id: object, base: str) -> int:
+def row_id(reader: Any, public_id: object, base: str) -> int:
     """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
     if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
         public_id = checks.plain_str(public_id)
-        found = reading.find_ids(connection, [public_id], base)
+        found = reader.records.find_ids([public_id], base)
         if public_id in found:
             return found[public_id]
     where = "" if base == "/" else f" in scope {base}"
@@ -66,9 +62,9 @@ def update(
         changes["metadata"] = policy.clean_json(checks.check_metadata(changes["metadata"]))
     columns, tags = _checked(changes, base)
     while True:
-        with engine.store.read() as connection:
-            record_id = row_id(connection, public_id, base)
-            old = reading.record(connection, record_id)
+        with engine.store.read() as reader:
+            record_id = row_id(reader, public_id, base)
+            old = reader.records.get(record_id)
         _check_owned(old, changes)
         row, identity = None, None
         text = changes.get("text", old.text)
@@ -80,28 +76,28 @@ def update(
             embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
         if row is None and not columns and tags is None:
             return structs.replace(old, outcome="updated")
-        with engine.atomic() as connection:
-            record_id = row_id(connection, public_id, base)
-            now = reading.record(connection, record_id)
+        with engine.atomic() as writer:
+            record_id = row_id(writer, public_id, base)
+            now = writer.records.get(record_id)
             _check_owned(now, changes)
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
                 continue  # another has written meanwhile: what this update changes is to be seen anew
             if row is not None:
-                _put_version(engine, connection, record_id, row, identity, keep_version=keep_version)
+                _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
             if tags is not None or columns:
                 columns["updated_at"] = checks.now_us()
-                changing.change_columns(connection, record_id, columns, tags)
-            return _changed(connection, record_id)
+                writer.records.change_columns(record_id, columns, tags)
+            return _changed(writer, record_id)
 
 
-def _changed(connection: apsw.Connection, record_id: int) -> Record:
+def _changed(reader: Reader, record_id: int) -> Record:
     """The record as this transaction leaves it: read after the commit it could fail, or be gone, though it is done."""
-    return reading.record(connection, record_id, outcome="updated")
+    return reader.records.get(record_id, outcome="updated")
 
 
 def _check_owned(record: Record, changed: Collection[str]) -> None:
     """What belongs to a procedure or a document is changed through these, all of it together."""
-    if record.kind == KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
+    if record.kind == CHUNK_KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
         raise InvalidInput(
             f"{record.id} is a chunk of {checks.shown(record.source)}, whose {of_chunk[0]} comes from that document: "
             "change the document and ingest or index it again"
@@ -125,22 +121,22 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
     and searched for what was removed.
     """
     erasure = Erasure(engine) if receipt else None
-    with engine.atomic() as connection:
+    with engine.atomic() as writer:
         if chosen is None:
-            found = list(dict.fromkeys(row_id(connection, public_id, base) for public_id in ids))
+            found = list(dict.fromkeys(row_id(writer, public_id, base) for public_id in ids))
         else:
-            found = reading.matching_ids(connection, chosen, checks.now_us(), versions="open")
+            found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
         whole = chosen is not None and chosen.scopes_only
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         if erasure is not None:
-            erasure.before(connection, found, scopes)
-        cut = documents.sources_of(connection, found)
-        versions = changing.delete(connection, found)
+            erasure.before(writer, found, scopes)
+        cut = writer.documents.sources_of(found)
+        versions = writer.records.delete(found)
         if not whole:
-            documents.settle(connection, cut)
-        kept = sum(services.purge(connection, scope) for scope in scopes)
+            writer.documents.settle(cut)
+        kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erasure is not None:
-            erasure.after(connection)
+            erasure.after(writer)
     return Forgotten(
         records=len(found), versions=versions, services=kept, receipt=None if erasure is None else erasure.check()
     )
@@ -149,14 +145,14 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
 def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
     """Make an earlier version's text and context those of a new version, with the vectors that it had; returns it."""
     while True:
-        with engine.store.read() as connection:
-            row_id(connection, public_id, base)
-            ids, versions = reading.version_ids(connection, public_id), reading.history(connection, public_id)
+        with engine.store.read() as reader:
+            row_id(reader, public_id, base)
+            ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
             chosen = _chosen_version(ids, versions, version)
-            old = reading.record(connection, chosen)
+            old = reader.records.get(chosen)
             _check_owned(old, ("text",))
-            parts = vectors.parts_of(connection, chosen)
-            active = vectors.active_embedder(connection)
+            parts = reader.vectors.of_record(chosen)
+            active = reader.vectors.active_embedder()
         row = version_row(old.text, old.context)
         identity = None
         if parts.values and active is not None:
@@ -165,12 +161,12 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
         else:
             identity = identity_for(engine, None)
             embed_rows(engine.embedder, [row], [None], identity)
-        with engine.atomic() as connection:
-            record_id = row_id(connection, public_id, base)
-            if chosen not in reading.version_ids(connection, public_id):
+        with engine.atomic() as writer:
+            record_id = row_id(writer, public_id, base)
+            if chosen not in writer.records.version_ids(public_id):
                 continue  # purged meanwhile: choose again among what is left
-            _put_version(engine, connection, record_id, row, identity)
-            return _changed(connection, record_id)
+            _put_version(engine, writer, record_id, row, identity)
+            return _changed(writer, record_id)
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
@@ -199,7 +195,7 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
 
 def _put_version(
     engine: Engine,
-    connection: apsw.Connection,
+    writer: Writer,
     record_id: int,
     row: Row,
     identity: Identity | None,
@@ -208,26 +204,26 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
     row.valid_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(engine, connection, [row], identity)
-    changing.change_text(connection, engine.lexicon, record_id, row, embedder, keep_version=keep_version)
+    embedder = embedder_of(engine, writer, [row], identity)
+    writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 
 
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
-    with engine.atomic() as connection:
+    with engine.atomic() as writer:
         expired = Filter().within(scope or "/")
-        found = reading.matching_ids(connection, expired, checks.now_us(), versions="expired")
-        cut = documents.sources_of(connection, found)
-        versions = changing.delete(connection, found)
-        documents.settle(connection, cut)
+        found = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
+        cut = writer.documents.sources_of(found)
+        versions = writer.records.delete(found)
+        writer.documents.settle(cut)
     return Forgotten(records=len(found), versions=versions)
 
 
 def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
     """Purge the earlier versions of a record; returns how many there were."""
-    with engine.atomic() as connection:
-        return changing.purge_versions(connection, [row_id(connection, public_id, base)])
+    with engine.atomic() as writer:
+        return writer.records.purge_versions([row_id(writer, public_id, base)])
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:

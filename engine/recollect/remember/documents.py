@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -18,12 +18,8 @@ from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import insert_rows
 from recollect.remember.prepare import prepare, uuid7
 from recollect.remember.write import embed_some_pending
-from recollect.store import changing, documents, embedding_cache, vectors
-from recollect.store.documents import KIND, Chunk, DocumentRow
-from recollect.store.writing import Row
-
-if TYPE_CHECKING:
-    import apsw
+from recollect.store.protocol import Reader
+from recollect.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
 
 __all__ = [
     "CachePolicy",
@@ -164,8 +160,8 @@ def write_documents(
     for given in stream:
         document = _redacted(engine, given)
         item = _Item(document, join_scopes(base, document.scope) or "/")
-        with engine.store.read() as connection:
-            stored = _stored(connection, item)
+        with engine.store.read() as reader:
+            stored = _stored(reader, item)
         _prepare(engine, item, _compare(stored, document.chunks).new)
         batch.append(item)
         waiting += len(item.rows)
@@ -180,9 +176,9 @@ def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
 
     Sources that are not there are passed over.
     """
-    with engine.atomic() as connection:
-        found = [documents.find(connection, scope, source) for source in dict.fromkeys(sources)]
-        return documents.delete(connection, [row for row in found if row is not None])
+    with engine.atomic() as writer:
+        found = [writer.documents.find(scope, source) for source in dict.fromkeys(sources)]
+        return writer.documents.delete([row for row in found if row is not None])
 
 
 def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attempts: _Attempts) -> Iterator[Written]:
@@ -191,8 +187,8 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
         written = None
         while item.problem is None and (written := _commit(engine, item, identity)) is None:
             # Another process has changed the document since it was compared.
-            with engine.store.read() as connection:
-                lacking = [place for place in _compare(_stored(connection, item), item.document.chunks).new
+            with engine.store.read() as reader:
+                lacking = [place for place in _compare(_stored(reader, item), item.document.chunks).new
                            if place not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
             more = [(item, place) for place in lacking if place in item.rows]
@@ -233,7 +229,7 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
         for place in places:
             chunk = document.chunks[place]
             new = NewRecord(
-                text=chunk.text, context=chunk.context, kind=KIND, source=document.source, position=place,
+                text=chunk.text, context=chunk.context, kind=CHUNK_KIND, source=document.source, position=place,
                 importance=document.importance, tags=document.tags, created_at=created_at,
             )  # fmt: skip
             item.rows[place] = prepare(
@@ -258,12 +254,10 @@ def _embed(
     left = list(wanted)
     embedder = None
     if cache is not None and identity is not None and engine.embedder.enabled:
-        with engine.atomic() as connection:
-            embedder = vectors.register(connection, engine.store.path, **identity._asdict())
-            known = embedding_cache.look_up(
-                connection, embedder, [item.rows[place].content_hash for item, place in wanted]
-            )
-            embedding_cache.touch(connection, embedder, known, cache.max_entries)
+        with engine.atomic() as writer:
+            embedder = writer.vectors.register_embedder(**identity._asdict())
+            known = writer.embedding_cache.look_up(embedder, [item.rows[place].content_hash for item, place in wanted])
+            writer.embedding_cache.touch(embedder, known, cache.max_entries)
         left = []
         for item, place in wanted:
             row = item.rows[place]
@@ -281,36 +275,35 @@ def _embed(
             continue
         problem = embed_rows(engine.embedder, rows, [None] * len(rows), identity)
         attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
-        made = {row.content_hash: vectors.Parts(row.vectors, row.codes) for row in rows if row.vectors}
+        made = {row.content_hash: Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
             # Before the document is complete: a stopped index has lost none of these.
-            with engine.atomic() as connection:
-                embedding_cache.keep(connection, embedder, made, cache.max_entries)
+            with engine.atomic() as writer:
+                writer.embedding_cache.keep(embedder, made, cache.max_entries)
     return identity
 
 
 def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
     """Put a document in place of what is stored of its source; None where the store has changed meanwhile."""
     document = item.document
-    with engine.atomic() as connection:
-        stored = _stored(connection, item)
+    with engine.atomic() as writer:
+        stored = _stored(writer, item)
         difference = _compare(stored, document.chunks)
         if not item.rows.keys() >= set(difference.new):
             return None
         if stored is not None and stored[0].source != document.source:
-            documents.rename_source(connection, stored[0], document.source)
-        changing.delete(connection, [chunk.id for chunk in difference.gone])
+            writer.documents.rename_source(stored[0], document.source)
+        writer.records.delete([chunk.id for chunk in difference.gone])
         public_id = "doc_" + uuid7() if stored is None else stored[0].public_id
-        documents.put(connection, item.scope, document.source, public_id, _columns(document))
-        documents.move_chunks(
-            connection,
+        writer.documents.put(item.scope, document.source, public_id, _columns(document))
+        writer.documents.move_chunks(
             [
                 (chunk, place, _json(document.chunks[place].metadata), document.created_at, document.tags)
                 for place, chunk in difference.kept.items()
             ],
         )
         rows = [item.rows[place] for place in difference.new]
-        insert_rows(engine, connection, rows, identity)
+        insert_rows(engine, writer, rows, identity)
     changed = bool(difference.new or difference.gone)
     return Written(
         source=document.source,
@@ -326,13 +319,13 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
     )
 
 
-def _stored(connection: apsw.Connection, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
+def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
     """What is stored of the document, or of the one that it was renamed from."""
     document = item.document
-    row = documents.find(connection, item.scope, document.source)
+    row = reader.documents.find(item.scope, document.source)
     if row is None and document.renamed_from is not None:
-        row = documents.find(connection, item.scope, document.renamed_from)
-    return None if row is None else (row, documents.chunks_of(connection, row.source_id))
+        row = reader.documents.find(item.scope, document.renamed_from)
+    return None if row is None else (row, reader.documents.chunks_of(row.source_id))
 
 
 def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:

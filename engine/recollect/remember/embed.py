@@ -12,12 +12,11 @@ from recollect.checks import check_vector, fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
-from recollect.store import vectors
+from recollect.store.values import Parts, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.store.writing import Row
 
 __all__ = ["EXTERNAL", "embed_rows", "finished", "identity_for", "parts_of", "retry_reason"]
 
@@ -31,8 +30,8 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
     None when there is neither an embedder nor a given vector.
     """
     store, embedder = engine.store, engine.embedder
-    with store.read() as connection:
-        active = vectors.active_embedder(connection)
+    with store.read() as reader:
+        active = reader.vectors.active_embedder()
     if not embedder.enabled:
         if active is not None:
             return Identity(active.fingerprint, active.name, active.dimension)
@@ -82,7 +81,7 @@ def embed_rows(
 
 def parts_of(
     embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], *, patient: bool = False
-) -> list[vectors.Parts]:
+) -> list[Parts]:
     """The parts of each text, in order. A text that the embedder refuses keeps no other from its vectors: it is found
     with about 1.5 log2(texts) requests, and its `Parts` say why. With `patient` so is one for which it fails otherwise.
 
@@ -97,19 +96,19 @@ def parts_of(
         return _bisected(embedder, texts, contexts, reason)
 
 
-def finished(parts: Mapping[int, vectors.Parts]) -> dict[int, vectors.Parts]:
+def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:
     """The parts of texts that were embedded, or that the embedder refuses for good."""
     return {key: each for key, each in parts.items() if each.values or each.refused}
 
 
-def retry_reason(parts: Iterable[vectors.Parts]) -> str | None:
+def retry_reason(parts: Iterable[Parts]) -> str | None:
     """Why embedding failed for the first text that is to be tried again; None where none is."""
     return next((each.problem for each in parts if each.problem is not None and not each.refused), None)
 
 
 def _bisected(
     embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], reason: EmbedderError | None
-) -> list[vectors.Parts]:
+) -> list[Parts]:
     """The parts of texts of which one cannot be embedded; `reason` is what the embedder said of just these."""
     if len(texts) == 1:
         try:
@@ -118,7 +117,7 @@ def _bisected(
         except EmbedderError as fault:
             _raise_where_down(embedder, fault)
             reason = fault
-        return [vectors.Parts((), problem=str(reason), refused=isinstance(reason, TextRefused))]
+        return [Parts((), problem=str(reason), refused=isinstance(reason, TextRefused))]
     middle = len(texts) // 2
     head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
     try:
@@ -140,7 +139,7 @@ def _raise_where_down(embedder: EmbedderHandle, fault: EmbedderError) -> None:
         raise fault
 
 
-def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[vectors.Parts]:
+def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[Parts]:
     """The parts of each text, all at once. Raises EmbedderError."""
     embedded, codes = embedder.documents(texts, contexts)
     try:
@@ -162,9 +161,7 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
     data, width = values.tobytes(), values.shape[1] * 4
     bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
     return [
-        vectors.Parts(
-            tuple(data[part * width : (part + 1) * width] for part in range(start, stop)), tuple(codes[start:stop])
-        )
+        Parts(tuple(data[part * width : (part + 1) * width] for part in range(start, stop)), tuple(codes[start:stop]))
         for start, stop in itertools.pairwise(bounds)
     ]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from recollect.checks import now_us, to_datetime
 from recollect.engine import Engine
 from recollect.errors import StoreError, StoreFull
 from recollect.reports import ErasureReceipt
-from recollect.store import erasing, reading, rebuilding, sidecar
-
-if TYPE_CHECKING:
-    import apsw
+from recollect.store import erasing, rebuilding
+from recollect.store.protocol import Reader
 
 __all__ = ["Erasure"]
 
@@ -29,20 +26,20 @@ class Erasure:
         self._removed: dict[str, int] = {}
         self._sidecar = False
 
-    def before(self, connection: apsw.Connection, record_ids: Sequence[int], scopes: Iterable[str]) -> None:
+    def before(self, reader: Reader, record_ids: Sequence[int], scopes: Iterable[str]) -> None:
         """Note what is there of these open records and, where whole scopes go, of their services."""
-        self._ids = tuple(reading.public_ids(connection, record_ids))
-        self._traces = erasing.traces(connection, record_ids, scopes)
-        self._rows = erasing.rows_by_table(connection)
+        self._ids = tuple(reader.records.public_ids(record_ids))
+        self._traces = erasing.traces(reader, record_ids, scopes)
+        self._rows = erasing.rows_by_table(reader)
         self._sidecar = not self._engine.store.in_memory and Path(sidecar.path_of(self._engine.store.path)).exists()
-        erasing.drop_cached_vectors(connection, record_ids)
+        erasing.drop_cached_vectors(reader, record_ids)
 
-    def after(self, connection: apsw.Connection) -> None:
+    def after(self, reader: Reader) -> None:
         """Drop what the purge has left unused, and count what is gone."""
-        erasing.drop_unused_scopes(connection)
-        rebuilding.drop_unused(connection)
-        erasing.add_names_gone(connection, self._traces)
-        now = erasing.rows_by_table(connection)
+        erasing.drop_unused_scopes(reader)
+        rebuilding.drop_unused(reader)
+        erasing.add_names_gone(reader, self._traces)
+        now = erasing.rows_by_table(reader)
         self._removed = {table: rows - now[table] for table, rows in self._rows.items() if rows != now[table]}
 
     def check(self) -> ErasureReceipt:
@@ -68,8 +65,8 @@ class Erasure:
         found: set[bytes] = set()
         if not store.in_memory:
             sizes, found = erasing.found_in_files(store, self._traces)
-        with store.read() as connection:
-            elsewhere, standing = erasing.standing_in_tables(connection, found)
+        with store.read() as reader:
+            elsewhere, standing = erasing.standing_in_tables(reader, found)
         if left := found - standing:
             problems.append(
                 f"{len(left)} of {len(self._traces.pieces)} byte sequences of what was forgotten still stand in "

@@ -11,8 +11,7 @@ from recollect.errors import InvalidInput
 from recollect.filters import Filter
 from recollect.records import Link, Reached
 from recollect.remember.change import row_id
-from recollect.store import changing, links, reading
-from recollect.store.links import Direction
+from recollect.store.values import Direction
 
 __all__ = ["LINK_TYPES", "check_link_type", "link", "neighbors", "traverse", "unlink"]
 
@@ -24,31 +23,29 @@ def link(engine: Engine, source: str, target: str, type: str, strength: float, *
     """Link two records; again with another strength, it is changed."""
     type = check_link_type(type)
     strength = checks.check_unit(strength, "strength")
-    with engine.atomic() as connection:
-        ends = row_id(connection, source, base), row_id(connection, target, base)
+    with engine.atomic() as writer:
+        ends = row_id(writer, source, base), row_id(writer, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
-        changing.put_links(connection, [(*ends, type, strength, checks.now_us())])
+        writer.links.put([(*ends, type, strength, checks.now_us())])
 
 
 def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: str) -> int:
     """Remove the link of a type, or every link, from one record to another; returns how many there were."""
     types = [] if type is None else [check_link_type(type)]
-    with engine.atomic() as connection:
-        return links.drop_links(connection, row_id(connection, source, base), row_id(connection, target, base), types)
+    with engine.atomic() as writer:
+        return writer.links.drop(row_id(writer, source, base), row_id(writer, target, base), types)
 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
     """The links of a record to others that the handle may see, strongest first."""
     way, chosen = check_direction(direction), [check_link_type(type) for type in types]
-    with engine.store.read() as connection:
-        record_id = row_id(connection, id, base)
+    with engine.store.read() as reader:
+        record_id = row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
-        found = [
-            each for side in sides for each in reading.links_of(connection, record_id, incoming=side, types=chosen)
-        ]
+        found = [each for side in sides for each in reader.links.of(record_id, incoming=side, types=chosen)]
         ends = [each.target if each.source == id else each.source for each in found]
-        seen = reading.find_ids(connection, ends, base)
+        seen = reader.records.find_ids(ends, base)
     visible = [each for each, end in zip(found, ends, strict=True) if end in seen]
     return sorted(visible, key=lambda each: -each.strength)
 
@@ -65,13 +62,13 @@ def traverse(
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter().within(base), checks.now_us()
-    with engine.store.read() as connection:
-        edge = {row_id(connection, id, base): 1.0}
+    with engine.store.read() as reader:
+        edge = {row_id(reader, id, base): 1.0}
         seen = set(edge)
         reached: list[tuple[int, int, float]] = []
         for distance in range(1, depth + 1):
             following: dict[int, float] = {}
-            for near, far, strength in links.steps(connection, list(edge), way, chosen, visible, now):
+            for near, far, strength in reader.links.steps(list(edge), way, chosen, visible, now):
                 if far not in seen:
                     following[far] = max(following.get(far, 0.0), edge[near] * strength)
             edge = following
@@ -82,7 +79,7 @@ def traverse(
                 break
         reached = reached[:most]
         ids = sorted(far for far, _, _ in reached)
-        records = dict(zip(ids, reading.records_of(connection, ids), strict=True))
+        records = dict(zip(ids, reader.records.get_many(ids), strict=True))
     return [Reached(record=records[far], distance=distance, strength=strength) for far, distance, strength in reached]
 
 

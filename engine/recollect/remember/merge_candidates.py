@@ -5,7 +5,7 @@ stored ones and rows of the batch itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -15,16 +15,13 @@ from recollect.records import Contradiction
 from recollect.remember.batch_matches import BatchMatches
 from recollect.remember.provenance import claims_hold
 from recollect.remember.threshold_search import Neighbor, ThresholdMatches
-from recollect.store import reading, standing
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader
+from recollect.store.values import CurrentRecord, Row
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.normalise import KEY_BYTES
 from recollect.text.quotes import Quotation
 from recollect.text.topics import same_topic
 from recollect.text.wrappers import Claim
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["SPARE", "CandidateRecord", "Match", "MergeCandidates"]
 
@@ -68,7 +65,7 @@ class MergeCandidates:
 
     def __init__(
         self,
-        connection: apsw.Connection,
+        reader: Reader,
         rows: Sequence[Row],
         policy: WritePolicy,
         near: ThresholdMatches | None,
@@ -78,7 +75,7 @@ class MergeCandidates:
         report: bool,
     ) -> None:
         """`report` reads what links and contradictions are reported with."""
-        self._connection, self._rows, self._policy = connection, rows, policy
+        self._reader, self._rows, self._policy = reader, rows, policy
         self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
         self._by_id: dict[int, CandidateRecord] = {}
         self._by_key: dict[bytes, list[CandidateRecord]] = {}
@@ -186,11 +183,11 @@ class MergeCandidates:
         if policy.duplicate_cosine is not None:
             keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
         if keys:
-            for found in standing.by_keys(self._connection, list(keys), self._now):
+            for found in self._reader.records.current_by_text(list(keys), self._now):
                 self._add(found)
         topics = {row.topic for row in self._rows if row.topic is not None}
         if topics and policy.merge_strategy != "append":
-            for found in standing.by_topics(self._connection, list(topics), self._now):
+            for found in self._reader.records.current_by_topic(list(topics), self._now):
                 candidate = self._add(found)
                 self._by_topic[candidate.scope, candidate.kind, found.topic or ""] = candidate
 
@@ -201,10 +198,10 @@ class MergeCandidates:
         least = 0.0 if self._report else min(told, default=2.0)
         ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
         if ids:
-            for found in standing.by_ids(self._connection, list(ids), self._now):
+            for found in self._reader.records.current(list(ids), self._now):
                 self._add(found)
 
-    def _add(self, found: standing.Standing) -> CandidateRecord:
+    def _add(self, found: CurrentRecord) -> CandidateRecord:
         candidate = self._by_id.get(found.record_id)
         if candidate is None:
             candidate = self._by_id[found.record_id] = CandidateRecord(
@@ -225,7 +222,7 @@ class MergeCandidates:
             return True
         self._insert_waiting()
         assert candidate.record_id is not None
-        record = reading.record(self._connection, candidate.record_id)
+        record = self._reader.records.get(candidate.record_id)
         return claims_hold(record, claims)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -21,12 +21,9 @@ from recollect.remember.insert import embedder_of, insert_rows
 from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recollect.remember.prepare import as_record
 from recollect.remember.threshold_search import ThresholdMatches, threshold_search
-from recollect.store import changing, feed, reading
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader, Writer
+from recollect.store.values import Row
 from recollect.text.quotes import Quotation
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["write_one", "write_rows"]
 
@@ -49,7 +46,7 @@ def write_one(engine: Engine, row: Row, identity: Identity | None, policy: Write
     with _transaction(engine, [row], identity, policy, report=True) as batch:
         done = batch.write(0)
         linked_at = batch.finish()
-        return _record(batch.connection, row, done, linked_at)
+        return _record(batch.writer, row, done, linked_at)
 
 
 def write_rows(engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy) -> list[str]:
@@ -67,13 +64,13 @@ def _transaction(
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
     before = _search_before(engine, rows, policy)
-    with engine.atomic() as connection:
+    with engine.atomic() as writer:
         near = before
         # The writer keeps its page cache over commits, a reader does not: searching here is faster.
-        if policy.floor is not None and (near is None or near.sequence != feed.last_sequence(connection)):
+        if policy.floor is not None and (near is None or near.sequence != writer.changes.last()):
             most = policy.most_links + SPARE
-            near = threshold_search(engine, connection, rows, most, policy.floor, indexed=not engine.store.nested)
-        yield _Batch(engine, connection, rows, identity, policy, near, quotations, report=report)
+            near = threshold_search(engine, writer, rows, most, policy.floor, indexed=not engine.store.nested)
+        yield _Batch(engine, writer, rows, identity, policy, near, quotations, report=report)
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
@@ -84,19 +81,19 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
     many = len(rows) > _FEW
     if not many and engine.index.sequence >= 0:
         return None
-    with engine.store.read() as connection:
+    with engine.store.read() as reader:
         if many:
-            return threshold_search(engine, connection, rows, policy.most_links + SPARE, policy.floor)
-        engine.index.catch_up(connection)
+            return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
+        engine.index.catch_up(reader)
     return None
 
 
-def _record(connection: apsw.Connection, row: Row, done: _Written, linked_at: int) -> Record:
+def _record(reader: Reader, row: Row, done: _Written, linked_at: int) -> Record:
     if done.outcome == "created":
         record = as_record(row)
     else:
         assert done.candidate.record_id is not None
-        record = reading.record(connection, done.candidate.record_id, outcome=done.outcome)
+        record = reader.records.get(done.candidate.record_id, outcome=done.outcome)
     links = tuple(
         Link(
             source=record.id,
@@ -117,7 +114,7 @@ class _Batch:
     def __init__(
         self,
         engine: Engine,
-        connection: apsw.Connection,
+        writer: Writer,
         rows: Sequence[Row],
         identity: Identity | None,
         policy: WritePolicy,
@@ -127,10 +124,10 @@ class _Batch:
         report: bool,
     ) -> None:
         """`report` reads what links and contradictions are reported with."""
-        self.connection = connection
+        self.writer = writer
         self._engine, self._rows, self._identity, self._policy = engine, rows, identity, policy
         self._now = now_us()
-        self._candidates = MergeCandidates(connection, rows, policy, near, quotations, self._insert, report=report)
+        self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
         self._waiting: list[tuple[Row, CandidateRecord]] = []
         self._links: list[tuple[CandidateRecord, Match]] = []
 
@@ -169,7 +166,7 @@ class _Batch:
             if candidate.record_id is not None and target is not None:
                 rows.append((candidate.record_id, target, "similar", _strength(match.cosine), linked_at))
         if rows:
-            changing.put_links(self.connection, rows)
+            self.writer.links.put(rows)
         return linked_at
 
     def _create(self, place: int, row: Row) -> CandidateRecord:
@@ -190,17 +187,15 @@ class _Batch:
         assert candidate.record_id is not None
         keep = self._policy.merge_strategy == "latest" or candidate.pinned
         same = candidate.content_hash == row.content_hash
-        connection = self.connection
-        embedder = None if same else embedder_of(self._engine, connection, [row], self._identity)
+        reader = self.writer
+        embedder = None if same else embedder_of(self._engine, reader, [row], self._identity)
         # A record dated in the future is no newer than a text written now.
         if row.valid_from < min(candidate.valid_from, self._now):
             if keep and not same:
-                changing.insert_earlier(connection, self._engine.lexicon, candidate.record_id, row, embedder)
+                reader.records.insert_earlier(candidate.record_id, row, embedder)
             return "merged"
         if not same:
-            changing.change_text(
-                connection, self._engine.lexicon, candidate.record_id, row, embedder, keep_version=keep
-            )
+            reader.records.change_text(candidate.record_id, row, embedder, keep_version=keep)
         candidate.valid_from = max(row.valid_from, candidate.valid_from)
         columns: dict[str, object] = {
             "created_at": row.created_at, "event_at": row.event_at, "expires_at": row.expires_at,
@@ -214,7 +209,7 @@ class _Batch:
             columns["pinned"] = True
         if row.source is not None:
             columns |= {"source": row.source, "position": row.position}
-        changing.change_columns(connection, candidate.record_id, columns, row.tags or None)
+        reader.records.change_columns(candidate.record_id, columns, row.tags or None)
         candidate.pinned = candidate.pinned or row.pinned
         self._candidates.takes_text_of(candidate, place, row)
         return "merged" if keep or same else "replaced"
@@ -224,7 +219,7 @@ class _Batch:
         if not self._waiting:
             return
         rows = [row for row, _ in self._waiting]
-        ids = insert_rows(self._engine, self.connection, rows, self._identity)
+        ids = insert_rows(self._engine, self.writer, rows, self._identity)
         for record_id, (_, candidate) in zip(ids, self._waiting, strict=True):
             self._candidates.stored(candidate, record_id)
         self._waiting = []

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
 from recollect.remember.embed import finished, parts_of, retry_reason
-from recollect.store import changing, vectors
 
 __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
 
@@ -22,16 +21,16 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
     others were embedded.
     """
     identity = engine.embedder.identity()
-    with engine.atomic() as connection:
-        vectors.register(connection, engine.store.path, **identity._asdict())
+    with engine.atomic() as writer:
+        writer.vectors.register_embedder(**identity._asdict())
     done = tried = last = 0
     total = problem = None
     if on_progress is not None:
-        with engine.store.read() as connection:
-            total = vectors.count_waiting(connection)
+        with engine.store.read() as reader:
+            total = reader.vectors.count_waiting()
     while limit is None or tried < limit:
-        with engine.store.read() as connection:
-            waiting = vectors.waiting(connection, BATCH if limit is None else min(BATCH, limit - tried), last)
+        with engine.store.read() as reader:
+            waiting = reader.vectors.waiting(BATCH if limit is None else min(BATCH, limit - tried), last)
         if not waiting:
             # One that fails alone is not asked for again by every write.
             engine.may_have_pending = False
@@ -39,10 +38,10 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         last = waiting[-1][0]
         made = parts_of(engine.embedder, [row[1] for row in waiting], [row[2] for row in waiting], patient=True)
         parts = dict(zip((row[0] for row in waiting), made, strict=True))
-        with engine.atomic() as connection:
-            active = vectors.register(connection, engine.store.path, **identity._asdict())
-            same = vectors.unchanged(connection, waiting, finished(parts))
-            changing.set_vectors(connection, active, same, active=True)
+        with engine.atomic() as writer:
+            active = writer.vectors.register_embedder(**identity._asdict())
+            same = writer.vectors.unchanged(waiting, finished(parts))
+            writer.vectors.set(active, same, active=True)
         tried += len(waiting)
         done += sum(bool(each.values) for each in made)
         problem = problem or retry_reason(made)

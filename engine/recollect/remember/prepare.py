@@ -27,7 +27,7 @@ from recollect.checks import (
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
-from recollect.store.writing import Row
+from recollect.store.values import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 

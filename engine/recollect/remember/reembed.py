@@ -6,7 +6,7 @@ from recollect.engine import Engine
 from recollect.errors import EmbedderError
 from recollect.remember.embed import finished, parts_of, retry_reason
 from recollect.remember.pending import BATCH, Progress, embed_pending
-from recollect.store import changing, codes, feed, refusals, vectors
+from recollect.store.values import EmbedderRow
 
 __all__ = ["reembed", "start_over"]
 
@@ -18,19 +18,19 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
     It can be stopped and resumed: finished batches stay. Recall goes on with the old vectors until the switch.
     """
     identity = engine.embedder.identity()
-    with engine.atomic() as connection:
-        active = vectors.active_embedder(connection)
-        target = vectors.add(connection, **identity._asdict())
-        refusals.forget(connection, target.id)
+    with engine.atomic() as writer:
+        active = writer.vectors.active_embedder()
+        target = writer.vectors.add_embedder(**identity._asdict())
+        writer.vectors.forget_refusals(target.id)
     engine.may_have_pending = True
     if active is None or active.fingerprint == identity.fingerprint:
         embedded = embed_pending(engine, on_progress=on_progress)
         return embedded + _settle_codes(engine, target.id)
     done = 0
     while True:
-        with engine.store.read() as connection:
-            total = done + vectors.count_without(connection, target)
-            waiting = vectors.without(connection, target, BATCH)
+        with engine.store.read() as reader:
+            total = done + reader.vectors.count_lacking(target)
+            waiting = reader.vectors.lacking(target, BATCH)
         if not waiting and _switch(engine, target):
             return done
         if not waiting:
@@ -43,10 +43,8 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
                 strict=True,
             )
         )
-        with engine.atomic() as connection:
-            changing.set_vectors(
-                connection, target, vectors.unchanged(connection, waiting, finished(parts)), active=False
-            )
+        with engine.atomic() as writer:
+            writer.vectors.set(target, writer.vectors.unchanged(waiting, finished(parts)), active=False)
         if problem := retry_reason(parts.values()):
             raise EmbedderError(problem)
         done += sum(bool(each.values) for each in parts.values())
@@ -60,12 +58,12 @@ def start_over(engine: Engine) -> bool:
     For stores that are derived: nothing serves the old vectors meanwhile, and recall goes by keyword for what waits.
     """
     identity = engine.embedder.identity()
-    with engine.atomic() as connection:
-        active = vectors.active_embedder(connection)
+    with engine.atomic() as writer:
+        active = writer.vectors.active_embedder()
         if active is None or active.fingerprint == identity.fingerprint:
             return False
-        vectors.start_over(connection, vectors.add(connection, **identity._asdict()))
-        feed.append(connection, "reload", 0)
+        writer.vectors.start_over(writer.vectors.add_embedder(**identity._asdict()))
+        writer.changes.append("reload", 0)
     engine.may_have_pending = True
     return True
 
@@ -76,31 +74,33 @@ def _settle_codes(engine: Engine, embedder_id: int) -> int:
     A record whose vector the caller gave, in fewer parts than its text has, stays without.
     """
     if not engine.settings.token_codes:
-        with engine.atomic() as connection:
-            codes.drop(connection)
+        with engine.atomic() as writer:
+            writer.vectors.drop_token_codes()
         return 0
     if not engine.embedder.gives_codes:
         return 0
     done, last = 0, 0
     while True:
-        with engine.store.read() as connection:
-            lacking = codes.without(connection, embedder_id, last, BATCH)
+        with engine.store.read() as reader:
+            lacking = reader.vectors.lacking_token_codes(embedder_id, last, BATCH)
         if not lacking:
             return done
         made = parts_of(engine.embedder, [row[1] for row in lacking], [row[2] for row in lacking])
         parts = dict(zip((row[0] for row in lacking), made, strict=True))
-        with engine.atomic() as connection:
-            same = vectors.unchanged(connection, lacking, {key: each for key, each in parts.items() if each.values})
-            done += codes.add(connection, embedder_id, {record_id: each.codes for record_id, each in same.items()})
+        with engine.atomic() as writer:
+            same = writer.vectors.unchanged(lacking, {key: each for key, each in parts.items() if each.values})
+            done += writer.vectors.add_token_codes(
+                embedder_id, {record_id: each.codes for record_id, each in same.items()}
+            )
         last = lacking[-1][0]
 
 
-def _switch(engine: Engine, target: vectors.EmbedderRow) -> bool:
+def _switch(engine: Engine, target: EmbedderRow) -> bool:
     """Make the new vectors the active ones; False if a record was written meanwhile that lacks them."""
-    with engine.atomic() as connection:
-        if vectors.without(connection, target, 1):
+    with engine.atomic() as writer:
+        if writer.vectors.lacking(target, 1):
             return False
-        vectors.activate(connection, target)
-        vectors.drop_others(connection, target)
-        feed.append(connection, "reload", 0)
+        writer.vectors.activate(target)
+        writer.vectors.drop_others(target)
+        writer.changes.append("reload", 0)
     return True

@@ -15,12 +15,10 @@ from recollect.filters import Filter
 from recollect.index.memory_index import MemoryIndex
 from recollect.index.near import Block, Wanted, nearest_rows
 from recollect.numerics import kernel_errors
-from recollect.store import feed, loading, reading, standing, vectors
-from recollect.store.vectors import EmbedderRow
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader
+from recollect.store.values import EmbedderRow, Row
 
 if TYPE_CHECKING:
-    import apsw
     from numpy.typing import NDArray
 
 __all__ = ["Neighbor", "ThresholdMatches", "first_parts", "threshold_search"]
@@ -50,12 +48,12 @@ class ThresholdMatches(NamedTuple):
 class _Read(NamedTuple):
     """A read transaction, and the embedder whose vectors the store has."""
 
-    connection: apsw.Connection
+    reader: Reader
     embedder: EmbedderRow
 
 
 def threshold_search(
-    engine: Engine, connection: apsw.Connection, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
+    engine: Engine, reader: Reader, rows: Sequence[Row], most: int, floor: float, *, indexed: bool = True
 ) -> ThresholdMatches:
     """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
 
@@ -70,14 +68,14 @@ def threshold_search(
     with kernel_errors(), ExitStack() as held:
         late = None
         if indexed:
-            embedder, late = held.enter_context(engine.index.nearly_current(connection, _LATE))
+            embedder, late = held.enter_context(engine.index.nearly_current(reader, _LATE))
         else:
-            embedder = vectors.active_embedder(connection)
-        sequence = feed.last_sequence(connection)
+            embedder = reader.vectors.active_embedder()
+        sequence = reader.changes.last()
         if embedder is None or not groups:
             return ThresholdMatches(sequence, neighbors)
-        read, now = _Read(connection, embedder), now_us()
-        scopes = standing.scope_ids(connection, list({scope for scope, _ in groups}))
+        read, now = _Read(reader, embedder), now_us()
+        scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
         for (scope, kind), places in groups.items():
             if scope not in scopes:
                 continue
@@ -101,11 +99,11 @@ def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
 def _from_index(
     index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: Wanted, late: Block | None
 ) -> list[list[Neighbor]]:
-    connection, embedder = read
+    reader, embedder = read
     asked = first_parts(rows, embedder.dimension)
     found: list[list[Neighbor]] = [[] for _ in rows]
     if index.vectors is not None:
-        originals = partial(loading.exact_vectors, connection, embedder.dimension)
+        originals = partial(reader.blocks.exact_vectors, embedder.dimension)
         for some, each in zip(
             found, nearest_rows(index, asked, wanted, originals, settled=late is not None), strict=True
         ):
@@ -117,10 +115,10 @@ def _from_index(
 
 
 def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> list[list[Neighbor]]:
-    connection, embedder = read
+    reader, embedder = read
     same = Filter(where={"scope": scope}, kinds=wanted.kind)
     block = Block(embedder.dimension)
-    block.extend(standing.vectors_of(connection, reading.matching_ids(connection, same, wanted.now), embedder))
+    block.extend(reader.vectors.of_current(reader.records.matching_ids(same, wanted.now), embedder))
     found: list[list[Neighbor]] = [[] for _ in rows]
     _add(found, block, first_parts(rows, embedder.dimension), wanted)
     return found

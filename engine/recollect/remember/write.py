@@ -22,7 +22,7 @@ from recollect.remember.insert import insert_rows
 from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
-from recollect.store.writing import Row
+from recollect.store.values import Row
 
 __all__ = ["check_policy", "embed_some_pending", "remember_batches", "remember_one"]
 
@@ -40,8 +40,8 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
     if policy.idle:
-        with engine.atomic() as connection:
-            insert_rows(engine, connection, [row], identity)
+        with engine.atomic() as writer:
+            insert_rows(engine, writer, [row], identity)
         record = as_record(row)
     else:
         record = write_one(engine, row, identity, policy)
@@ -103,8 +103,8 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy:
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
     if policy.idle:
-        with engine.atomic() as connection:
-            insert_rows(engine, connection, rows, identity)
+        with engine.atomic() as writer:
+            insert_rows(engine, writer, rows, identity)
         ids = [row.public_id for row in rows]
     else:
         ids = write_rows(engine, rows, identity, policy)

@@ -13,7 +13,7 @@ from recollect import checks
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.records import Hit, Record
-from recollect.store.documents import KIND as DOCUMENT_KIND
+from recollect.store.values import CHUNK_KIND
 from recollect.text.quoting import visible
 from recollect.tiers.episodes import EVENT_TYPES, Episodes
 from recollect.tiers.experience import Experience, Tip
@@ -116,7 +116,7 @@ def _gather(
     fitting = [ways[hit.id] for hit in found if hit.id in ways]
     fitting += [way for way in ways.values() if way not in fitting]
     tips = experience.tips(task_type, agent=agent, limit=TIPS)
-    passages = semantic._search(None, DOCUMENT_KIND, task, PASSAGES, {})
+    passages = semantic._search(None, CHUNK_KIND, task, PASSAGES, {})
     return [
         _Section("Last session", [] if snapshot is None else [(line, snapshot) for line in _session_lines(snapshot)]),
         _Section("Relevant knowledge", [(_knowledge(hit), hit) for hit in relevant]),

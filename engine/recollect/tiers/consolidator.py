@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,14 +17,10 @@ from recollect.records import NewRecord, Record, as_seen
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import insert_rows
 from recollect.remember.prepare import prepare
-from recollect.store import changing, consolidating, reading, services
-from recollect.store.consolidating import CycleRow
-from recollect.store.writing import Row
+from recollect.store.protocol import Writer
+from recollect.store.values import CycleRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
 from recollect.tiers.service import Service
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["AsyncConsolidator", "Consolidator", "Cycle"]
 
@@ -66,8 +61,8 @@ class Consolidator(Service):
 
     def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
         """What the last cycles did, newest first."""
-        with self._engine.store.read() as connection:
-            rows = consolidating.cycles(connection, self._scope(agent), checks.check_count(limit, "limit"))
+        with self._engine.store.read() as reader:
+            rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._cycle(row) for row in rows]
 
     def _run_if_due(self, scope: str) -> None:
@@ -75,8 +70,8 @@ class Consolidator(Service):
         chosen = self._engine.settings.consolidation
         if chosen is None:
             return
-        with self._engine.store.read() as connection:
-            if consolidating.new_since(connection, scope, chosen.threshold) < chosen.threshold:
+        with self._engine.store.read() as reader:
+            if reader.consolidations.new_episodes(scope, chosen.threshold) < chosen.threshold:
                 return
         extract = chosen.extract and self._engine.language_model is not None
         # The episode is stored: that the store is locked now is no failure of its logging, and the next tries again.
@@ -97,16 +92,16 @@ class Consolidator(Service):
 
     def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
         while True:
-            with self._engine.store.read() as connection:
-                last = consolidating.last_cycle(connection, scope)
-                trigger = consolidating.last_episode(connection, scope)
-                due = consolidating.new_since(connection, scope, new_from) >= new_from
+            with self._engine.store.read() as reader:
+                last = reader.consolidations.last(scope)
+                trigger = reader.consolidations.last_episode(scope)
+                due = reader.consolidations.new_episodes(scope, new_from) >= new_from
                 # Without an extractor episodes are counted alone; the next one gets to read them.
                 after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
                 counts = due or new_from == 1
-                between = consolidating.episodes_between(connection, scope, after, trigger) if counts else []
+                between = reader.consolidations.episodes_between(scope, after, trigger) if counts else []
                 unread = extractor is not None and bool(between)
-                episodes = list(reading.records_of(connection, between)) if unread else []
+                episodes = list(reader.records.get_many(between)) if unread else []
             if not due and not unread:
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._cycle(last)
@@ -163,23 +158,23 @@ class Consolidator(Service):
         rows, identity = prepared
         accesses = engine.accesses.take()
         try:
-            with engine.atomic() as connection:
-                changing.touch(connection, accesses)
-                if consolidating.last_cycle(connection, cycle.scope) != last:
+            with engine.atomic() as writer:
+                writer.records.touch(accesses)
+                if writer.consolidations.last(cycle.scope) != last:
                     return None
                 if due:
-                    compressed, pruned = consolidating.compress(connection, cycle.scope, cycle.trigger_id, chosen)
+                    compressed, pruned = writer.consolidations.compress(cycle.scope, cycle.trigger_id, chosen)
                     cycle = cycle._replace(compressed=compressed, pruned=pruned)
-                promoted = self._promote(connection, cycle.scope, facts, rows, identity)
+                promoted = self._promote(writer, cycle.scope, facts, rows, identity)
                 cycle = cycle._replace(promoted=promoted)
                 if due:
-                    consolidating.add_cycle(connection, services.scope_id(connection, cycle.scope), cycle)
+                    writer.consolidations.add(writer.scopes.intern_one(cycle.scope), cycle)
                 elif last is not None:
                     cycle = last._replace(
                         replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,
                         error=cycle.error,
                     )  # fmt: skip
-                    consolidating.replayed_again(connection, cycle)
+                    writer.consolidations.change(cycle)
         except BaseException:
             engine.accesses.put_back(accesses)
             raise
@@ -189,7 +184,7 @@ class Consolidator(Service):
 
     def _promote(
         self,
-        connection: apsw.Connection,
+        writer: Writer,
         scope: str,
         facts: Sequence[Fact],
         rows: Sequence[Row],
@@ -198,13 +193,13 @@ class Consolidator(Service):
         """Store facts that are not known word for word, and link all to those of their episodes that are left."""
         promoted, now = 0, checks.now_us()
         for fact, row in zip(facts, rows, strict=True):
-            known = reading.same_text(connection, scope, row.kind, row.content_hash)
+            known = writer.records.same_text(scope, row.kind, row.content_hash)
             if not known:
-                known = insert_rows(self._engine, connection, [row], identity)
+                known = insert_rows(self._engine, writer, [row], identity)
                 promoted += 1
-            left = reading.find_ids(connection, fact.episodes, scope)
+            left = writer.records.find_ids(fact.episodes, scope)
             ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
-            changing.put_links(connection, ends)
+            writer.links.put(ends)
         return promoted
 
     def _cycle(self, row: CycleRow) -> Cycle:

@@ -12,9 +12,8 @@ from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput
 from recollect.remember.prepare import check_flag
-from recollect.store import experience, services
-from recollect.store.experience import ToolPattern
 from recollect.store.rows import stored_json
+from recollect.store.values import ToolPattern
 from recollect.tiers.error_patterns import alike, error_pattern
 from recollect.tiers.service import Service
 
@@ -82,9 +81,9 @@ class Experience(Service):
             if value is not None:
                 checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)
         scope = self._scope(agent)
-        with self._engine.atomic() as connection:
-            key = services.scope_id(connection, scope), kind, pattern
-            experience.add_run(connection, key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
+        with self._engine.atomic() as writer:
+            key = writer.scopes.intern_one(scope), kind, pattern
+            writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
         """Note what helped when a tool failed; of one tool and error pattern the latest recovery is kept."""
@@ -93,9 +92,9 @@ class Experience(Service):
         message = policy.clean(_message(error, "error"))
         helped = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)
-        with self._engine.atomic() as connection:
-            key = services.scope_id(connection, scope), name, error_pattern(message)
-            experience.add_recovery(connection, key, error=message, recovery=helped, now=checks.now_us())
+        with self._engine.atomic() as writer:
+            key = writer.scopes.intern_one(scope), name, error_pattern(message)
+            writer.experience.add_recovery(key, error=message, recovery=helped, now=checks.now_us())
 
     def tips(
         self,
@@ -117,9 +116,9 @@ class Experience(Service):
             raise InvalidInput("tool and error go together: recoveries are for an error of a tool")
         most = checks.check_count(limit, "limit")
         scopes = list(dict.fromkeys([self._base, self._scope(agent)]))
-        with self._engine.store.read() as connection:
-            known = experience.patterns(connection, scopes, task_type)
-            helped = [] if tool is None else experience.recoveries(connection, scopes, checks.check_name(tool, "tool"))
+        with self._engine.store.read() as reader:
+            known = reader.experience.patterns(scopes, task_type)
+            helped = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
         recovered: list[Tip] = []
         if error is not None:
             asked = error_pattern(_message(error, "error"))

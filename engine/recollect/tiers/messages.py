@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from recollect import checks
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
 from recollect.policies import WritePolicy
-from recollect.store import sessions
-from recollect.store.sessions import SessionRow
-
-if TYPE_CHECKING:
-    import apsw
+from recollect.store.protocol import Reader
+from recollect.store.values import SessionRow
 
 __all__ = ["Checked", "check_message", "decoded", "no_session", "read_messages"]
 
@@ -68,13 +65,13 @@ def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
     return message
 
 
-def read_messages(connection: apsw.Connection, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
+def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
     """A session of exactly this scope, and its messages as JSON; SessionDamaged where one is not."""
-    found = sessions.find(connection, scope, session_id)
+    found = reader.sessions.find(scope, session_id)
     if found is None:
         raise no_session(session_id)
     texts = []
-    for position, text in sessions.messages(connection, found.row_id):
+    for position, text in reader.sessions.messages(found.row_id):
         decoded(session_id, position, text)
         texts.append(text.decode())
     return found, texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from msgspec import Struct
 
@@ -19,12 +19,9 @@ from recollect.records import Hits, NewRecord, Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import embedder_of, insert_rows
 from recollect.remember.prepare import check_flag, prepare
-from recollect.store import changing, procedures, reading
-from recollect.store.writing import Row
+from recollect.store.protocol import Reader, Writer
+from recollect.store.values import Row
 from recollect.tiers.service import Service
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["AsyncProcedures", "Procedure", "Procedures"]
 
@@ -94,14 +91,14 @@ class Procedures(Service):
         row = prepare(item, base=scope, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
         identity = identity_for(self._engine, None)
         embed_rows(self._engine.embedder, [row], [None], identity)
-        with self._engine.atomic() as connection:
-            known = procedures.named(connection, scope, name)
+        with self._engine.atomic() as writer:
+            known = writer.procedures.named(scope, name)
             if known is not None:
-                self._rewrite(connection, known, row, identity)
-            record_id = insert_rows(self._engine, connection, [row], identity)[0] if known is None else known
+                self._rewrite(writer, known, row, identity)
+            record_id = insert_rows(self._engine, writer, [row], identity)[0] if known is None else known
             if success_rate is not None or known is None:
-                procedures.set_rate(connection, record_id, FIRST_RATE if success_rate is None else success_rate)
-            (saved,) = self._shown(connection, [reading.record(connection, record_id)])
+                writer.procedures.set_rate(record_id, FIRST_RATE if success_rate is None else success_rate)
+            (saved,) = self._shown(writer, [writer.records.get(record_id)])
         if row.pending:
             self._engine.may_have_pending = True
         return saved
@@ -112,16 +109,16 @@ class Procedures(Service):
         Atomic: two processes that count at once lose nothing.
         """
         check_flag(success, "success")
-        with self._engine.atomic() as connection:
-            record_id = self._row_id(connection, procedure, agent)
-            procedures.count_outcome(connection, record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
-            return self._shown(connection, [reading.record(connection, record_id)])[0]
+        with self._engine.atomic() as writer:
+            record_id = self._row_id(writer, procedure, agent)
+            writer.procedures.count_outcome(record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
+            return self._shown(writer, [writer.records.get(record_id)])[0]
 
     def get(self, procedure: str, *, agent: str | None = None) -> Procedure:
         """The procedure with this name or id; NotFound if there is none here."""
-        with self._engine.store.read() as connection:
-            record_id = self._row_id(connection, procedure, agent)
-            return self._shown(connection, [reading.record(connection, record_id)])[0]
+        with self._engine.store.read() as reader:
+            record_id = self._row_id(reader, procedure, agent)
+            return self._shown(reader, [reader.records.get(record_id)])[0]
 
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
@@ -129,8 +126,8 @@ class Procedures(Service):
         """Procedures, those that succeed most first; of equal ones the more used, by name, the first stored."""
         most = None if limit is None else checks.check_count(limit, "limit")
         chosen = Filter(kinds=[KIND], tags=tags).within(self._scope(agent))
-        with self._engine.store.read() as connection:
-            shown = self._shown(connection, reading.records(connection, chosen, checks.now_us()))
+        with self._engine.store.read() as reader:
+            shown = self._shown(reader, reader.records.find(chosen, checks.now_us()))
         shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
@@ -140,30 +137,30 @@ class Procedures(Service):
         """The procedures that answer `query`; options are those of `recall`."""
         return self._search(agent, KIND, query, limit, options)
 
-    def _row_id(self, connection: apsw.Connection, procedure: object, agent: str | None) -> int:
+    def _row_id(self, reader: Reader, procedure: object, agent: str | None) -> int:
         """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
         scope = self._scope(agent)
         # What cannot be stored is nobody's name.
         storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
         if storable and procedure == (called := checks.check_query(procedure)):
             for find in (procedures.named, procedures.with_id):
-                found = find(connection, scope, called)
+                found = find(reader, scope, called)
                 if found is not None:
                     return found
         raise NotFound(f"no procedure {checks.shown(procedure)} here: never saved, forgotten, or elsewhere")
 
-    def _rewrite(self, connection: apsw.Connection, record_id: int, row: Row, identity: Identity | None) -> None:
+    def _rewrite(self, writer: Writer, record_id: int, row: Row, identity: Identity | None) -> None:
         """Make a stored procedure what `row` says; a new text closes the old version."""
-        old = reading.record(connection, record_id)
+        old = writer.records.get(record_id)
         if (old.text, old.context) != (row.text, row.context):
-            embedder = embedder_of(self._engine, connection, [row], identity)
-            changing.change_text(connection, self._engine.lexicon, record_id, row, embedder)
+            embedder = embedder_of(self._engine, writer, [row], identity)
+            writer.records.change_text(record_id, row, embedder)
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
-        changing.change_columns(connection, record_id, columns, row.tags)
+        writer.records.change_columns(record_id, columns, row.tags)
 
-    def _shown(self, connection: apsw.Connection, records: Iterable[Record]) -> builtins.list[Procedure]:
+    def _shown(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
         found = builtins.list(records)
-        uses = procedures.uses(connection, [record.id for record in found])
+        uses = reader.procedures.uses([record.id for record in found])
         return [self._procedure(record, *uses.get(record.id, (FIRST_RATE, 0, 0))) for record in found]
 
     def _procedure(self, record: Record, rate: float, used: int, succeeded: int) -> Procedure:

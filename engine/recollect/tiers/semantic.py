@@ -17,7 +17,6 @@ from recollect.recall.request import RecallOptions
 from recollect.records import Hits, Record
 from recollect.remember.change import row_id
 from recollect.remember.prepare import check_flag
-from recollect.store import changing
 from recollect.tiers.service import Service, own_metadata
 
 __all__ = ["AsyncSemantic", "Semantic"]
@@ -82,10 +81,10 @@ class Semantic(Service):
     def verify(self, id: str, verified: bool = True) -> Record:
         """Mark a piece of knowledge as checked, or as not checked."""
         check_flag(verified, "verified")
-        with self._engine.atomic() as connection:
+        with self._engine.atomic() as writer:
             metadata = {**self._find(id, KIND).metadata, "verified": verified}
             columns = {"metadata": msgspec.json.encode(metadata).decode(), "updated_at": checks.now_us()}
-            changing.change_columns(connection, row_id(connection, id, self._base), columns, None)
+            writer.records.change_columns(row_id(writer, id, self._base), columns, None)
         return self._find(id, KIND)
 
     def _policy(self, auto_link: bool) -> WritePolicy:

@@ -18,7 +18,6 @@ from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
 from recollect.remember.change import row_id
 from recollect.remember.write import remember_one
-from recollect.store import reading
 
 __all__ = ["Service", "own_metadata"]
 
@@ -59,8 +58,8 @@ class Service:
 
     def _find(self, id: str, kind: str) -> Record:
         """The record of this id and kind; NotFound if there is none here."""
-        with self._engine.store.read() as connection:
-            record = reading.record(connection, row_id(connection, id, self._base))
+        with self._engine.store.read() as reader:
+            record = reader.records.get(row_id(reader, id, self._base))
         if record.kind != kind:
             raise NotFound(f"{checks.shown(id)} is no {kind}: its kind is {record.kind!r}")
         return as_seen(self._engine.counted(record), self._base)
@@ -78,8 +77,8 @@ class Service:
         fields["kinds"] = kind
         chosen = Filter(**fields).within(self._scope(agent))
         most = None if limit is None else checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            found = reading.records(connection, chosen, checks.now_us(), order=order, limit=most)
+        with self._engine.store.read() as reader:
+            found = reader.records.find(chosen, checks.now_us(), order=order, limit=most)
             return [as_seen(self._engine.counted(record), self._base) for record in found]
 
     def _search(self, agent: str | None, kind: str, query: str, limit: int, options: RecallOptions) -> Hits:

@@ -6,7 +6,7 @@ import builtins
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,15 +14,12 @@ from recollect import checks
 from recollect.asynchrony import AsyncService, awaited, awaited_service
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, SessionDamaged
-from recollect.store import services, sessions
+from recollect.store.protocol import Reader
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms, tokenize
 from recollect.tiers.messages import check_message, decoded, no_session
 from recollect.tiers.service import Service
 from recollect.tiers.snapshots import Snapshot, Snapshots, checked_details
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["AsyncSession", "AsyncSessions", "MessageHit", "Session", "SessionInfo", "Sessions"]
 
@@ -103,9 +100,9 @@ class Session(Service):
         checked = [check_message(message, self._engine.settings.write_policy) for message in messages]
         moment = checks.check_time(created_at, "created_at")
         rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
-        with self._engine.atomic() as connection:
+        with self._engine.atomic() as writer:
             now = checks.now_us() if moment is None else moment
-            return sessions.append(connection, self._row_id(connection), rows, now)
+            return writer.sessions.append(self._row_id(writer), rows, now)
 
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """The messages in order, as they were given; with `limit`, the last of them.
@@ -113,8 +110,8 @@ class Session(Service):
         SessionDamaged names a message that another program has broken; `skip_damaged` leaves such out.
         """
         most = None if limit is None else checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            rows = sessions.messages(connection, self._row_id(connection), limit=most)
+        with self._engine.store.read() as reader:
+            rows = reader.sessions.messages(self._row_id(reader), limit=most)
         read = []
         for position, text in rows:
             try:
@@ -140,18 +137,18 @@ class Session(Service):
             summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
             total_tokens=total_tokens,
         )  # fmt: skip
-        with self._engine.atomic() as connection:
-            row_id = sessions.find_id(connection, self._own_scope, self._id)
+        with self._engine.atomic() as writer:
+            row_id = writer.sessions.find_id(self._own_scope, self._id)
             if row_id is None:
                 return None
             taken = None
             if snapshot:
-                taken = Snapshots(self._engine, self._base).put(connection, self._own_scope, self._id, None, details)
-            sessions.delete(connection, [row_id])
+                taken = Snapshots(self._engine, self._base).put(writer, self._own_scope, self._id, None, details)
+            writer.sessions.delete([row_id])
         return taken
 
-    def _row_id(self, connection: apsw.Connection) -> int:
-        found = sessions.find_id(connection, self._own_scope, self._id)
+    def _row_id(self, reader: Reader) -> int:
+        found = reader.sessions.find_id(self._own_scope, self._id)
         if found is None:
             raise no_session(self._id)
         return found
@@ -195,16 +192,16 @@ class Sessions(Service):
         if provider is not None:
             provider = checks.check_name(provider, "provider")
         scope = self._scope(agent)
-        with self._engine.store.read() as connection:
-            found = sessions.find(connection, scope, name)
+        with self._engine.store.read() as reader:
+            found = reader.sessions.find(scope, name)
         if found is None or (provider is not None and provider != found.provider):
-            with self._engine.atomic() as connection:
-                found = sessions.find(connection, scope, name)
+            with self._engine.atomic() as writer:
+                found = writer.sessions.find(scope, name)
                 if found is None:
-                    sessions.create(connection, services.scope_id(connection, scope), name, provider, checks.now_us())
+                    writer.sessions.create(writer.scopes.intern_one(scope), name, provider, checks.now_us())
                 elif provider is not None:
-                    sessions.set_provider(connection, found.row_id, provider)
-                found = sessions.find(connection, scope, name)
+                    writer.sessions.set_provider(found.row_id, provider)
+                found = writer.sessions.find(scope, name)
         assert found is not None
         return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
 
@@ -212,8 +209,8 @@ class Sessions(Service):
         """The session of this id, which was opened before; NotFound if there is none here."""
         scope = self._scope(agent)
         name = checks.check_name(id, "id")
-        with self._engine.store.read() as connection:
-            found = sessions.find(connection, scope, name)
+        with self._engine.store.read() as reader:
+            found = reader.sessions.find(scope, name)
         if found is None:
             raise no_session(id)
         return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
@@ -222,8 +219,8 @@ class Sessions(Service):
         """Sessions, the one used last first; without an agent those of all agents too."""
         scope = self._scope(agent)
         most = None if limit is None else checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            rows = sessions.in_scopes(connection, scope, limit=most)
+        with self._engine.store.read() as reader:
+            rows = reader.sessions.listed(scope, limit=most)
         return [
             SessionInfo(
                 id=row.name,
@@ -243,8 +240,8 @@ class Sessions(Service):
         words = [word for word in every if word not in STOP_TERMS] or every
         scope = self._scope(agent)
         most = checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            found = sessions.search(connection, scope, words, most)
+        with self._engine.store.read() as reader:
+            found = reader.sessions.search(scope, words, most)
         return [
             MessageHit(
                 session=hit.session,
@@ -265,9 +262,9 @@ class Sessions(Service):
             raise InvalidInput(f"older_than is {checks.shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
         scope = self._scope(agent)
         before = max(checks.now_us() - older_than // timedelta(microseconds=1), checks.EARLIEST_US)
-        with self._engine.atomic() as connection:
-            old = sessions.unused_since(connection, scope, before)
-            sessions.delete(connection, old)
+        with self._engine.atomic() as writer:
+            old = writer.sessions.unused_since(scope, before)
+            writer.sessions.delete(old)
         return len(old)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,14 +13,11 @@ from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.remember.prepare import uuid7
-from recollect.store import services, sessions
+from recollect.store.protocol import Writer
 from recollect.store.rows import stored_json
-from recollect.store.sessions import SnapshotRow
+from recollect.store.values import SnapshotRow
 from recollect.tiers.messages import check_message, read_messages
 from recollect.tiers.service import Service
-
-if TYPE_CHECKING:
-    import apsw
 
 __all__ = ["Snapshot", "Snapshots", "checked_details"]
 
@@ -59,12 +56,12 @@ class Snapshots(Service):
         policy = self._engine.settings.write_policy
         details = checked_details(policy, **what)
         given = None if messages is None else [check_message(message, policy).text for message in messages]
-        with self._engine.atomic() as connection:
-            return self.put(connection, scope, session_id, given, details)
+        with self._engine.atomic() as writer:
+            return self.put(writer, scope, session_id, given, details)
 
     def put(
         self,
-        connection: apsw.Connection,
+        writer: Writer,
         scope: str,
         session_id: str | None,
         texts: list[str] | None,
@@ -73,20 +70,20 @@ class Snapshots(Service):
         """Store a snapshot in this transaction; `details` come from `checked_details`."""
         if texts is None:
             assert session_id is not None
-            found, texts = read_messages(connection, scope, session_id)
+            found, texts = read_messages(writer, scope, session_id)
             details["started_at"] = details["started_at"] or found.created_at
         row = SnapshotRow(
             public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **details
         )
-        sessions.put_snapshot(connection, services.scope_id(connection, scope), row)
+        writer.sessions.put_snapshot(writer.scopes.intern_one(scope), row)
         return self._snapshot(row)
 
     def list(self, limit: int, *, agent: str | None = None) -> builtins.list[Snapshot]:
         """Snapshots, the one that ended last first."""
         scope = self._scope(agent)
         most = checks.check_count(limit, "limit")
-        with self._engine.store.read() as connection:
-            return [self._snapshot(row) for row in sessions.snapshots(connection, scope, most)]
+        with self._engine.store.read() as reader:
+            return [self._snapshot(row) for row in reader.sessions.snapshots(scope, most)]
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
         called = f"snapshot {row.public_id}"

@@ -16,7 +16,6 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.records import Record
 from recollect.remember.prepare import check_flag, uuid7
-from recollect.store import services
 from recollect.store.rows import stored_json
 from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
@@ -197,8 +196,8 @@ class Working(Service):
     def load(self) -> list[WorkingItem]:
         """Take up the items that were saved, in place of those here; the oldest beyond the capacity are left out."""
         with self._lock:
-            with self._engine.store.read() as connection:
-                text = services.load_working(connection, self._scope(self._agent))
+            with self._engine.store.read() as reader:
+                text = reader.working.load(self._scope(self._agent))
             saved = [] if text is None else stored_json(text, "the saved working memory", list[WorkingItem])
             self._state = self._state._replace(items=tuple(saved[-self._state.capacity :]))
             return self.items()
@@ -244,9 +243,9 @@ class Working(Service):
         policy = self._engine.settings.write_policy
         sound = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_sound, items)]
         text = msgspec.json.encode(sound).decode()
-        with self._engine.atomic() as connection:
-            scope = services.scope_id(connection, self._scope(self._agent))
-            services.save_working(connection, scope, text, checks.now_us())
+        with self._engine.atomic() as writer:
+            scope = writer.scopes.intern_one(self._scope(self._agent))
+            writer.working.save(scope, text, checks.now_us())
 
 
 class AsyncWorking(AsyncService[Working]):

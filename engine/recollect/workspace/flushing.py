@@ -18,7 +18,7 @@ from recollect.llm.protocol import LanguageModel
 from recollect.numerics import kernel_errors
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import build_request
-from recollect.store.documents import KIND
+from recollect.store.values import CHUNK_KIND
 from recollect.text.normalise import text_key
 from recollect.text.quoting import visible, without_quotes
 from recollect.text.wrappers import announced, stripped_head, stripped_tail
@@ -132,7 +132,7 @@ def known_lines(engine: Engine, text: str) -> set[bytes]:
     lines = [line for line in text.split("\n") if _keys(line)]
     if not lines:
         return set()
-    request = build_request("/", "memweave", mode="keyword", limit=_LIKE_A_LINE, kinds=[KIND])
+    request = build_request("/", "memweave", mode="keyword", limit=_LIKE_A_LINE, kinds=[CHUNK_KIND])
     with kernel_errors():
         every = recall_queries(engine, lines, None, request)
     return {key for hits in every for hit in hits for key in line_keys(hit.text)}

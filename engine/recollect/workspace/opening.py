@@ -17,8 +17,7 @@ from recollect.environment import named_embedder
 from recollect.errors import InvalidInput, StoreClosed, StoreError, StoreFull, StoreReadOnly
 from recollect.locks import FolderLock
 from recollect.settings import Settings
-from recollect.store import purpose
-from recollect.store.damage import proven_damage
+from recollect.store.sqlite.damage import proven_damage
 from recollect.workspace.replacing import move_aside
 
 if TYPE_CHECKING:
@@ -222,11 +221,11 @@ class IndexFile:
             _refuse_links(self.path)
         engine = Engine(copy or self.path, self.spec, self._settings, self._language_model)
         try:
-            with engine.store.read() as connection:
-                ours = purpose.is_index(connection)
+            with engine.store.read() as reader:
+                ours = reader.meta.is_index()
             if not ours:
-                with engine.store.atomic() as connection:
-                    ours = purpose.claim_as_index(connection)
+                with engine.store.atomic() as writer:
+                    ours = writer.meta.claim_as_index()
             if not ours:
                 raise InvalidInput(
                     f"{self.path} holds memories or documents and is no index of a workspace: give another path "

@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 from recollect.checks import check_count, check_finite, check_name, check_query, check_unit, now_us, shown
 from recollect.errors import InvalidInput
 from recollect.records import Plain
-from recollect.store import documents
 from recollect.workspace.postprocessors import apply_own, check_postprocessor, diversify, fade, reach
 from recollect.workspace.rules import age_days, age_source, source_label
 from recollect.workspace.snippets import cut_snippet
@@ -313,8 +312,8 @@ def _found(engine: Engine, own: Extensions, query: str, choices: Choices) -> Fou
 
 def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
     """That no file has a label, and which there are."""
-    with engine.store.read() as connection:
-        labels = {source_label(path) for path in documents.find_many(connection, "/")}
+    with engine.store.read() as reader:
+        labels = {source_label(path) for path in reader.documents.find_many("/")}
     if label in labels:
         return ()
     there = ", ".join(sorted(labels)) or "none yet"
@@ -324,9 +323,9 @@ def _no_such_label(engine: Engine, label: str) -> tuple[str, ...]:
 def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow]) -> list[float | None]:
     """How old the file of each row is, in days; None for one that does not age or is not in the index."""
     mtimes: dict[str, int | None] = {}
-    with engine.store.read() as connection:
+    with engine.store.read() as reader:
         for path in {row.path for row in rows}:
-            document = documents.find(connection, "/", path)
+            document = reader.documents.find("/", path)
             mtimes[path] = None if document is None else document.mtime_ns
     now = now_us()
     return [_age(config, row.path, mtimes[row.path], now) for row in rows]

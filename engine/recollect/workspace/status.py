@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from recollect.checks import fault_text, now_us
 from recollect.errors import RecollectError
-from recollect.store import documents, embedding_cache, refusals
 from recollect.workspace.files import FileProblem, problem_of
 from recollect.workspace.replacing import moved_aside
 from recollect.workspace.results import FileInfo, StoreStatus
@@ -37,8 +36,8 @@ _REFUSED_SHOWN = 20
 
 def file_infos(engine: Engine, config: WorkspaceConfig) -> list[FileInfo]:
     """Every indexed file, by path."""
-    with engine.store.read() as connection:
-        rows = documents.listed(connection, SCOPE)
+    with engine.store.read() as reader:
+        rows = reader.documents.listed(SCOPE)
     return [
         FileInfo(
             path=row.source,
@@ -63,10 +62,10 @@ def store_status(
     watching: bool,
 ) -> StoreStatus:
     """The state of the index beside what a plan says of the files; `problems` are those of the last run."""
-    with engine.store.read() as connection:
-        cached = embedding_cache.count(connection)
-        refused = refusals.count(connection, "/")
-        examples = refusals.examples(connection, "/", _REFUSED_SHOWN)
+    with engine.store.read() as reader:
+        cached = reader.embedding_cache.count()
+        refused = reader.vectors.count_refused("/")
+        examples = reader.vectors.refused("/", _REFUSED_SHOWN)
     chunks = sum(row.chunks for row in plan.stored.values())
     provider, model, fault = _embedder(engine, chunks)
     stored = [problem_of(row.source, row.problem, indexed=True) for row in plan.stored.values() if row.problem]

@@ -14,7 +14,7 @@ from recollect.recall.confidence import confidence_of
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.query import query_words
 from recollect.recall.request import MAX_LIMIT, build_request
-from recollect.store.documents import KIND
+from recollect.store.values import CHUNK_KIND
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 from recollect.workspace.rules import source_label
@@ -116,8 +116,8 @@ def ask_strategy(
             vector = engine.embedder.queries([query])[0].vector.tolist()
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
-    with engine.store.read() as connection:
-        given = finish(strategy.search(connection, query, vector, model, limit, source_filter=source_filter))
+    with engine.store.read() as reader:
+        given = finish(strategy.search(reader, query, vector, model, limit, source_filter=source_filter))
     rows = check_rows(given, f"the strategy {name!r}")
     for row in rows:
         if source_filter is not None and row.source != source_filter:
@@ -183,7 +183,7 @@ def _recalled(
     if strategy != "hybrid":
         shares = {}
     request = build_request(
-        "/", "memweave", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[KIND],
+        "/", "memweave", mode=strategy, limit=min(limit, MAX_LIMIT), kinds=[CHUNK_KIND],
         tags=None if source_filter is None else [source_filter],
         candidate_multiplier=1, min_score=0.0, gap_confidence=0.0, mmr_lambda=None, **shares,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from recollect.remember.documents import (
 )
 from recollect.remember.pending import embed_pending
 from recollect.remember.reembed import start_over
-from recollect.store import documents, feed, vectors
+from recollect.store.values import DocumentRow
 from recollect.workspace.chunks import chunking_name, to_document
 from recollect.workspace.files import FileProblem, FoundFile, Scan, Selection, Unreadable, problem_of, read_file
 from recollect.workspace.looking import Look
@@ -32,7 +32,6 @@ from recollect.workspace.results import IndexResult
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
-    from recollect.store.documents import DocumentRow
     from recollect.workspace.config import WorkspaceConfig
 
 __all__ = ["Plan", "Progress", "Settled", "add_file", "make_plan", "synchronise", "waiting"]
@@ -133,13 +132,13 @@ def make_plan(
 ) -> Plan:
     """Compare what `stat` says with what is stored. Raises InvalidInput where the folder cannot be read."""
     chunking = chunking_name(config, engine.embedder.spec)
-    with engine.store.read() as connection:
-        key = (ref(engine), feed.last_sequence(connection), chunking)
+    with engine.store.read() as reader:
+        key = (ref(engine), reader.changes.last(), chunking)
     look = selection.look()
     if settled is not None and not force and (plan := settled.plan(key, look)) is not None:
         return plan
-    with engine.store.read() as connection:
-        stored = documents.find_many(connection, SCOPE)
+    with engine.store.read() as reader:
+        stored = reader.documents.find_many(SCOPE)
     found = selection.scan(look)
     if any(path not in found.files for path in stored):
         # Another process may have stored it since the look.
@@ -185,8 +184,8 @@ def synchronise(
 def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force: bool = False) -> IndexResult:
     """Index one file. Raises InvalidInput where it cannot be read or stored."""
     began = perf_counter()
-    with engine.store.read() as connection:
-        row = documents.find(connection, SCOPE, file.path)
+    with engine.store.read() as reader:
+        row = reader.documents.find(SCOPE, file.path)
     chunking = chunking_name(config, engine.embedder.spec)
     unsure = row is None or not _same_stat(row, file) or row.chunking != chunking
     read = [file] if force or unsure or _may_have_changed_since(row, file) else []
@@ -201,8 +200,8 @@ def waiting(engine: Engine) -> int:
     """How many chunks have no vectors though there is an embedder to make them."""
     if not engine.embedder.enabled:
         return 0
-    with engine.store.read() as connection:
-        return vectors.count_waiting(connection)
+    with engine.store.read() as reader:
+        return reader.vectors.count_waiting()
 
 
 def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, began: float) -> IndexResult:
@@ -304,8 +303,8 @@ def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
 def _refresh(engine: Engine, run: _Run) -> None:
     """Note of files that were read and found the same when that was: next time their stat is enough."""
     for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
-        with engine.atomic() as connection:
-            documents.note_read(connection, run.same[begin : begin + _REFRESHED_TOGETHER])
+        with engine.atomic() as writer:
+            writer.documents.note_read(run.same[begin : begin + _REFRESHED_TOGETHER])
 
 
 def _same_stat(row: DocumentRow, file: FoundFile) -> bool:

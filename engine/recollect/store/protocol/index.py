@@ -1,0 +1,91 @@
+"""What the in-memory index reads of a store, and what a store says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from recollect.store.packing import PackedVectors
+from recollect.store.values import Change, Columns, LinkBlock, Operation, SnapshotIdentity, TermBlock
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Blocks(Protocol):
+    """Whole columns as arrays, for the in-memory index."""
+
+    def columns(self, ids: Sequence[int]) -> Columns:
+        """The columns of the records with row ids `ids`."""
+
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        """The columns of the records with row ids in a range."""
+
+    def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
+        """The vectors of one embedder of the records with row ids `ids`, in their order, parts in theirs."""
+
+    def ranges(self, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
+        """Ranges (after, up to) of keys that cover a table, each small enough to be read at once."""
+
+    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+        """The vectors of one embedder with row ids in a range, in the order of these."""
+
+    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The stored float32 vectors (n, dimension) with these ascending row ids; a missing one is zeros."""
+
+    def terms(self, ids: Sequence[int]) -> TermBlock:
+        """The term lists of the records with row ids `ids`."""
+
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        """The term lists of the records with row ids in a range."""
+
+    def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        """All links, or those that touch the records `ids`."""
+
+
+class Changes(Protocol):
+    """The change feed: which records changed since a commit."""
+
+    def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""
+
+    def since(self, sequence: int) -> list[Change] | None:
+        """The changes after `sequence` in order, or None when the feed no longer reaches back so far."""
+
+    def refresh(self) -> None:
+        """End this read transaction and begin one that sees the newest commit."""
+
+
+class ChangeWriter(Changes, Protocol):
+    """The change feed: which records changed since a commit, in a write transaction."""
+
+    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
+        """Add a change to the feed, in the transaction that makes it."""
+
+
+class IndexSnapshot(Protocol):
+    """Which index snapshot belongs to this commit."""
+
+    def identity(self) -> SnapshotIdentity:
+        """What the store expects of its sidecar; an empty token when it has none."""
+
+
+class IndexSnapshotWriter(IndexSnapshot, Protocol):
+    """Which index snapshot belongs to this commit, in a write transaction."""
+
+    def publish(self, made_of: SnapshotIdentity, token: str, sequence: int, move: Callable[[], None]) -> bool:
+        """In a write transaction, let `move` put a sidecar of the commit `sequence` in place and remember its token.
+
+        False, and nothing is done, where something was purged or replaced since: a sidecar never outlives what it was
+        made from. No purge can come between, because a purge is a write transaction too.
+        """
+
+    def discard(self) -> None:
+        """In the write transaction that purges something, remove the sidecar, which may hold traces of it."""
+
+
+class Lexicon(Protocol):
+    """Words and their numbers."""

@@ -1,0 +1,164 @@
+"""Bulk reads for the in-memory index: whole columns at a time, in row-id order.
+
+Blobs are concatenated by SQLite (`group_concat` is byte-exact for blobs) without the GIL: 50,000 vectors arrive in
+54 ms against 76-150 ms row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from recollect.errors import StoreCorrupt
+from recollect.store.packing import PackedVectors, unpack
+from recollect.store.rows import read_rows
+from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import Columns, LinkBlock, TermBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# 1 to 4 MiB a statement, more or less alike from 512 rows to 8,192; the cache likes less.
+_CHUNK = 2048
+
+# The fields of `record_packed.value`, as the schema writes them.
+_PACKED = np.dtype(
+    [
+        ("ids", ">i8"),
+        ("sources", ">i8"),
+        ("positions", ">i8"),
+        ("created_at", ">i8"),
+        ("moments", ">i8"),
+        ("valid_from", ">i8"),
+        ("valid_to", ">i8"),
+        ("expires_at", ">i8"),
+        ("importance", ">i8"),
+        ("scopes", ">i4"),
+        ("kinds", ">i4"),
+    ]
+)
+
+_IMPORTANCE_UNIT = 1e-15
+
+
+class _Kind(NamedTuple):
+    name: str
+    id: int
+
+
+class SqliteBlocks(Repository):
+    def columns(self, ids: Sequence[int]) -> Columns:
+        rows: Any = self._connection.execute(
+            "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
+            (id_array(ids),),
+        )
+        return self._columns(b"".join(row[0] for row in rows))
+
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        blob: Any = self._connection.execute(
+            "SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed WHERE record_id > ? AND record_id <= ?",
+            bounds,
+        ).get
+        return self._columns(blob or b"")
+
+    def _columns(self, blob: bytes) -> Columns:
+        packed = np.frombuffer(blob, dtype=_PACKED)
+        fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
+        fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
+        kinds = read_rows(self._connection.execute("SELECT name, id FROM kind"), _Kind, "kind")
+        return Columns(**fields, kind_numbers=dict(kinds))
+
+    def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
+        rows: Any = self._connection.execute(
+            "SELECT p.value FROM vector v JOIN vector_packed p ON p.id = v.id WHERE v.embedder_id = ? "
+            "AND v.record_id IN (SELECT value FROM carray(?)) ORDER BY v.record_id, v.part",
+            (embedder_id, id_array(ids)),
+        )
+        return unpack(b"".join(row[0] for row in rows), dimension)
+
+    def ranges(self, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
+        key = "id" if table == "vector_packed" else "record_id"
+        last: int = self._connection.execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
+        return [(start, start + _CHUNK) for start in range(0, last, _CHUNK)]
+
+    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+        # A range of row ids is walked in their order; sorting in a subquery took 1.4 times as long.
+        blob: Any = self._connection.execute(
+            "SELECT CAST(group_concat(value, '') AS BLOB) FROM vector_packed WHERE id > ? AND id <= ? AND embedder_id = ?",
+            (*bounds, embedder_id),
+        ).get
+        return unpack(blob or b"", dimension)
+
+    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        rows: Any = self._connection.execute(
+            "SELECT id, value FROM vector WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
+            (id_array(vector_ids),),
+        ).fetchall()
+        values = np.zeros((len(vector_ids), dimension), dtype=np.float32)
+        found = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
+        if len(rows) == len(vector_ids):
+            return found
+        values[np.searchsorted(vector_ids, [row[0] for row in rows])] = found
+        return values
+
+    def terms(self, ids: Sequence[int]) -> TermBlock:
+        rows: Any = self._connection.execute(
+            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
+            "ORDER BY record_id",
+            (id_array(ids),),
+        ).fetchall()
+        return _term_block(
+            np.array([row[0] for row in rows], dtype=np.int64),
+            b"".join(row[1] for row in rows),
+            b"".join(row[2] + b"\0" for row in rows),
+        )
+
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
+        # A count is never 0, so a zero byte ends each record's counts.
+        found: Any = self._connection.execute(
+            "SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB), count(*), "
+            f"min(record_id), max(record_id) {chosen}",
+            bounds,
+        ).fetchone()
+        numbers, counts, count, first, last = found
+        if count and last - first + 1 == count:
+            ids = np.arange(first, last + 1, dtype=np.int64)
+        else:
+            rows: Any = self._connection.execute(f"SELECT record_id {chosen} ORDER BY record_id", bounds).fetchall()
+            ids = np.array(rows, dtype=np.int64).ravel()
+        return _term_block(ids, numbers or b"", counts or b"")
+
+    def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        rows: Any
+        if ids is None:
+            rows = self._connection.execute("SELECT source_id, target_id, strength FROM link").fetchall()
+        else:
+            rows = self._connection.execute(
+                "SELECT source_id, target_id, strength FROM link WHERE source_id IN (SELECT value FROM carray(?1)) "
+                "UNION SELECT source_id, target_id, strength FROM link WHERE target_id IN (SELECT value FROM carray(?2))",
+                (id_array(ids), id_array(ids)),
+            ).fetchall()
+        sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
+        return LinkBlock(
+            np.array(sources, dtype=np.int64),
+            np.array(targets, dtype=np.int64),
+            np.array(strengths, dtype=np.float64),
+        )
+
+
+def _term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
+    marked = np.frombuffer(counts, dtype=np.uint8)
+    ends = np.flatnonzero(marked == 0)
+    offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+    if len(ends) != len(ids) or len(numbers) != 4 * (len(counts) - len(ends)):
+        raise StoreCorrupt(
+            "the words of a record are not what was stored: another program, or the disk, changed them. "
+            "Run: recollect rebuild"
+        )
+    offsets[1:] = ends - np.arange(len(ids))
+    return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), marked[marked != 0], offsets)

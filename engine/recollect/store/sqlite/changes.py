@@ -1,0 +1,67 @@
+"""The change feed: which records an in-memory index must look at again.
+
+`PRAGMA data_version` says whether another connection committed; the feed's sequence says what changed since. The
+feed is trimmed, and who is further behind than it reaches loads everything afresh.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import Change, Operation
+
+KEPT_ROWS = 20_000
+
+_TRIMMED_EVERY = 1_000
+
+
+class SqliteChanges(Repository):
+    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
+        self._append([(first_id, first_id if last_id is None else last_id, operation)])
+
+    def append_ids(self, operation: Operation, ids: list[int]) -> None:
+        """Add one change per run of consecutive ids."""
+        rows: list[tuple[int, int, Operation]] = []
+        first = last = None
+        for record_id in sorted(ids):
+            if last is not None and record_id == last + 1:
+                last = record_id
+                continue
+            if first is not None and last is not None:
+                rows.append((first, last, operation))
+            first = last = record_id
+        if first is not None and last is not None:
+            rows.append((first, last, operation))
+        self._append(rows)
+
+    def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
+        if not rows:
+            return
+        self._connection.executemany("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+        sequence = self._connection.last_insert_rowid()
+        if sequence % _TRIMMED_EVERY < len(rows):
+            self._connection.execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
+
+    def last(self) -> int:
+        sequence: int = self._connection.execute(
+            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)"
+        ).get
+        return sequence
+
+    def since(self, sequence: int) -> list[Change] | None:
+        rows: Any = self._connection.execute(
+            "SELECT sequence, first_id, last_id, operation FROM feed WHERE sequence > ? ORDER BY sequence",
+            (sequence,),
+        ).fetchall()
+        if rows:
+            if rows[0][0] != sequence + 1 or any(row[3] == "reload" for row in rows):
+                return None
+        elif self.last() != sequence:
+            return None
+        return [Change(*row) for row in rows]
+
+    def refresh(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN")

@@ -1,0 +1,109 @@
+"""What is proven wrong with a file of ours, by reading it: a fault that passes proves nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+import apsw
+
+from recollect.errors import NotADatabase, StoreCorrupt, StoreError
+from recollect.store.sqlite.connection import open_connection
+from recollect.store.sqlite.faults import translated
+from recollect.store.sqlite.meta import is_index
+from recollect.store.sqlite.raw import RawDatabase
+from recollect.store.sqlite.schema import SCHEMA_VERSION
+
+__all__ = ["proven_damage"]
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+# SQLite's check reports a page that could not be read as a finding, with the result code: damage only by these.
+_CODE = re.compile(r"error code=(\d+)")
+_DAMAGE = (apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB)
+_SHOWN = 3
+_WAIT_MS = 1_000
+
+
+def proven_damage(path: str, fault: StoreError) -> str | None:
+    """Why the index in a file that could not be used because of `fault` is past use; None where that is not proven.
+
+    Proven are a header that is not SQLite's, what `PRAGMA integrity_check` finds, a value that was read and is not
+    what was stored, and a schema of another version. Whatever keeps the file from being read in full proves nothing,
+    and what can be read and is no index is somebody else's. Nothing is written.
+    """
+    by_sqlite = isinstance(fault.__cause__, apsw.Error)
+    if isinstance(fault, StoreCorrupt):
+        if not by_sqlite:
+            return str(fault)
+    elif by_sqlite and not isinstance(fault, NotADatabase):
+        return None
+    try:
+        with RawDatabase(path) as file:
+            header, size = file.read(_HEADER_BYTES), file.size
+    except apsw.Error:
+        return None
+    if size and (wrong := _wrong_header(header, size, in_wal=_bytes_of(f"{path}-wal") > 0)):
+        return wrong
+    connection = None
+    try:
+        connection = open_connection(path, busy_timeout_ms=_WAIT_MS, durability="normal", readonly=True)
+        with translated(path, connection):
+            if not is_index(connection):
+                return None
+            return _other_schema(connection) if _whole(connection) else None
+    except StoreCorrupt as reason:
+        # A read that ends too soon says so too: the file was seen to be as long as it has to be.
+        return None if isinstance(reason.__cause__, apsw.IOError) else str(reason)
+    except StoreError:
+        return None
+    finally:
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close(True)
+
+
+def _bytes_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
+    """What is wrong with the first bytes of a file, by https://sqlite.org/fileformat.html#the_database_header.
+
+    `in_wal`: pages may stand in a WAL still. A checkpoint that is under way, or was killed, has written the header
+    before the pages that it counts.
+    """
+    if size < _HEADER_BYTES or header[: len(_MAGIC)] != _MAGIC:
+        return "it does not begin as a SQLite database does"
+    page_size = int.from_bytes(header[16:18], "big")
+    page_size = 65536 if page_size == 1 else page_size
+    if page_size < 512 or page_size & (page_size - 1) or header[21:24] != b"\x40\x20\x20" or max(header[18:20]) > 2:
+        return "its header is not what SQLite writes"
+    counted = header[24:28] == header[92:96]
+    pages = int.from_bytes(header[28:32], "big")
+    if counted and not in_wal and size < pages * page_size:
+        return f"it has {size:,} bytes, and its header says {pages:,} pages of {page_size:,}"
+    return None
+
+
+def _whole(connection: apsw.Connection) -> bool:
+    """Check every page; False where some cannot be read just now. Raises StoreCorrupt for damage."""
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+    if found == ["ok"]:
+        return True
+    for line in found:
+        code = _CODE.search(line)
+        if code is not None and int(code[1]) & 0xFF not in _DAMAGE:
+            return False
+    raise StoreCorrupt("; ".join(found[:_SHOWN]))
+
+
+def _other_schema(connection: apsw.Connection) -> str | None:
+    version = connection.pragma("user_version")
+    if version == SCHEMA_VERSION:
+        return None
+    return f"it has schema {version}, and this Recollect makes {SCHEMA_VERSION}"

@@ -1,0 +1,68 @@
+"""The files of a database: its WAL, its shared memory, and the index snapshot beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from recollect.store.sqlite.connection import MEMORY
+
+__all__ = ["SUFFIXES", "bytes_on_disk", "files_of", "is_file_of", "part_of_snapshot", "snapshot_of"]
+
+SUFFIXES = ("", "-wal", "-shm", "-index")
+
+
+def snapshot_of(database: str) -> str:
+    """The path of the index snapshot of a database."""
+    return f"{database}-index"
+
+
+def part_of_snapshot(database: str) -> str:
+    """The path of an index snapshot while it is written."""
+    return f"{database}-index-part"
+
+
+def files_of(path: str) -> list[Path]:
+    """The database, its WAL and its index snapshot, as far as they exist."""
+    every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
+    return [Path(each) for each in every if Path(each).exists()]
+
+
+def bytes_on_disk(path: str) -> int:
+    """The size of the database with its WAL; 0 in memory."""
+    if path == MEMORY:
+        return 0
+    return sum(Path(path + suffix).stat().st_size for suffix in ("", "-wal") if Path(path + suffix).exists())
+
+
+def is_file_of(path: Path, database: str) -> bool:
+    """Whether an existing path is the database itself, its WAL or its shared memory."""
+    own = [Path(database + ending) for ending in ("", "-wal", "-shm")]
+    return any(each.exists() and path.samefile(each) for each in own)
+
+
+def copy(path: Path, target: Path) -> None:
+    """Copy a database that nobody has open, with its WAL."""
+    for ending in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
+
+
+def rename(path: Path, target: Path) -> None:
+    """Give a database with its WAL another name; what is derived and lies beside it goes."""
+    # The WAL goes first: SQLite would play it into a file that takes the place of its own.
+    for ending in ("-wal", ""):
+        with suppress(FileNotFoundError):
+            os.rename(f"{path}{ending}", f"{target}{ending}")
+    for ending in ("-shm", "-index"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}{ending}")
+
+
+def remove(path: Path) -> None:
+    """Remove a database that nobody has open, as far as the system permits."""
+    for ending in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            os.unlink(f"{path}{ending}")

@@ -1,0 +1,141 @@
+"""Words and their numbers. A record's words are stored once, as numbers, and never tokenised again at open."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import TermList
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SqliteLexicon", "WordNumbers"]
+
+_CACHE_WORDS = 250_000
+
+
+class WordNumbers:
+    """The numbers of words that one store has seen, for all of its transactions.
+
+    They hold for an epoch: `vacuum` may drop unused words and begins a new one.
+    """
+
+    def __init__(self) -> None:
+        self.written: dict[str, int] = {}
+        self.epoch = -1
+        self.asked: dict[str, int] = {}
+        self.asked_at: int | None = None
+
+    def forget(self) -> None:
+        """Drop the numbers that were written: the transaction that added words was rolled back."""
+        self.written.clear()
+        self.epoch = -1
+
+
+class SqliteLexicon(Repository):
+    """The words of the store; `record_terms` and `record_fts` are derived from them."""
+
+    def lookup(self, words: Sequence[str]) -> dict[str, int]:
+        if not words:
+            return {}
+        return dict(
+            self._connection.execute(
+                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))",
+                (apsw.carray(tuple(words)),),
+            )
+        )
+
+    def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
+        cache = self._tx.numbers
+        if cache.asked_at != loads or len(cache.asked) > _CACHE_WORDS:
+            cache.asked, cache.asked_at = {}, loads
+        asked = cache.asked
+        missing = [word for word in words if word not in asked]
+        if missing:
+            asked.update(self.lookup(missing))
+        return {word: asked[word] for word in words if word in asked}
+
+    def number(self, documents: Sequence[Sequence[str]]) -> list[TermList]:
+        """The term list of each document, new words added."""
+        self._check_epoch()
+        self._add_missing({word for document in documents for word in document})
+        number_of = self._tx.numbers.written
+        lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
+        numbers = np.fromiter(
+            (number_of[word] for document in documents for word in document),
+            dtype=np.int64,
+            count=int(lengths.sum()),
+        )
+        return _term_lists(numbers, lengths)
+
+    def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
+        """Store the term lists of records, and their words for FTS5."""
+        self._connection.executemany(
+            "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
+            [(record_id, *term_list) for record_id, term_list in zip(ids, self.number(documents), strict=True)],
+        )
+        self._connection.executemany(
+            "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
+            [(record_id, " ".join(words)) for record_id, words in zip(ids, documents, strict=True)],
+        )
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a record the words of another."""
+        self._connection.execute(
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
+            (to_id, record_id),
+        )
+        row: Any = self._connection.execute(
+            "SELECT terms, counts FROM record_terms WHERE record_id = ?", (to_id,)
+        ).fetchone()
+        terms, counts = np.frombuffer(row[0], dtype="<i4"), row[1]
+        texts = dict(
+            self._connection.execute(
+                "SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(terms),)
+            )
+        )
+        words = " ".join(" ".join([texts[term]] * count) for term, count in zip(terms.tolist(), counts, strict=True))
+        self._connection.execute("INSERT INTO record_fts (rowid, words) VALUES (?, ?)", (to_id, words))
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Remove the words of records."""
+        for table, key in (("record_fts", "rowid"), ("record_terms", "record_id")):
+            self._connection.execute(
+                f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM carray(?))", (id_array(ids),)
+            )
+
+    def _check_epoch(self) -> None:
+        epoch = int(self._connection.execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+        cache = self._tx.numbers
+        if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
+            cache.written.clear()
+            cache.epoch = epoch
+
+    def _add_missing(self, words: Iterable[str]) -> None:
+        cache = self._tx.numbers
+        missing = sorted(word for word in words if word not in cache.written)
+        if not missing:
+            return
+        known = self.lookup(missing)
+        new = [word for word in missing if word not in known]
+        if new:
+            self._connection.execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
+            known.update(self.lookup(new))
+        cache.written.update(known)
+
+
+def _term_lists(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[TermList]:
+    """Count equal numbers within each document; one sort serves the whole batch."""
+    document = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    keys, counts = np.unique((document << 32) | numbers, return_counts=True)
+    terms = (keys & 0xFFFFFFFF).astype("<i4").tobytes()
+    saturated = np.minimum(counts, 255).astype(np.uint8).tobytes()
+    bounds = np.searchsorted(keys >> 32, np.arange(len(lengths) + 1)).tolist()
+    return [TermList(terms[4 * start : 4 * stop], saturated[start:stop]) for start, stop in itertools.pairwise(bounds)]

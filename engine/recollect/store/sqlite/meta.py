@@ -1,0 +1,43 @@
+"""The identity of a store and its role: a workspace's index says so, so that no other file is taken for one."""
+
+from __future__ import annotations
+
+import apsw
+
+from recollect.store.sqlite.repository import Repository
+
+__all__ = ["SqliteMeta", "is_index"]
+
+_ROLE, _INDEX = "purpose", "workspace index"
+# A file that has a row in any of these belongs to somebody.
+_CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
+
+
+class SqliteMeta(Repository):
+    """Rows of the table `meta`."""
+
+    def identity(self) -> str | None:
+        found: str | None = self._connection.execute("SELECT value FROM meta WHERE key = 'identity'").get
+        return found
+
+    def put_identity(self, value: str) -> None:
+        self._connection.execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
+
+    def is_index(self) -> bool:
+        return is_index(self._connection)
+
+    def claim_as_index(self) -> bool:
+        if self.is_index():
+            return True
+        if any(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get for table in _CONTENT):
+            return False
+        self._connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_ROLE, _INDEX)
+        )
+        return True
+
+
+def is_index(connection: apsw.Connection) -> bool:
+    """Whether a file is a workspace's index, and nobody has put memories into it."""
+    marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
+    return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get

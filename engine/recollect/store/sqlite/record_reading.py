@@ -1,0 +1,444 @@
+"""Reading records and their versions, in SQLite."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
+import msgspec
+import numpy as np
+
+from recollect.checks import optional_datetime, shown, to_datetime
+from recollect.errors import StoreCorrupt
+from recollect.filters import Filter, Versions
+from recollect.records import EmbeddingState, Link, Outcome, Record
+from recollect.store.rows import Moment, read_row, read_rows
+from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.conditions import Condition, in_scopes, matching
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, TermList, Version
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_decode = msgspec.json.decode
+
+_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+_TAGS = (
+    "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
+    "WHERE rt.record_id = r.id)"
+)
+
+_JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+
+_RECORD = (
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.base_importance, "
+    "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
+    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} "
+    "LEFT JOIN access a ON a.record_id = r.id"
+)
+
+_ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance DESC, r.id DESC"}
+
+
+class _LinkRow(NamedTuple):
+    source: str
+    target: str
+    type: str
+    strength: float
+    created_at: Moment
+
+
+class _RecordRow(NamedTuple):
+    """The columns of `_RECORD`; tags and metadata are JSON."""
+
+    public_id: str
+    text: str
+    kind: str
+    scope: str
+    context: str | None
+    tags: str
+    importance: float
+    base_importance: float | None
+    pinned: int
+    topic: str | None
+    source: str | None
+    position: int | None
+    created_at: Moment
+    event_at: Moment | None
+    updated_at: Moment
+    accessed_at: Moment | None
+    expires_at: Moment | None
+    access_count: int
+    valid_from: Moment
+    valid_to: Moment | None
+    metadata: str | None
+    embedding_state: EmbeddingState
+
+
+_SELECT = (
+    "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
+    "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
+    "AND (r.expires_at IS NULL OR r.expires_at > ?1)"
+)
+
+_CHUNK = 500
+
+
+class _Opened(NamedTuple):
+    id: int
+    public_id: str
+
+
+_CACHE_WORDS = 250_000
+
+
+class Lexicon:
+    """The words of one store, with a cache of their numbers.
+
+    Numbers never change while the epoch stands; `vacuum` may drop unused words and opens a new epoch.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._epoch = -1
+        self._asked: dict[str, int] = {}
+        self._asked_at: int | None = None
+
+    def recalled(self, connection: apsw.Connection, words: Sequence[str], loads: int) -> dict[str, int]:
+        """`lookup` for queries, which ask for the same words again. `loads` grows when numbers may have changed."""
+        if self._asked_at != loads or len(self._asked) > _CACHE_WORDS:
+            self._asked, self._asked_at = {}, loads
+        asked = self._asked
+        missing = [word for word in words if word not in asked]
+        if missing:
+            asked.update(self.lookup(connection, missing))
+        return {word: asked[word] for word in words if word in asked}
+
+    def lookup(self, connection: apsw.Connection, words: Sequence[str]) -> dict[str, int]:
+        """The numbers of those words that some record holds or held."""
+        if not words:
+            return {}
+        return dict(
+            connection.execute(
+                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))",
+                (apsw.carray(tuple(words)),),
+            )
+        )
+
+    def number(self, connection: apsw.Connection, documents: Sequence[Sequence[str]]) -> list[TermList]:
+        """The term list of each document, new words added. Call inside `atomic()`; see `forget_unsaved`."""
+        self._check_epoch(connection)
+        self._add_missing(connection, {word for document in documents for word in document})
+        number_of = self._numbers
+        lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
+        numbers = np.fromiter(
+            (number_of[word] for document in documents for word in document),
+            dtype=np.int64,
+            count=int(lengths.sum()),
+        )
+        return _term_lists(numbers, lengths)
+
+    def forget_unsaved(self) -> None:
+        """Drop the cache: the transaction that added words to it was rolled back."""
+        self._numbers.clear()
+        self._epoch = -1
+
+    def _check_epoch(self, connection: apsw.Connection) -> None:
+        epoch = int(connection.execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+        if epoch != self._epoch or len(self._numbers) > _CACHE_WORDS:
+            self._numbers.clear()
+            self._epoch = epoch
+
+    def _add_missing(self, connection: apsw.Connection, words: Iterable[str]) -> None:
+        missing = sorted(word for word in words if word not in self._numbers)
+        if not missing:
+            return
+        known = self.lookup(connection, missing)
+        new = [word for word in missing if word not in known]
+        if new:
+            connection.execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
+            known.update(self.lookup(connection, new))
+        self._numbers.update(known)
+
+
+class SqliteRecordReader(Repository):
+    def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
+        found: dict[int, Found] = {}
+        for (
+            row_id,
+            public_id,
+            text,
+            kind,
+            scope,
+            context,
+            tags,
+            importance,
+            created,
+            event,
+            metadata,
+            source,
+            position,
+        ) in self._connection.execute(
+            f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
+            f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
+            (id_array(record_ids),),
+        ):
+            values = (
+                public_id,
+                text,
+                kind,
+                scope,
+                context,
+                () if tags == "[]" else tuple(_decode(tags)),
+                importance,
+                created,
+                event,
+                _metadata(metadata, public_id),
+                source,
+                position,
+            )
+            found[row_id] = read_row(values, Found, "record")
+        return found
+
+    def public_ids(self, ids: Sequence[int]) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
+        )
+        return [row[0] for row in rows]
+
+    def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
+        if not public_ids:
+            return {}
+        condition = in_scopes([scope])
+        return dict(
+            self._connection.execute(
+                "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
+                f"(SELECT value FROM carray(?)) AND ({condition.sql})",
+                (apsw.carray(tuple(public_ids)), *condition.values),
+            )
+        )
+
+    def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
+        return self._ids(matching(chosen, now, versions))
+
+    def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
+        return self._ids(
+            Condition(
+                "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+                "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+                (kind, content_hash, scope),
+            ),
+        )
+
+    def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
+        return bool(self._ids(Condition("r.id = ?", (record_id,)) & matching(chosen, now)))
+
+    def find(
+        self,
+        chosen: Filter,
+        now: int,
+        *,
+        versions: Versions = "current",
+        order: str = "oldest",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Iterator[Record]:
+        condition = matching(chosen, now, versions)
+        # The ids first: by themselves they are found through the index of a column and sorted without the texts.
+        ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
+        rows = self._connection.execute(
+            f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
+            (*condition.values, -1 if limit is None else limit, offset),
+        )
+        return map(_record, rows)
+
+    def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
+        (row,) = self._connection.execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
+        return _record(row, outcome)
+
+    def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
+        rows = self._connection.execute(
+            f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),)
+        )
+        return map(_record, rows)
+
+    def history(self, public_id: str) -> list[Record]:
+        # Two halves, each by its partial index: asked for together they cost a scan of the table.
+        closed = self._connection.execute(
+            f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NOT NULL ORDER BY r.valid_from, r.id", (public_id,)
+        ).fetchall()
+        standing = self._connection.execute(
+            f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)
+        ).fetchall()
+        rows = [*closed, *standing]
+        return [_record(row) for row in rows]
+
+    def version_ids(self, public_id: str) -> list[int]:
+        rows: Any = self._connection.execute(
+            "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id", (public_id,)
+        ).fetchall()
+        standing: Any = self._connection.execute(
+            "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,)
+        ).fetchall()
+        return [row[0] for row in (*rows, *standing)]
+
+    def version_at(self, record_id: int, moment: int) -> int:
+        found: Any = self._connection.execute(
+            "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
+            "WHERE r.id = ? AND v.valid_from <= ? AND v.valid_to > ?",
+            (record_id, moment, moment),
+        ).get
+        return record_id if found is None else int(found)
+
+    def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
+        condition = matching(chosen, now, versions)
+        number: int = self._connection.execute(
+            f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values
+        ).get
+        return number
+
+    def _ids(self, condition: Condition) -> list[int]:
+        rows = self._connection.execute(
+            f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values
+        )
+        return [row[0] for row in rows]
+
+    def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
+        return self._current("r.id IN (SELECT value FROM carray(?2))", now, id_array(ids))
+
+    def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
+        chosen = "substr(r.content_hash, 1, 8) IN (SELECT value FROM carray(?2)) ORDER BY r.id"
+        return self._current(chosen, now, apsw.carray(tuple(keys)))
+
+    def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
+        chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"
+        return self._current(chosen, now, apsw.carray(tuple(topics)))
+
+    def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
+        rows: Any = self._connection.execute(f"{_SELECT} AND {chosen}", (now, bound))
+        return map(CurrentRecord._make, rows)
+
+    def months(self, chosen: Filter) -> list[Month]:
+        condition = _open(chosen, chunks=False)
+        found: dict[tuple[str, str], list[int]] = {}
+        for scope, created_at, row_id in self._connection.execute(
+            "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
+            f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
+            condition.values,
+        ):
+            found.setdefault((scope, f"{to_datetime(created_at):%Y-%m}".rjust(7, "0")), []).append(row_id)
+        return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
+
+    def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
+        condition = _open(chosen)
+        # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
+        opened = self._connection.execute(
+            f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id",
+            condition.values,
+        )
+        while chunk := list(islice(opened, _CHUNK)):
+            ids: list[int] = []
+            closed = self._closed_ids([row.public_id for row in read_rows(chunk, _Opened, "record")])
+            for record_id, public_id in chunk:
+                ids += (*closed.get(public_id, ()), record_id)
+            records = self.by_row_ids(ids)
+            parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+            for record_id in ids:
+                yield Version(records[record_id], tuple(parts.get(record_id, ())))
+
+    def existing_ids(self, public_ids: Sequence[str]) -> set[str]:
+        if not public_ids:
+            return set()
+        return {
+            row[0]
+            for row in self._connection.execute(
+                "SELECT public_id FROM record WHERE valid_to IS NULL AND public_id IN (SELECT value FROM carray(?))",
+                (apsw.carray(tuple(public_ids)),),
+            )
+        }
+
+    def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
+        """Row ids of the closed versions of records, oldest first."""
+        found: dict[str, list[int]] = {}
+        for record_id, public_id in self._connection.execute(
+            "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL AND public_id IN (SELECT value FROM carray(?)) "
+            "ORDER BY valid_from, valid_to, id",
+            (apsw.carray(tuple(public_ids)),),
+        ):
+            found.setdefault(public_id, []).append(record_id)
+        return found
+
+    def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
+        return dict(zip(sorted(ids), self.get_many(ids), strict=True))
+
+
+def link(row: tuple[Any, ...]) -> Link:
+    """A link of the public ids of its ends, its type, strength and time."""
+    source, target, kind, strength, created = read_row(row, _LinkRow, "a link of")
+    return Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
+
+
+def _metadata(text: object, public_id: object) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        return _object(text)  # type: ignore[arg-type]
+    except (msgspec.DecodeError, TypeError, RecursionError) as fault:
+        raise StoreCorrupt(
+            f"the metadata of record {shown(public_id)} is not what was stored ({fault}): another program changed it"
+        ) from None
+
+
+def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
+    (
+        public_id, text, kind, scope, context, tags, importance, given, pinned, topic, source, position, created,
+        event, updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+    ) = read_row(row, _RecordRow, "record")  # fmt: skip
+    return Record(
+        id=public_id,
+        text=text,
+        kind=kind,
+        scope=scope,
+        context=context,
+        tags=tuple(_decode(tags)),
+        importance=importance,
+        base_importance=given,
+        pinned=bool(pinned),
+        topic=topic,
+        source=source,
+        position=position,
+        created_at=to_datetime(created),
+        event_at=optional_datetime(event),
+        updated_at=to_datetime(updated),
+        accessed_at=optional_datetime(accessed),
+        expires_at=optional_datetime(expires),
+        access_count=accesses,
+        valid_from=to_datetime(valid_from),
+        valid_to=optional_datetime(valid_to),
+        metadata=_metadata(metadata, public_id),
+        embedding_state=state,
+        outcome=outcome,
+    )
+
+
+def _open(chosen: Filter, *, chunks: bool = True) -> Condition:
+    """What an export writes, expired records too."""
+    condition = matching(chosen, 0, "open")
+    return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))
+
+
+def _term_lists(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[TermList]:
+    """Count equal numbers within each document; one sort serves the whole batch."""
+    document = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    keys, counts = np.unique((document << 32) | numbers, return_counts=True)
+    terms = (keys & 0xFFFFFFFF).astype("<i4").tobytes()
+    saturated = np.minimum(counts, 255).astype(np.uint8).tobytes()
+    bounds = np.searchsorted(keys >> 32, np.arange(len(lengths) + 1)).tolist()
+    return [TermList(terms[4 * start : 4 * stop], saturated[start:stop]) for start, stop in itertools.pairwise(bounds)]

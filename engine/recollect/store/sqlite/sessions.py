@@ -1,0 +1,158 @@
+"""Sessions, their messages and snapshots, in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recollect.store.rows import read_row, read_rows
+from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.conditions import Condition
+from recollect.store.sqlite.full_text import Table, tally
+from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.service_schema import SESSION_UPDATED
+from recollect.store.values import FoundMessage, SessionRow, SnapshotRow
+from recollect.text.tokens import tokenize
+
+_MESSAGES = Table("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
+
+_WITHIN = "(path = ? OR (path >= ? AND path < ?))"
+
+_SESSION = (
+    "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
+    f"s.created_at, {SESSION_UPDATED} AS updated_at FROM session s JOIN scope p ON p.id = s.scope_id"
+)
+
+_SNAPSHOT = (
+    "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
+    "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
+)
+
+
+class SqliteSessions(Repository):
+    def find(self, scope: str, name: str) -> SessionRow | None:
+        row: Any = self._connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
+        return None if row is None else read_row(row, SessionRow, "session")
+
+    def find_id(self, scope: str, name: str) -> int | None:
+        found: Any = self._connection.execute(
+            "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?",
+            (scope, name),
+        ).get
+        return None if found is None else int(found)
+
+    def create(self, scope_id: int, name: str, provider: str | None, now: int) -> None:
+        self._connection.execute(
+            "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
+            (scope_id, name, provider, now),
+        )
+
+    def set_provider(self, session_id: int, provider: str) -> None:
+        self._connection.execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
+
+    def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
+        condition, bound = within(scope)
+        rows: Any = self._connection.execute(
+            f"{_SESSION} WHERE {condition} ORDER BY updated_at DESC, s.id DESC LIMIT ?",
+            (*bound, -1 if limit is None else limit),
+        )
+        return read_rows(rows, SessionRow, "session")
+
+    def unused_since(self, scope: str, moment: int | None) -> list[int]:
+        condition, bound = within(scope)
+        rows: Any = self._connection.execute(
+            f"SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE {condition} "
+            f"AND (? IS NULL OR {SESSION_UPDATED} < ?)",
+            (*bound, moment, moment),
+        )
+        return [row[0] for row in rows]
+
+    def append(
+        self,
+        session_id: int,
+        rows: Sequence[tuple[str, str, str, Sequence[str]]],
+        created_at: int,
+    ) -> int:
+        position: int = self._connection.execute(
+            "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
+        ).get
+        for place, (role, content, message, words) in enumerate(rows):
+            self._connection.execute(
+                "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (session_id, position + place, role, content, message, created_at),
+            )
+            self._connection.execute(
+                "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
+                (self._connection.last_insert_rowid(), " ".join(words)),
+            )
+        return position
+
+    def messages(self, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
+        rows: Any = self._connection.execute(
+            "SELECT CAST(position AS INTEGER), CAST(message AS BLOB) FROM session_message WHERE session_id = ? "
+            "ORDER BY session_message.position DESC LIMIT ?",
+            (session_id, -1 if limit is None else limit),
+        ).fetchall()
+        return list(reversed(rows))
+
+    def delete(self, session_ids: Sequence[int]) -> None:
+        ids = id_array(session_ids)
+        self._connection.execute(
+            "DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message "
+            "WHERE session_id IN (SELECT value FROM carray(?)))",
+            (ids,),
+        )
+        self._connection.execute("DELETE FROM session WHERE id IN (SELECT value FROM carray(?))", (ids,))
+
+    def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
+        condition, bound = within(scope)
+        part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
+        held = tally(self._connection, _MESSAGES, words, part)
+        best = np.lexsort((-held.rows, -held.scores))[:limit]
+        rows: Any = self._connection.execute(
+            "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
+            "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
+            "WHERE m.id IN (SELECT value FROM carray(?))",
+            (id_array(held.rows[best]),),
+        )
+        found = {row_id: message for row_id, *message in rows}
+        ranked = zip(held.rows[best].tolist(), held.scores[best].tolist(), strict=True)
+        listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
+        return read_rows(listed, FoundMessage, "a message of session")
+
+    def put_snapshot(self, scope_id: int, row: SnapshotRow) -> None:
+        self._connection.execute(
+            "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
+            "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.public_id, scope_id, *row[2:]),
+        )
+
+    def last_snapshot(self, scope: str) -> SnapshotRow | None:
+        """The snapshot of a scope and its descendants that ended last."""
+        found = self.snapshots(scope, 1)
+        return found[0] if found else None
+
+    def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
+        condition, bound = within(scope)
+        rows: Any = self._connection.execute(
+            f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit)
+        )
+        return read_rows(rows, SnapshotRow, "snapshot")
+
+    def rebuild_words(self) -> None:
+        """Make the words of all messages afresh, into an empty table."""
+        rows: Any = self._connection.execute("SELECT id, content FROM session_message")
+        self._connection.executemany(
+            "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
+            [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
+        )
+
+
+def within(scope: str) -> tuple[str, tuple[str, ...]]:
+    """The condition on `path` that holds for a scope and its descendants, and what it binds."""
+    if scope == "/":
+        return "1", ()
+    return _WITHIN, (scope, scope + "/", scope + "0")

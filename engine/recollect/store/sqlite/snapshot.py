@@ -1,0 +1,54 @@
+"""Which sidecar of the in-memory index belongs to this store: `<database>-index`, a derived file beside the database.
+
+The store remembers a random token of the sidecar that was last written. A store that has the token has all that the
+sidecar's commit had, so the change feed leads from there to now; a copy or a restored backup that went another way
+has another token or none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import SnapshotIdentity
+
+_KEY = "index_sidecar"
+
+
+class SqliteIndexSnapshot(Repository):
+    def identity(self) -> SnapshotIdentity:
+        found = dict(self._connection.execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (_KEY,)))
+        embedder = self._tx.vectors.active_embedder()
+        fingerprint, embedder_id = ("", None) if embedder is None else (embedder.fingerprint, embedder.id)
+        return SnapshotIdentity(found.get(_KEY, ""), found.get("lexicon_epoch", ""), fingerprint, embedder_id)
+
+    def publish(self, made_of: SnapshotIdentity, token: str, sequence: int, move: Callable[[], None]) -> bool:
+        if self.identity()[1:] != made_of[1:]:
+            return False
+        changes = self._tx.changes.since(sequence)
+        if changes is None or any(change.operation in ("delete", "text") for change in changes):
+            return False
+        move()
+        self._connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (_KEY, token)
+        )
+        return True
+
+    def discard(self) -> None:
+        self._connection.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
+        if self._connection.filename:
+            for path in (path_of(self._connection.filename), part_of(self._connection.filename)):
+                with suppress(OSError):
+                    os.unlink(path)
+
+
+def path_of(database: str) -> str:
+    """The sidecar's path."""
+    return f"{database}-index"
+
+
+def part_of(database: str) -> str:
+    """The path of a sidecar that is being written."""
+    return f"{database}-index-part"

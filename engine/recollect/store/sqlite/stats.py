@@ -1,0 +1,73 @@
+"""Figures about a store, for `Memory.stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from recollect.store.sqlite.conditions import in_scopes
+from recollect.store.sqlite.connection import sqlite_vec_version
+from recollect.store.sqlite.files import bytes_on_disk
+from recollect.store.sqlite.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.transaction import SqliteTransaction
+
+__all__ = ["figures"]
+
+
+def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
+    """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
+    embedder = tx.vectors.active_embedder()
+    visible = in_scopes([scope])
+    seen = f"(SELECT r.id FROM record r WHERE {visible.sql})"
+
+    def count(sql: str, *values: Any) -> int:
+        number: int = tx.connection.execute(f"SELECT count(*) FROM {sql}", values).get
+        return number
+
+    def records(condition: str) -> int:
+        return count(f"record r WHERE {condition} AND {visible.sql}", *visible.values)
+
+    kinds: Any = tx.connection.execute(
+        f"SELECT r.kind, count(*) FROM record r WHERE r.valid_to IS NULL AND {visible.sql} GROUP BY r.kind",
+        visible.values,
+    )
+    return {
+        "path": tx.path,
+        "records": records("r.valid_to IS NULL"),
+        "versions": records("r.valid_to IS NOT NULL"),
+        "pending": records("r.embedding_state = 'pending'"),
+        "refused": tx.vectors.count_refused(scope),
+        "vectors": count(f"vector WHERE record_id IN {seen}", *visible.values),
+        **_codes(tx, seen, visible.values),
+        "links": count(f"link WHERE source_id IN {seen}", *visible.values),
+        "sources": count(
+            f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
+            *visible.values,
+        ),
+        "terms": count("term") if scope == "/" else None,
+        "kinds": dict(kinds),
+        "services": tx.scopes.service_counts(scope),
+        "bytes_on_disk": bytes_on_disk(tx.path) if scope == "/" else None,
+        "schema_version": SCHEMA_VERSION,
+        "sequence": tx.changes.last() if scope == "/" else None,
+        "sqlite_version": apsw.sqlite_lib_version(),
+        "sqlite_vec": sqlite_vec_version(tx.connection),
+        "embedder": None if embedder is None else embedder.name,
+        "dimension": None if embedder is None else embedder.dimension,
+    }
+
+
+def _codes(tx: SqliteTransaction, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
+    """How many vectors have codes of their tokens, and the bytes of these."""
+    everything = tx.connection.execute("SELECT count(*), total(length(codes)) FROM token_code")
+    if values:
+        everything = tx.connection.execute(
+            "SELECT count(*), total(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
+            f"WHERE v.record_id IN {seen}",
+            values,
+        )
+    row: Any = everything.fetchone()
+    return {"token_codes": row[0], "token_code_bytes": int(row[1])}

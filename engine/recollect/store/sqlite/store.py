@@ -1,0 +1,256 @@
+"""The store in a SQLite file: one writer, many readers, and `atomic()` as the only way to write."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import apsw
+
+from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
+from recollect.reports import ErasureReceipt, Verification
+from recollect.store.protocol import Progress, Store
+from recollect.store.sqlite import erasing, files, rebuilding
+from recollect.store.sqlite.backup import backup
+from recollect.store.sqlite.connection import MEMORY, open_connection, resolve
+from recollect.store.sqlite.faults import translated
+from recollect.store.sqlite.keys import Key
+from recollect.store.sqlite.lexicon import WordNumbers
+from recollect.store.sqlite.rekeying import remove_unfinished, replace_file
+from recollect.store.sqlite.stats import figures
+from recollect.store.sqlite.transaction import SqliteTransaction
+from recollect.store.sqlite.verifying import verify
+from recollect.store.values import Erased
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore(Store):
+    """A database file, open for one process.
+
+    Each reader has a connection of its own and never waits for the writer; only ':memory:' shares one connection.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        busy_timeout_ms: int = 10_000,
+        durability: str = "full",
+        key: str | None = None,
+    ) -> None:
+        self.path = resolve(path)
+        given = None if key is None else Key(key)
+        self.key = None if self.in_memory else given
+        self._busy_timeout_ms = busy_timeout_ms
+        self._durability = durability
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._numbers = WordNumbers()
+        self._idle: list[SqliteTransaction] = []
+        self._depth = 0
+        self._on_rollback: list[Callable[[], None]] = [self._numbers.forget]
+        self._closed = False
+        self._writer = self._open()
+        if not self.in_memory:
+            remove_unfinished(self._writer.connection.filename)
+
+    @property
+    def in_memory(self) -> bool:
+        return self.path == MEMORY
+
+    @property
+    def encrypted(self) -> bool:
+        return self.key is not None
+
+    @property
+    def closed(self) -> bool:
+        return self._closed or os.getpid() != self._process
+
+    @property
+    def snapshot_path(self) -> str | None:
+        return None if self.in_memory else files.snapshot_of(self._writer.connection.filename)
+
+    @contextmanager
+    def atomic(self, *, wait: bool = True) -> Iterator[SqliteTransaction]:
+        self.check_usable()
+        connection = self._writer.connection
+        with self._lock, self._translated(connection):
+            self.check_usable()
+            connection = self._writer.connection
+            if self._depth:
+                self._depth += 1
+                try:
+                    with self._undone(), connection:
+                        yield self._writer
+                finally:
+                    self._depth -= 1
+                return
+            # A deferred transaction that reads and then writes fails at once with BUSY, whatever the timeout.
+            connection.set_busy_timeout(self._busy_timeout_ms if wait else 0)
+            connection.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                with self._undone():
+                    yield self._writer
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    @property
+    def nested(self) -> bool:
+        return self._depth > 1
+
+    def on_rollback(self, callback: Callable[[], None]) -> None:
+        self._on_rollback.append(callback)
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            for callback in self._on_rollback:
+                callback()
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTransaction]:
+        self.check_usable()
+        if self.in_memory:
+            with self._lock, self._translated(self._writer.connection):
+                yield self._writer
+            return
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = self._open(readonly=True)
+        connection = reader.connection
+        sound = False
+        try:
+            with self._translated(connection):
+                connection.execute("BEGIN")
+                yield reader
+            sound = True
+        finally:
+            # On a damaged file even the end of a read transaction can fail; such a connection is not used again.
+            try:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+            except apsw.Error:
+                sound = False
+            if self._closed or not sound:
+                connection.close(True)
+            else:
+                self._idle.append(reader)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[apsw.Connection]:
+        """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
+        self.check_usable()
+        with self._lock, self._translated(self._writer.connection):
+            self.check_usable()
+            yield self._writer.connection
+
+    def size(self) -> int:
+        with self.read() as reader:
+            found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
+        return found
+
+    def bytes_on_disk(self) -> int:
+        return files.bytes_on_disk(self.path)
+
+    def stats(self, scope: str) -> dict[str, Any]:
+        with self.read() as reader:
+            return figures(reader, scope)
+
+    def verify(self, on_progress: Progress | None = None) -> Verification:
+        with self.read() as reader:
+            return verify(reader, on_progress)
+
+    def rebuild(self, on_progress: Progress | None = None) -> None:
+        with self.atomic() as writer:
+            rebuilding.rebuild(writer, on_progress)
+
+    def vacuum(self) -> int:
+        before = self.bytes_on_disk()
+        with self.atomic() as writer:
+            rebuilding.drop_unused(writer)
+        self._numbers.forget()
+        self.compact()
+        return before - self.bytes_on_disk()
+
+    def compact(self) -> bool:
+        """Rewrite the file without free space and empty its WAL; False where a reader of an older state keeps the WAL."""
+        with self.exclusive() as connection:
+            connection.execute("VACUUM").fetchall()
+            busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy[0]
+
+    def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+        return backup(self, target, on_progress)
+
+    def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        self._numbers.forget()
+        return erasing.prove(self, erased)
+
+    def rekey(self, key: str | None) -> None:
+        made = None if key is None else Key(key)
+        self.check_usable()
+        if self.in_memory:
+            raise InvalidInput(":memory: is no file, and has no key")
+        with self.atomic() as writer:
+            writer.snapshot.discard()
+        connection = self._writer.connection
+        with self._lock, self._translated(connection):
+            self.check_usable()
+            while self._idle:
+                self._idle.pop().connection.close(True)
+            connection.pragma("locking_mode", "exclusive")
+            try:
+                connection.pragma("journal_mode", "delete")
+                connection.execute("BEGIN EXCLUSIVE; COMMIT").fetchall()
+                with replace_file(connection, self.key, made):
+                    self.key = made
+            finally:
+                connection.close(True)
+                self._writer = self._open()
+
+    def check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedProcess(
+                f"{self.path} was opened before fork(): SQLite connections do not survive it. "
+                "Open a new Memory in the child process"
+            )
+        if self._closed:
+            raise StoreClosed(f"{self.path} was closed: open a new Memory")
+
+    def close(self) -> None:
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            while self._idle:
+                self._idle.pop().connection.close()
+            self._writer.connection.close()
+
+    def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
+        return translated(self.path, connection, encrypted=self.key is not None)
+
+    def _open(self, *, readonly: bool = False) -> SqliteTransaction:
+        connection = open_connection(
+            self.path,
+            busy_timeout_ms=self._busy_timeout_ms,
+            durability=self._durability,
+            readonly=readonly,
+            key=self.key,
+        )
+        return SqliteTransaction(connection, self.path, self._numbers)
