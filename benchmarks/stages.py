@@ -24,6 +24,8 @@ from recollect import Memory
 from recollect.embedding import load
 from recollect.index import memory_view
 from recollect.recall import candidates, pipeline
+from recollect.store.sqlite.blocks import SqliteBlocks
+from recollect.store.sqlite.records import SqliteRecords
 from recollect_kernels import dispatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "stages.json"
@@ -39,13 +41,13 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (2, "BM25, best of all", dispatch.python_backend, "bm25_top_k"),
     (2, "rescore the shortlist", dispatch.python_backend, "rescore_shortlist"),
     (1, "exact cosines of the first", candidates, "_rescore"),
-    (2, "read their vectors", loading, "exact_vectors"),
+    (2, "read their vectors", SqliteBlocks, "exact_vectors"),
     (1, "join, measure, fuse, spread, order", memory_view.MemoryQuestions, "rank"),
     (2, "the kernel of it", dispatch.python_backend, "rank_candidates"),
     (1, "confidence", pipeline, "weigh_evidence"),
     (1, "what is said of each hit", pipeline, "describe"),
     (0, "fetch and show", pipeline, "show"),
-    (1, "fetch", reading, "fetch"),
+    (1, "fetch", SqliteRecords, "fetch"),
     (1, "build the hits", pipeline, "build_hits"),
 )
 

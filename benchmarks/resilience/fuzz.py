@@ -149,7 +149,7 @@ class _Watched:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._writer = memory._engine.store._writer
+        self._writer = memory._engine.store._writer.connection
         tables = self._writer.execute(
             "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name != 'meta'"
         )

@@ -22,10 +22,8 @@ from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
 from recollect.remote.address import ModelAddress
 from recollect.settings import Settings
+from recollect.store.opening import open_store
 from recollect.store.protocol import Writer
-from recollect.store.sqlite.keys import Key
-from recollect.store.sqlite.lexicon import Lexicon
-from recollect.store.sqlite.store import Store
 from recollect.store.values import Access, EmbedderRow
 
 if TYPE_CHECKING:
@@ -59,12 +57,7 @@ class Engine:
         spec = settings.embedder_spec if embedder is None else embedder
         if isinstance(spec, str):
             spec = named_embedder(spec)
-        self.store = Store(
-            path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability,
-            key=None if key is None else Key(key),
-        )  # fmt: skip
-        self.lexicon = Lexicon()
-        self.store.on_rollback(lambda: self.lexicon.forget_unsaved())
+        self.store = open_store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability, key=key)
         self._keeper = Keeper(self.store, enabled=settings.sidecar, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._keeper)
         # Whether records may wait for vectors; unknown at open, so the first write looks.
@@ -113,13 +106,10 @@ class Engine:
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 
     def rekey(self, key: str | None) -> None:
-        """Give the store another key, or none. What is derived and lies beside it goes."""
+        """Give the store another key, or none."""
         if key is not None:
             _refuse_low_memory(self.settings)
-        made = None if key is None else Key(key)
-        with self.store.atomic() as writer:
-            writer.snapshot.discard()
-        self.store.rekey(made)
+        self.store.rekey(key)
 
     def start_kernels(self, queries: int = 1) -> None:
         """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for

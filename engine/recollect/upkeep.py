@@ -16,8 +16,6 @@ from recollect.remember.prepare import check_flag
 from recollect.remember.reembed import reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
-from recollect.store import rebuilding, stats, verifying
-from recollect.store.sqlite.backup import backup
 
 __all__ = ["Upkeep"]
 
@@ -44,8 +42,8 @@ class Upkeep:
     def stats(self) -> Stats:
         """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""
         engine = self._engine
+        figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
-            figures = stats.figures(reader, engine.store.path, self._scope)
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
         kernels = engine.kernels()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
@@ -54,7 +52,7 @@ class Upkeep:
             notes.append(f"kernels run in Python: {kernels.reason}")
         if figures["sqlite_vec"] is None:
             notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
-        encrypted = engine.store.key is not None
+        encrypted = engine.store.encrypted
         if encrypted and engine.settings.sidecar:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
@@ -70,13 +68,12 @@ class Upkeep:
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
         """Check the file and everything derived against the records; names every divergence, changes nothing."""
         self._whole("verify")
-        with self._engine.store.read() as reader:
-            return verifying.verify(reader, on_progress)
+        return self._engine.store.verify(on_progress)
 
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
         """Make everything derived afresh from the records, embed what lacks vectors, and verify."""
         self._whole("rebuild")
-        rebuilding.rebuild(self._engine.store, self._engine.lexicon, on_progress)
+        self._engine.store.rebuild(on_progress)
         if self._engine.embedder.enabled:
             drain_pending(self._engine, limit=None)
         return self.verify()
@@ -84,14 +81,12 @@ class Upkeep:
     def vacuum(self) -> int:
         """Give unused space back to the file system; returns how many bytes."""
         self._whole("vacuum")
-        before = rebuilding.bytes_on_disk(self.path)
-        rebuilding.vacuum(self._engine.store, self._engine.lexicon)
-        return before - rebuilding.bytes_on_disk(self.path)
+        return self._engine.store.vacuum()
 
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._whole("backup")
-        return backup(self._engine.store, target, on_progress)
+        return self._engine.store.backup(target, on_progress)
 
     def rekey(self, key: str | None) -> None:
         """Encrypt the file anew with `key`, or write it without encryption (None); all of it or nothing.

@@ -10,7 +10,7 @@ import pytest
 from recollect import AsyncMemory, Memory
 from recollect.asynchrony import MAX_THREADS
 from recollect.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
-from recollect.store.sqlite.store import Store
+from recollect.store.sqlite.store import SqliteStore
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN, WordEmbedder, scored, unit
 
@@ -245,13 +245,13 @@ def test_no_verb_runs_in_the_thread_of_the_loop(path, monkeypatch):
     threads = set()
 
     def noted(name):
-        method = getattr(Store, name)
+        method = getattr(SqliteStore, name)
 
         def call(self, *args, **kwargs):
             threads.add(threading.get_ident())
             return method(self, *args, **kwargs)
 
-        monkeypatch.setattr(Store, name, call)
+        monkeypatch.setattr(SqliteStore, name, call)
 
     noted("read")
     noted("atomic")

@@ -13,8 +13,10 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput
-from recollect.store import byte_search, erasing, rebuilding
+from recollect.store import byte_search
 from recollect.store.byte_search import found_in
+from recollect.store.sqlite import erasing
+from recollect.store.sqlite.store import SqliteStore
 from tests.conftest import PLAIN
 from tests.memory.support import WordEmbedder
 
@@ -85,7 +87,7 @@ def test_a_reader_of_an_older_state_makes_it_incomplete(path):
         receipt = memory.forget(id, receipt=True).receipt
         assert not receipt.complete
         assert "its WAL could not be emptied" in receipt.problems[0]
-        assert "still stand in" in receipt.problems[1]
+        assert "are left in" in receipt.problems[1]
         reader.close()
         memory.vacuum()
         assert [secret for file in files_of(path) for secret in SECRETS if secret in file.read_bytes()] == []
@@ -154,13 +156,14 @@ def test_in_memory_there_is_no_file_to_search(memory):
 
 
 def test_where_the_file_cannot_be_compacted_the_receipt_says_so(path, monkeypatch):
-    def full(connection):
-        raise apsw.FullError("database or disk is full")
+    def full(store):
+        with store.exclusive():
+            raise apsw.FullError("database or disk is full")
 
     with Memory(path, embedder="none") as memory:
         id = memory.remember("Zaphod Beeblebrox lives in 42 Xylophone Street").id
         with monkeypatch.context() as patch:
-            patch.setattr(rebuilding, "compact", full)
+            patch.setattr(SqliteStore, "compact", full)
             gone = memory.forget(id, receipt=True)
         assert gone.records == 1
         assert not gone.receipt.complete

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import Phase
 
 from benchmarks.resilience import stateful
+from recollect.store.sqlite.changes import SqliteChanges
 
 pytestmark = pytest.mark.resilience
 
@@ -25,14 +26,14 @@ def test_the_store_equals_a_model_of_it_after_every_step(monkeypatch, tmp_path):
 
 def test_a_change_that_is_missing_from_the_feed_is_seen(monkeypatch):
     """An index in RAM that is not told of an update answers with what was."""
-    append = feed.append
+    append = SqliteChanges.append
     monkeypatch.setattr(stateful, "_PHASES", (Phase.generate,))
 
-    def forgetful(connection, operation, *ids):
+    def forgetful(self, operation, *ids):
         if operation != "update":
-            append(connection, operation, *ids)
+            append(self, operation, *ids)
 
-    monkeypatch.setattr(feed, "append", forgetful)
+    monkeypatch.setattr(SqliteChanges, "append", forgetful)
     outcome = stateful.attack(300, seed=4)
     assert outcome.failures["wrong"] == 1, outcome.failures
     assert "state.move_or_expire(" in outcome.examples[0] or "state.update(" in outcome.examples[0]

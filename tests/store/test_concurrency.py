@@ -18,7 +18,7 @@ def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):
     with Memory(path, settings=Settings(embedder="none", busy_timeout_ms=20)) as memory, Other(path) as other:
         kept = memory.remember("kept")
         before = state(memory)
-        assert other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None")
+        assert other("memory._engine.store._writer.connection.execute('BEGIN IMMEDIATE') is not None")
         for write in (
             lambda: memory.remember("y"),
             lambda: memory.remember_many(["y", "z"]),
@@ -30,7 +30,7 @@ def test_a_write_waits_for_the_lock_no_longer_than_the_timeout(path):
             with pytest.raises(StoreLocked, match=r"agent\.db is locked.*busy_timeout_ms"):
                 write()
         assert state(memory) == before
-        other("memory._engine.store._writer.execute('ROLLBACK') is not None")
+        other("memory._engine.store._writer.connection.execute('ROLLBACK') is not None")
         memory.remember("y")
         assert memory.count() == 2
 
@@ -40,13 +40,13 @@ def test_reading_never_waits_for_a_writer(path):
     settings = Settings(embedder="none", busy_timeout_ms=2 * LAST_RESORT_SECONDS * 1000)
     with Memory(path, settings=settings) as memory, Other(path) as other:
         kept = memory.remember("kept words")
-        assert other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None")
+        assert other("memory._engine.store._writer.connection.execute('BEGIN IMMEDIATE') is not None")
         assert [hit.id for hit in memory.recall("words")] == [kept.id]
         reader = threading.Thread(target=memory.get, args=(kept.id,), daemon=True)
         reader.start()
         reader.join(LAST_RESORT_SECONDS)
         waited = reader.is_alive()
-        other("memory._engine.store._writer.execute('ROLLBACK') is not None")
+        other("memory._engine.store._writer.connection.execute('ROLLBACK') is not None")
         reader.join()
         assert not waited, "get waited for the write lock of another process"
 

@@ -295,8 +295,8 @@ def test_an_erasure_is_checked_in_the_pages_as_they_read(path):
     with Memory(path, key=KEY, settings=PLAIN) as memory:
         memory.remember("The ship left the harbour")
         id = memory.remember("Zaphod moved to 7 Quuxington Road").id
-        assert b"Quuxington" in memory._engine.store._writer.serialize("main")
+        assert b"Quuxington" in memory._engine.store._writer.connection.serialize("main")
         receipt = memory.forget(id, receipt=True).receipt
         assert receipt.complete
         assert receipt.searched > 2
-        assert b"Quuxington" not in memory._engine.store._writer.serialize("main")
+        assert b"Quuxington" not in memory._engine.store._writer.connection.serialize("main")

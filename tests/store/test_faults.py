@@ -8,7 +8,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import StoreCorrupt, StoreFull
-from recollect.store.sqlite.lexicon import Lexicon
+from recollect.store.sqlite.lexicon import WordNumbers
 from recollect.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.memory.support import PLAIN, state, unit
 
@@ -60,13 +60,13 @@ def test_a_store_goes_on_once_there_is_space(full):
 def test_numbers_are_dropped_before_another_thread_may_write(on_disk, monkeypatch):
     """Between the rollback and the cache's clearing another thread wrote with the numbers of words never stored."""
     held = []
-    real = Lexicon.forget_unsaved
+    real = WordNumbers.forget
 
-    def watched(lexicon: Lexicon) -> None:
+    def watched(numbers: WordNumbers) -> None:
         held.append(on_disk._engine.store._lock._is_owned())
-        real(lexicon)
+        real(numbers)
 
-    monkeypatch.setattr(Lexicon, "forget_unsaved", watched)
+    monkeypatch.setattr(WordNumbers, "forget", watched)
     with on_disk._engine.store.exclusive() as connection:
         pages = connection.pragma("page_count") + 1
         connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()

@@ -9,6 +9,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import InvalidInput, StoreError
 from recollect.store.packing import pack
+from recollect.store.sqlite import changes
 from tests.memory.support import PLAIN, raw, run, scored, unit
 
 
@@ -70,7 +71,7 @@ def test_access_counts_stand_outside_the_feed(on_disk):
 
 
 def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
-    monkeypatch.setattr(feed, "KEPT_ROWS", 100)
+    monkeypatch.setattr(changes, "KEPT_ROWS", 100)
     with Memory(path, settings=PLAIN) as slow, Memory(path, settings=PLAIN) as busy:
         kept = busy.remember("word kept", vector=unit(0))
         gone = busy.remember("word gone", vector=unit(1))

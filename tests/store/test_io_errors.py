@@ -17,7 +17,7 @@ from recollect import Memory
 from recollect.errors import StoreError, StoreIOError
 from recollect.remember import write
 from recollect.store.sqlite.faults import as_store_error
-from recollect.store.sqlite.store import Store
+from recollect.store.sqlite.store import SqliteStore
 from tests.memory.support import PLAIN, WordEmbedder
 
 # Each of (what, error of the system, calls it hits) is done on a store of its own; prints the error it raises.
@@ -100,20 +100,20 @@ def test_what_was_updated_is_returned_as_it_was_committed(on_disk, monkeypatch):
     def fails(*_):
         raise StoreError("the disk failed")
 
-    commit = Store.atomic
+    commit = SqliteStore.atomic
 
     @contextmanager
     def then_fails(store, **options):
         with commit(store, **options) as connection:
             yield connection
-        monkeypatch.setattr(Store, "read", fails)
+        monkeypatch.setattr(SqliteStore, "read", fails)
 
-    monkeypatch.setattr(Store, "atomic", then_fails)
+    monkeypatch.setattr(SqliteStore, "atomic", then_fails)
     changed = on_disk.update(kept.id, text="third words", importance=0.9)
     monkeypatch.undo()
     assert changed == structs.replace(on_disk.get(kept.id), outcome="updated")
     assert (changed.text, changed.importance) == ("third words", 0.9)
-    monkeypatch.setattr(Store, "atomic", then_fails)
+    monkeypatch.setattr(SqliteStore, "atomic", then_fails)
     restored = on_disk.restore(kept.id, 0)
     monkeypatch.undo()
     assert restored == structs.replace(on_disk.get(kept.id), outcome="updated")

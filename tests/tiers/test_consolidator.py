@@ -9,6 +9,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.policies import Consolidation
+from recollect.store.sqlite.consolidations import SqliteConsolidations
 from recollect.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 
@@ -297,7 +298,7 @@ class Model:
     def complete(self, messages, *, schema=None, max_tokens=None):
         self.asked.append((messages, schema, max_tokens))
         if self.memory is not None:
-            assert not self.memory._engine.store._writer.in_transaction
+            assert not self.memory._engine.store._writer.connection.in_transaction
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -367,7 +368,7 @@ def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patched:
-        patched.setattr(consolidating, "add_cycle", fails)
+        patched.setattr(SqliteConsolidations, "add", fails)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             memory.consolidator.run(extract=lambda _: ["a fact"])
     assert (state(memory), importance(memory)) == before
@@ -384,11 +385,12 @@ def test_a_locked_store_leaves_the_cycle_to_the_next_episode(path, monkeypatch):
                 Consolidator,
                 "_write",
                 lambda *arguments: (
-                    other("memory._engine.store._writer.execute('BEGIN IMMEDIATE') is not None") and write(*arguments)
+                    other("memory._engine.store._writer.connection.execute('BEGIN IMMEDIATE') is not None")
+                    and write(*arguments)
                 ),
             )
             memory.episodes.log("two")
-            other("memory._engine.store._writer.execute('ROLLBACK') is not None")
+            other("memory._engine.store._writer.connection.execute('ROLLBACK') is not None")
         assert memory.consolidator.cycles() == []
         memory.episodes.log("three")
         assert [cycle.replayed for cycle in memory.consolidator.cycles()] == [3]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from recollect import Workspace, WorkspaceConfig
-from recollect.store.sqlite import verifying
+from recollect.store.sqlite.verifying import verify
 
 LONG_AGO_NS = 1_600_000_000 * 10**9
 
@@ -42,7 +42,7 @@ def counts(result: Any) -> tuple[int, int, int, int]:
 def dump(workspace: Workspace) -> dict[str, Any]:
     """Everything that an index says of its files, without ids and the times at which it was written; it is sound."""
     with workspace._index.engine().store.read() as reader:
-        found = verifying.verify(reader, None)
+        found = verify(reader)
         assert found.problems == (), found
         documents = reader.connection.execute(
             "SELECT o.name, d.title, d.media_type, hex(d.content_hash), d.chunking, d.size_bytes, d.mtime_ns, "

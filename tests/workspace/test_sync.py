@@ -12,6 +12,7 @@ import recollect_models
 from recollect import Workspace, WorkspaceConfig
 from recollect.checks import now_us
 from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
+from recollect.store.sqlite.documents import SqliteDocuments
 from recollect.workspace import opening, sync
 from recollect.workspace import workspace as facade
 from recollect.workspace.config import CacheConfig, EmbeddingConfig
@@ -214,7 +215,7 @@ def test_a_file_is_as_much_work_in_a_large_folder_as_in_a_small_one(folder, monk
             if "'main'." not in told["sql"]:  # FTS5's own statements count on from the time the file was opened
                 steps.append(told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
 
-        writer = workspace._index.engine().store._writer
+        writer = workspace._index.engine().store._writer.connection
         writer.trace_v2(apsw.SQLITE_TRACE_PROFILE, count)
         workspace.index()
         writer.trace_v2(0, None)
@@ -552,10 +553,10 @@ def test_an_index_that_is_damaged_while_open_is_made_afresh(folder):
     with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
         workspace.index()
         said = dump(workspace)
-        connection = workspace._index.engine().store._writer
+        connection = workspace._index.engine().store._writer.connection
         connection.pragma("writable_schema", True)
         with workspace._index.engine().store.atomic() as writer:
-            writer.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'document'")
+            writer.connection.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'document'")
         connection.pragma("writable_schema", False)
         connection.pragma("schema_version", 999)
         write(folder, "new.md", "New.")
@@ -648,8 +649,8 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
     settle(folder)
     monkeypatch.setattr(sync, "_RACY_NS", -(10**10))  # else files are past doubt two seconds after a change
     compared = []
-    find_many = sync.documents.find_many
-    monkeypatch.setattr(sync.documents, "find_many", lambda *given: compared.append(1) or find_many(*given))
+    find_many = SqliteDocuments.find_many
+    monkeypatch.setattr(SqliteDocuments, "find_many", lambda *given: compared.append(1) or find_many(*given))
 
     def compares(workspace):
         compared.clear()

@@ -12,6 +12,7 @@ from typing import IO
 
 from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput, RecollectError, StoreFull
+from recollect.store.opening import is_file_of
 from recollect.unfinished import new_file_mode, unfinished
 
 __all__ = ["Lines", "Place", "format_of", "reading", "writing"]
@@ -135,8 +136,7 @@ def _checked(place: str | os.PathLike[str], store: str) -> Path:
         path = path.resolve()
         if path.is_dir():
             raise InvalidInput(f"{path} is a directory: give the path of a file, e.g. {path / 'memories.jsonl'}")
-        own = [Path(store + ending) for ending in ("", "-wal", "-shm")]
-        if path.exists() and any(each.exists() and path.samefile(each) for each in own):
+        if path.exists() and is_file_of(path, store):
             raise InvalidInput(f"{path} is the store itself: give the path of another file")
     except RecollectError:
         raise

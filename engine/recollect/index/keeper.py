@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from recollect.errors import RecollectError
 from recollect.index import sidecar
 from recollect.store.protocol import Reader
-from recollect.store.sidecar import part_of, path_of
 from recollect.store.values import SnapshotIdentity
 
 if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex
-    from recollect.store.sqlite.store import Store
+    from recollect.store.protocol import Store
 
 __all__ = ["Keeper"]
 
@@ -37,19 +36,23 @@ class Keeper:
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
         self._store = store
-        self._wanted = enabled and not store.in_memory
+        self._wanted = enabled and store.snapshot_path is not None
         self._low_memory = low_memory and not store.in_memory
         self._thread: threading.Thread | None = None
 
     @property
     def _enabled(self) -> bool:
         # Mapped arrays cannot be encrypted.
-        return self._wanted and self._store.key is None
+        return self._wanted and not self._store.encrypted
 
     @property
     def folder(self) -> str | None:
         """Where arrays lie that shall not take memory; None where all may."""
-        return os.path.dirname(self._store.path) if self._low_memory else None
+        return os.path.dirname(self._path) if self._low_memory else None
+
+    @property
+    def _path(self) -> str:
+        return self._store.snapshot_path or ""
 
     def another(self) -> AbstractContextManager[Reader] | None:
         """A second read transaction; None where all share one connection."""
@@ -60,7 +63,7 @@ class Keeper:
         expected = reader.snapshot.identity()
         if not self._enabled or not expected.token:
             return None
-        found = sidecar.read(path_of(reader.filename), folder=self.folder)
+        found = sidecar.read(self._path, folder=self.folder)
         if found is None or found.header.sequence > reader.changes.last():
             return None
         header = found.header
@@ -72,7 +75,7 @@ class Keeper:
         if not self._enabled:
             return False
         with self._store.read() as reader:
-            return bool(reader.snapshot.identity().token) and os.path.exists(path_of(reader.filename))
+            return bool(reader.snapshot.identity().token) and os.path.exists(self._path)
 
     def loaded(self, index: MemoryIndex) -> None:
         """Write a sidecar in the background, where it pays."""
@@ -107,7 +110,7 @@ class Keeper:
 
     def _attempt(self, index: MemoryIndex) -> bool:
         with self._store.read() as reader:
-            expected, database = reader.snapshot.identity(), reader.filename
+            expected = reader.snapshot.identity()
         with index.lock.reading():
             version, sequence, changed = index.version, index.sequence, index.changed
             header = sidecar.Header(
@@ -120,7 +123,7 @@ class Keeper:
             if index.embedder_id != expected.embedder_id:
                 return False
             arrays = index.arrays()
-        part, whole = part_of(database), path_of(database)
+        part, whole = f"{self._path}-part", self._path
         sidecar.write(part, header, arrays)
         try:
             with index.lock.reading():

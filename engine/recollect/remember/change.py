@@ -16,7 +16,6 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.records import Record
 from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.erasure import Erasure
 from recollect.remember.insert import embedder_of
 from recollect.remember.prepare import check_context, check_flag, uuid7
 from recollect.reports import Forgotten
@@ -38,7 +37,7 @@ _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position"
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
-def row_id(reader: Any, public_id: object, base: str) -> int:
+def row_id(reader: Reader, public_id: object, base: str) -> int:
     """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
     if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
         public_id = checks.plain_str(public_id)
@@ -120,7 +119,6 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
     A filter of a scope and nothing else takes along what the services keep in it. With `receipt` the file is compacted
     and searched for what was removed.
     """
-    erasure = Erasure(engine) if receipt else None
     with engine.atomic() as writer:
         if chosen is None:
             found = list(dict.fromkeys(row_id(writer, public_id, base) for public_id in ids))
@@ -128,17 +126,19 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
             found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
         whole = chosen is not None and chosen.scopes_only
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
-        if erasure is not None:
-            erasure.before(writer, found, scopes)
+        erased = writer.erasure.begin(found, scopes) if receipt else None
         cut = writer.documents.sources_of(found)
         versions = writer.records.delete(found)
         if not whole:
             writer.documents.settle(cut)
         kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
-        if erasure is not None:
-            erasure.after(writer)
+        if erased is not None:
+            writer.erasure.finish(erased)
     return Forgotten(
-        records=len(found), versions=versions, services=kept, receipt=None if erasure is None else erasure.check()
+        records=len(found),
+        versions=versions,
+        services=kept,
+        receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
 
 

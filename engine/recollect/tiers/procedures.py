@@ -143,8 +143,8 @@ class Procedures(Service):
         # What cannot be stored is nobody's name.
         storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
         if storable and procedure == (called := checks.check_query(procedure)):
-            for find in (procedures.named, procedures.with_id):
-                found = find(reader, scope, called)
+            for find in (reader.procedures.named, reader.procedures.with_id):
+                found = find(scope, called)
                 if found is not None:
                     return found
         raise NotFound(f"no procedure {checks.shown(procedure)} here: never saved, forgotten, or elsewhere")

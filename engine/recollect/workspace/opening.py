@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from recollect.environment import named_embedder
 from recollect.errors import InvalidInput, StoreClosed, StoreError, StoreFull, StoreReadOnly
 from recollect.locks import FolderLock
 from recollect.settings import Settings
-from recollect.store.sqlite.damage import proven_damage
+from recollect.store.opening import copy_database, files_beside, proven_damage
 from recollect.workspace.replacing import move_aside
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ __all__ = ["IndexFile"]
 # A search looks at all files first: of 4,000 that takes 30 ms of processor time, and the JIT kernels save it 4, or 3 of
 # 12,000 chunks. They take 110 MB, and 0.4 s to load.
 _SMALL = 12_000
-_BESIDE = ("", "-wal", "-shm", "-index")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FIXED = (
     "{} cannot be written: {}. Searches answer from what is indexed; to index, change permissions, or keep the index "
@@ -203,9 +201,7 @@ class IndexFile:
         try:
             self._copy = TemporaryDirectory(prefix="recollect-")
             copy = Path(self._copy.name) / "index.db"
-            for ending in ("", "-wal"):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(str(self.path) + ending, str(copy) + ending)
+            copy_database(self.path, copy)
             return self._open_as_it_is(copy)
         except BaseException as fault:
             if self._copy is not None:
@@ -284,6 +280,6 @@ def _write_new(path: Path, data: bytes) -> None:
 
 def _refuse_links(path: Path) -> None:
     """A link may stand in a folder that somebody else has given: what it points at is no index of it."""
-    for each in (path.parent, *(Path(str(path) + ending) for ending in _BESIDE)):
+    for each in (path.parent, *files_beside(path)):
         if each.is_symlink():
             raise InvalidInput(_LINK.format(each))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from recollect.errors import StoreReadOnly
+from recollect.store.opening import remove_database, rename_database
 
 __all__ = ["move_aside", "moved_aside"]
 
 _MARK = ".damaged-"
 # A disk that damages one index after the other does not fill with them.
 _KEPT = 3
-_DERIVED = ("-shm", "-index")
 
 
 def move_aside(path: Path) -> Path:
@@ -22,20 +21,11 @@ def move_aside(path: Path) -> Path:
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     aside = path.with_name(f"{path.name}{_MARK}{now}")
     try:
-        # The WAL goes first: SQLite would play it into a file that takes the place of its own.
-        with suppress(FileNotFoundError):
-            os.rename(f"{path}-wal", f"{aside}-wal")
-        with suppress(FileNotFoundError):
-            os.rename(path, aside)
-        for ending in _DERIVED:
-            with suppress(FileNotFoundError):
-                os.unlink(f"{path}{ending}")
+        rename_database(path, aside)
     except OSError as fault:
         raise StoreReadOnly(f"{path} is damaged and cannot be moved aside: {fault.strerror}") from fault
     for old in moved_aside(path)[:-_KEPT]:
-        for ending in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                os.unlink(f"{old}{ending}")
+        remove_database(old)
     return aside
 
 

@@ -117,7 +117,7 @@ def ask_strategy(
         except EmbedderError as reason:
             problems = (f"the query was not embedded: {reason}",)
     with engine.store.read() as reader:
-        given = finish(strategy.search(reader, query, vector, model, limit, source_filter=source_filter))
+        given = finish(strategy.search(reader.sql(), query, vector, model, limit, source_filter=source_filter))
     rows = check_rows(given, f"the strategy {name!r}")
     for row in rows:
         if source_filter is not None and row.source != source_filter:

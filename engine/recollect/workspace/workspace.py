@@ -183,8 +183,8 @@ class Workspace:
     def register_strategy(self, name: str, strategy: object) -> None:
         """Make `search(strategy=name)` ask an object: `search(db, query, query_vec, model, limit, *, source_filter)`.
 
-        It gives a list of RawSearchRow, or an awaitable of one. `db` is an APSW connection that can only read, in a
-        read transaction; the view `chunks` has what files say. `query_vec` is a list of float, or None.
+        It gives a list of RawSearchRow, or an awaitable of one. `db.execute(sql, bindings)` reads, in a read
+        transaction; the view `chunks` has what files say. `query_vec` is a list of float, or None.
         """
         self._extensions.add_strategy(name, strategy)
 

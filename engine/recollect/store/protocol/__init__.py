@@ -1,8 +1,7 @@
 """What a store is, whatever it is made of: transactions that hold repositories, and maintenance.
 
-`Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. Row ids grow with
-time and are never used again, but need not be consecutive. A store implements these classes; `tests/store/contract/`
-holds what it has to keep.
+`Store.read()` yields a `Reader` and `Store.atomic()` a `Writer`; the repositories are their attributes. Row ids grow
+with time and are never reused, but need not be consecutive. `tests/store/contract/` holds what every store promises.
 """
 
 from __future__ import annotations
@@ -102,9 +101,13 @@ class Writer(Reader, Protocol):
 
 
 class Store(Protocol):
-    """A store that is open in this process; `path` names it in messages."""
+    """A store that is open in this process.
+
+    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, if anywhere.
+    """
 
     path: str
+    snapshot_path: str | None
 
     @property
     def in_memory(self) -> bool:
@@ -122,10 +125,6 @@ class Store(Protocol):
     def nested(self) -> bool:
         """Inside `atomic()`: whether it is within another, which may have written what can be undone."""
 
-    @property
-    def snapshot_path(self) -> str | None:
-        """Where the snapshot of an in-memory index may be kept; None where nowhere."""
-
     def read(self) -> AbstractContextManager[Reader]:
         """A read transaction. Readers wait for no writer."""
 
@@ -134,9 +133,6 @@ class Store(Protocol):
 
         Without `wait`, another process's lock raises StoreLocked at once.
         """
-
-    def on_rollback(self, callback: Callable[[], None]) -> None:
-        """Run `callback` at every rollback, before another thread may write: caches of what was written go then."""
 
     def check_usable(self) -> None:
         """Raise StoreClosed or ForkedProcess unless the store may be used."""

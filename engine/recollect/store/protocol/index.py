@@ -70,22 +70,27 @@ class IndexSnapshot(Protocol):
     """Which index snapshot belongs to this commit."""
 
     def identity(self) -> SnapshotIdentity:
-        """What the store expects of its sidecar; an empty token when it has none."""
+        """What the store expects of its index snapshot; an empty token when it has none."""
 
 
 class IndexSnapshotWriter(IndexSnapshot, Protocol):
     """Which index snapshot belongs to this commit, in a write transaction."""
 
     def publish(self, made_of: SnapshotIdentity, token: str, sequence: int, move: Callable[[], None]) -> bool:
-        """In a write transaction, let `move` put a sidecar of the commit `sequence` in place and remember its token.
+        """Let `move` put an index snapshot of the commit `sequence` in place, and keep its token.
 
-        False, and nothing is done, where something was purged or replaced since: a sidecar never outlives what it was
-        made from. No purge can come between, because a purge is a write transaction too.
+        False, and nothing is done, where something was purged or replaced since: a snapshot never outlives its records.
         """
 
     def discard(self) -> None:
-        """In the write transaction that purges something, remove the sidecar, which may hold traces of it."""
+        """Remove the index snapshot, which may hold traces of what this transaction purges."""
 
 
 class Lexicon(Protocol):
     """Words and their numbers."""
+
+    def lookup(self, words: Sequence[str]) -> dict[str, int]:
+        """The numbers of those words that some record holds or held."""
+
+    def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
+        """`lookup` for queries, cached for the process. `loads` grows when numbers may have changed."""

@@ -166,7 +166,7 @@ class ScopeWriter(Scopes, Protocol):
         """The id of a scope, added if it is new."""
 
     def purge_services(self, scope: str) -> int:
-        """Remove what every service keeps in a scope and its descendants; returns how many rows, messages not counted."""
+        """Purge what every service keeps in a scope and its descendants; returns the rows, messages not counted."""
 
 
 class Links(Protocol):
@@ -211,13 +211,13 @@ class Vectors(Protocol):
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
-        """(row id, scope id, kind, when it expires, vectors (parts, dimension)) of those of these records that are open."""
+        """(row id, scope id, kind, expiry, vectors (parts, dimension)) of those of these records that are open."""
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder whose vectors recall uses; None before the first vector."""
 
     def of_record(self, record_id: int) -> Parts:
-        """The parts of a record by the active embedder; none where it has none, codes only where every part has them."""
+        """The parts of a record by the active embedder, if any; with codes only where every part has them."""
 
     def count_waiting(self) -> int:
         """How many records wait for a vector."""
@@ -229,7 +229,7 @@ class Vectors(Protocol):
         """(row id, text, context) of records that have no vector of `embedder`, and were not refused by it."""
 
     def count_lacking(self, embedder: EmbedderRow) -> int:
-        """How many records `without` names."""
+        """How many records `lacking` gives without a limit."""
 
     def unchanged(
         self,
@@ -242,7 +242,7 @@ class Vectors(Protocol):
         """True when any vector has codes."""
 
     def token_codes_of(self, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """(record id, codes) of the active embedder of each part that has codes, of these records, by record and part."""
+        """(record id, codes) of each part of these records with codes of the active embedder, by record and part."""
 
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
         """(row id, text, context) of records above `after_id` with a vector of this embedder that lacks codes."""
@@ -264,8 +264,9 @@ class VectorWriter(Vectors, Protocol):
         *,
         active: bool,
     ) -> None:
-        """Store the vectors of records that had none of this embedder, or why it refused them; they become `embedded`, or
-        `refused`, when it is the active one.
+        """Store the vectors of records that had none of this embedder, or why it refused them.
+
+        Of the active embedder, the records become `embedded` or `refused`.
         """
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
@@ -284,7 +285,7 @@ class VectorWriter(Vectors, Protocol):
         """Make `embedder` the active one at once: the vectors of all others go, and records without its own wait."""
 
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
-        """Give codes to the vectors of records that have as many parts as there are codes; returns to how many records."""
+        """Add codes to the vectors of records that have as many parts as there are codes; returns how many records."""
 
     def drop_token_codes(self) -> None:
         """Remove all codes."""

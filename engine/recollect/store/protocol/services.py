@@ -116,7 +116,7 @@ class SessionWriter(Sessions, Protocol):
         rows: Sequence[tuple[str, str, str, Sequence[str]]],
         created_at: int,
     ) -> int:
-        """Add messages (role, content, message as JSON, words of the content) at the end; returns the first's position."""
+        """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
 
     def delete(self, session_ids: Sequence[int]) -> None:
         """Purge sessions with their messages and words."""
@@ -148,7 +148,7 @@ class ConsolidationWriter(Consolidations, Protocol):
     """Consolidation cycles over the episodes of one scope, in a write transaction."""
 
     def compress(self, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
-        """Multiply the importance of all episodes up to the row id `last` that are not pinned; purge what falls too low.
+        """Multiply the importance of the episodes up to row id `last` that are not pinned; purge what falls too low.
 
         An episode is purged when its new importance is under prune_threshold * decay_factor ** (cycles_a_recall *
         accesses). Returns how many were multiplied, the purged among them, and how many were purged.
@@ -186,7 +186,7 @@ class ExperienceWriter(Experience, Protocol):
         """Count one run under (scope id, task type, pattern)."""
 
     def add_recovery(self, key: tuple[int, str, str], *, error: str, recovery: str, now: int) -> None:
-        """Count one recovery under (scope id, tool, error pattern); the latest is what is kept, counted from its first."""
+        """Count one recovery under (scope id, tool, error pattern); only the latest is kept, with its own count."""
 
 
 class Procedures(Protocol):

@@ -6,31 +6,29 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from recollect.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly
-from recollect.store.protocol import Store
+from recollect.store.protocol import Progress
 from recollect.store.sqlite.connection import MEMORY, resolve
 from recollect.store.sqlite.faults import as_store_error, reading_failed
 from recollect.store.sqlite.keys import Key
 from recollect.unfinished import unfinished
 
+if TYPE_CHECKING:
+    from recollect.store.sqlite.store import SqliteStore
+
 __all__ = ["backup"]
 
-Progress = Callable[[int, int | None], None]
 _PAGES_A_STEP = 4096
 _READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)
 
 
-def backup(store: Store, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
-    """Copy the store, as of one commit, to a new file; returns its path. It appears when all of it is there.
-
-    Raises InvalidInput for a path where something stands, also since the copy began, and StoreFull, StoreReadOnly or
-    StoreError, which name the target, where that cannot be written.
-    """
+def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+    """Copy the store, as of one commit, to a new file; returns its path."""
     path = Path(resolve(target))
     if str(path) == MEMORY or os.path.lexists(path):
         raise InvalidInput(f"{path} exists: give the path of a new file")

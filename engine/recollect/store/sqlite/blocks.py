@@ -51,6 +51,8 @@ class _Kind(NamedTuple):
 
 
 class SqliteBlocks(Repository):
+    """Whole columns of the tables, concatenated by SQLite."""
+
     def columns(self, ids: Sequence[int]) -> Columns:
         rows: Any = self._connection.execute(
             "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
@@ -88,7 +90,8 @@ class SqliteBlocks(Repository):
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
         # A range of row ids is walked in their order; sorting in a subquery took 1.4 times as long.
         blob: Any = self._connection.execute(
-            "SELECT CAST(group_concat(value, '') AS BLOB) FROM vector_packed WHERE id > ? AND id <= ? AND embedder_id = ?",
+            "SELECT CAST(group_concat(value, '') AS BLOB) FROM vector_packed "
+            "WHERE id > ? AND id <= ? AND embedder_id = ?",
             (*bounds, embedder_id),
         ).get
         return unpack(blob or b"", dimension)
@@ -140,7 +143,8 @@ class SqliteBlocks(Repository):
         else:
             rows = self._connection.execute(
                 "SELECT source_id, target_id, strength FROM link WHERE source_id IN (SELECT value FROM carray(?1)) "
-                "UNION SELECT source_id, target_id, strength FROM link WHERE target_id IN (SELECT value FROM carray(?2))",
+                "UNION SELECT source_id, target_id, strength FROM link "
+                "WHERE target_id IN (SELECT value FROM carray(?2))",
                 (id_array(ids), id_array(ids)),
             ).fetchall()
         sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())

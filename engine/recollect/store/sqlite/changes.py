@@ -17,6 +17,8 @@ _TRIMMED_EVERY = 1_000
 
 
 class SqliteChanges(Repository):
+    """The table `feed`."""
+
     def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
         self._append([(first_id, first_id if last_id is None else last_id, operation)])
 

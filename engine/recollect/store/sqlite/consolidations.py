@@ -21,6 +21,8 @@ _CYCLE = (
 
 
 class SqliteConsolidations(Repository):
+    """The table `consolidation`, and the importance of episodes."""
+
     def last_episode(self, scope: str) -> int:
         found: int = self._connection.execute(
             "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "

@@ -27,6 +27,8 @@ _OWN = (
 
 
 class SqliteDocuments(Repository):
+    """The table `document`, and the records that are its chunks."""
+
     def find(self, scope: str, source: str) -> DocumentRow | None:
         return _one(self._connection.execute(f"{_SELECT} WHERE s.path = ? AND o.name = ?", (scope, source)))
 
@@ -115,7 +117,8 @@ class SqliteDocuments(Repository):
 
     def sources_of(self, record_ids: Sequence[int]) -> list[int]:
         rows = self._connection.execute(
-            f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND id IN (SELECT value FROM carray(?))",
+            f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' "
+            "AND id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
         )
         return [row[0] for row in rows if row[0] is not None]

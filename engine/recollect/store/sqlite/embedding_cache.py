@@ -13,6 +13,8 @@ from recollect.store.values import EmbedderRow, Parts
 
 
 class SqliteEmbeddingCache(Repository):
+    """The table `embedding_cache`."""
+
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
         width = embedder.dimension * 4
         rows: Any = self._connection.execute(

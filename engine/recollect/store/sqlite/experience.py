@@ -13,6 +13,8 @@ from recollect.store.values import Recovery, ToolPattern
 
 
 class SqliteExperience(Repository):
+    """The tables `tool_pattern` and `error_recovery`."""
+
     def add_run(
         self,
         key: tuple[int, str, str],

@@ -9,9 +9,17 @@ from pathlib import Path
 
 from recollect.store.sqlite.connection import MEMORY
 
-__all__ = ["SUFFIXES", "bytes_on_disk", "files_of", "is_file_of", "part_of_snapshot", "snapshot_of"]
-
-SUFFIXES = ("", "-wal", "-shm", "-index")
+__all__ = [
+    "bytes_on_disk",
+    "copy_database",
+    "files_beside",
+    "files_of",
+    "is_file_of",
+    "part_of_snapshot",
+    "remove_database",
+    "rename_database",
+    "snapshot_of",
+]
 
 
 def snapshot_of(database: str) -> str:
@@ -30,6 +38,11 @@ def files_of(path: str) -> list[Path]:
     return [Path(each) for each in every if Path(each).exists()]
 
 
+def files_beside(path: Path) -> list[Path]:
+    """Every path that a database and what SQLite writes beside it may have."""
+    return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm", "-index")]
+
+
 def bytes_on_disk(path: str) -> int:
     """The size of the database with its WAL; 0 in memory."""
     if path == MEMORY:
@@ -43,14 +56,14 @@ def is_file_of(path: Path, database: str) -> bool:
     return any(each.exists() and path.samefile(each) for each in own)
 
 
-def copy(path: Path, target: Path) -> None:
+def copy_database(path: Path, target: Path) -> None:
     """Copy a database that nobody has open, with its WAL."""
     for ending in ("", "-wal"):
         with suppress(FileNotFoundError):
             shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
 
 
-def rename(path: Path, target: Path) -> None:
+def rename_database(path: Path, target: Path) -> None:
     """Give a database with its WAL another name; what is derived and lies beside it goes."""
     # The WAL goes first: SQLite would play it into a file that takes the place of its own.
     for ending in ("-wal", ""):
@@ -61,7 +74,7 @@ def rename(path: Path, target: Path) -> None:
             os.unlink(f"{path}{ending}")
 
 
-def remove(path: Path) -> None:
+def remove_database(path: Path) -> None:
     """Remove a database that nobody has open, as far as the system permits."""
     for ending in ("", "-wal", "-shm"):
         with suppress(OSError):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 class SqliteLinks(Repository):
+    """The table `link`."""
+
     def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
         chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"

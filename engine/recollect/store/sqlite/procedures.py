@@ -19,6 +19,8 @@ class _Use(NamedTuple):
 
 
 class SqliteProcedures(Repository):
+    """The table `procedure_use`."""
+
     def named(self, scope: str, name: str) -> int | None:
         found: int | None = self._connection.execute(
             "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL "

@@ -169,6 +169,8 @@ class Lexicon:
 
 
 class SqliteRecordReader(Repository):
+    """The table `record` and what belongs to it, as a reader sees it."""
+
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         found: dict[int, Found] = {}
         for (
@@ -368,8 +370,8 @@ class SqliteRecordReader(Repository):
         """Row ids of the closed versions of records, oldest first."""
         found: dict[str, list[int]] = {}
         for record_id, public_id in self._connection.execute(
-            "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL AND public_id IN (SELECT value FROM carray(?)) "
-            "ORDER BY valid_from, valid_to, id",
+            "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL "
+            "AND public_id IN (SELECT value FROM carray(?)) ORDER BY valid_from, valid_to, id",
             (apsw.carray(tuple(public_ids)),),
         ):
             found.setdefault(public_id, []).append(record_id)

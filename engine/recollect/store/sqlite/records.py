@@ -20,6 +20,8 @@ _INSERT = f"INSERT INTO record (id, {COLUMNS}) VALUES (?, {', '.join('?' * 20)})
 
 
 class SqliteRecords(SqliteRecordReader):
+    """The table `record` and what is derived from it."""
+
     def insert(
         self,
         rows: Sequence[Row],
@@ -110,7 +112,7 @@ class SqliteRecords(SqliteRecordReader):
         *,
         keep_version: bool = True,
     ) -> None:
-        # The next version begins after this one, whatever the clocks of two writers say: each once was the one that stood.
+        # The next version begins after this one, whatever the clocks of two writers say: each was current once.
         began: Any = self._connection.execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
         valid_from = max(row.valid_from, began + 1)
         if keep_version:
@@ -230,10 +232,6 @@ class SqliteRecords(SqliteRecordReader):
             (version_id, closed_at, record_id),
         )
         self._connection.execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
-            (version_id, record_id),
-        )
-        self._connection.execute(
             "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
             (version_id, record_id),
         )
@@ -241,10 +239,7 @@ class SqliteRecords(SqliteRecordReader):
         if active is not None:
             self._tx.vectors.insert(active, self._tx.vectors.of_record(record_id).rows(version_id))
             self._tx.vectors.copy_refusals(record_id, version_id)
-        self._connection.execute(
-            "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
-            (version_id, self._tx.lexicon._bag_of_words(version_id)),
-        )
+        self._tx.lexicon.copy(record_id, version_id)
         self._tx.changes.append("insert", version_id)
 
     def closed_versions(self, record_ids: Sequence[int]) -> list[int]:

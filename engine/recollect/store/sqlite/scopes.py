@@ -26,6 +26,8 @@ _TABLES = {
 
 
 class SqliteScopes(Repository):
+    """The tables `scope` and `source`."""
+
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
         names = tuple(paths)

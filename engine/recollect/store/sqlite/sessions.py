@@ -32,6 +32,8 @@ _SNAPSHOT = (
 
 
 class SqliteSessions(Repository):
+    """The tables of sessions."""
+
     def find(self, scope: str, name: str) -> SessionRow | None:
         row: Any = self._connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
         return None if row is None else read_row(row, SessionRow, "session")

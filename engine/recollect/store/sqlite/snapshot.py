@@ -1,8 +1,7 @@
-"""Which sidecar of the in-memory index belongs to this store: `<database>-index`, a derived file beside the database.
+"""Which index snapshot belongs to this store: `<database>-index`, a derived file beside the database.
 
-The store remembers a random token of the sidecar that was last written. A store that has the token has all that the
-sidecar's commit had, so the change feed leads from there to now; a copy or a restored backup that went another way
-has another token or none.
+The store keeps a random token of the snapshot that was last written. A store that has the token contains the snapshot's
+commit, so the change feed leads from there to now; a copy or a restored backup that diverged has another token or none.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from recollect.store.sqlite.files import part_of_snapshot, snapshot_of
 from recollect.store.sqlite.repository import Repository
 from recollect.store.values import SnapshotIdentity
 
@@ -18,6 +18,8 @@ _KEY = "index_sidecar"
 
 
 class SqliteIndexSnapshot(Repository):
+    """The token in `meta`, and the file beside the database."""
+
     def identity(self) -> SnapshotIdentity:
         found = dict(self._connection.execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (_KEY,)))
         embedder = self._tx.vectors.active_embedder()
@@ -39,16 +41,6 @@ class SqliteIndexSnapshot(Repository):
     def discard(self) -> None:
         self._connection.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
         if self._connection.filename:
-            for path in (path_of(self._connection.filename), part_of(self._connection.filename)):
+            for path in (snapshot_of(self._connection.filename), part_of_snapshot(self._connection.filename)):
                 with suppress(OSError):
                     os.unlink(path)
-
-
-def path_of(database: str) -> str:
-    """The sidecar's path."""
-    return f"{database}-index"
-
-
-def part_of(database: str) -> str:
-    """The path of a sidecar that is being written."""
-    return f"{database}-index-part"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -52,11 +52,12 @@ class SqliteStore(Store):
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
-        self._on_rollback: list[Callable[[], None]] = [self._numbers.forget]
         self._closed = False
         self._writer = self._open()
+        self.snapshot_path = None
         if not self.in_memory:
             remove_unfinished(self._writer.connection.filename)
+            self.snapshot_path = files.snapshot_of(self._writer.connection.filename)
 
     @property
     def in_memory(self) -> bool:
@@ -69,10 +70,6 @@ class SqliteStore(Store):
     @property
     def closed(self) -> bool:
         return self._closed or os.getpid() != self._process
-
-    @property
-    def snapshot_path(self) -> str | None:
-        return None if self.in_memory else files.snapshot_of(self._writer.connection.filename)
 
     @contextmanager
     def atomic(self, *, wait: bool = True) -> Iterator[SqliteTransaction]:
@@ -108,16 +105,12 @@ class SqliteStore(Store):
     def nested(self) -> bool:
         return self._depth > 1
 
-    def on_rollback(self, callback: Callable[[], None]) -> None:
-        self._on_rollback.append(callback)
-
     @contextmanager
     def _undone(self) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            for callback in self._on_rollback:
-                callback()
+            self._numbers.forget()  # before another thread may write
             raise
 
     @contextmanager
@@ -187,7 +180,7 @@ class SqliteStore(Store):
         return before - self.bytes_on_disk()
 
     def compact(self) -> bool:
-        """Rewrite the file without free space and empty its WAL; False where a reader of an older state keeps the WAL."""
+        """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
         with self.exclusive() as connection:
             connection.execute("VACUUM").fetchall()
             busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -30,6 +30,8 @@ _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
 
 
 class SqliteVectors(Repository):
+    """The tables `embedder`, `vector`, `vector_packed`, `token_code` and `refusal`."""
+
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
@@ -48,6 +50,7 @@ class SqliteVectors(Repository):
         ]
 
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
+        """The float32 bytes of the parts of records, by row id."""
         found: dict[int, list[bytes]] = {}
         for record_id, value in self._connection.execute(
             "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
@@ -92,8 +95,8 @@ class SqliteVectors(Repository):
             return row
         if active.fingerprint != fingerprint:
             raise EmbedderMismatch(
-                f"{path} holds vectors of {active.name} ({active.dimension}); this embedder is {name} ({dimension}, "
-                f"{fingerprint}). Run: recollect --db {path} reembed"
+                f"{self._tx.path} holds vectors of {active.name} ({active.dimension}); this embedder is {name} "
+                f"({dimension}, {fingerprint}). Run: recollect --db {self._tx.path} reembed"
             )
         return active
 
@@ -183,7 +186,8 @@ class SqliteVectors(Repository):
         last: Any = self._connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
         for start in range(0, last, 8192):
             rows: Any = self._connection.execute(
-                "SELECT record_id, value FROM vector WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
+                "SELECT record_id, value FROM vector "
+                "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
                 (start, start + 8192, active.id, 4 * active.dimension),
             ).fetchall()
             if rows:
@@ -290,7 +294,8 @@ class SqliteVectors(Repository):
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
         rows: Any = self._connection.execute(
             "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
-            f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) ORDER BY r.id LIMIT ?",
+            f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) "
+            "ORDER BY r.id LIMIT ?",
             (after_id, embedder_id, limit),
         ).fetchall()
         return list(rows)

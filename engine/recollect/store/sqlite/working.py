@@ -8,6 +8,8 @@ from recollect.store.sqlite.repository import Repository
 
 
 class SqliteWorking(Repository):
+    """The table `working_state`."""
+
     def save(self, scope: int, items: str, now: int) -> None:
         self._connection.execute(
             "INSERT INTO working_state VALUES (?, ?, ?) "
