@@ -2,7 +2,7 @@
 
 - `python` blocks share one namespace per page.
 - `sh` blocks are lines that begin with `recollect`; `name=$(recollect ...)` keeps an output as `$name`.
-- A block after `<!-- file: notes/memory/stack.md -->` is written to that file.
+- A block with a title such as "notes/memory/stack.md" is written to that file.
 - A `text` block titled "Output" is what the block before it prints; `...` stands for any text.
 - A block after `<!-- not run: reason -->` is left alone, and so is one in any other language.
 """
@@ -29,7 +29,8 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-_COMMENT = re.compile(r"<!--\s*(file|not run):\s*(.*?)\s*-->")
+_NOT_RUN = re.compile(r"<!--\s*not run:\s*(.*?)\s*-->")
+_TITLE = re.compile(r'title="(.*)"')
 _KEPT = re.compile(r"(\w+)=\$\((.*)\)")
 
 
@@ -46,21 +47,19 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
-    found, said = [], {}
+    found, not_run = [], None
     for token in markdown_it.MarkdownIt("commonmark").parse(page.read_text("utf-8")):
-        if token.type == "html_block" and (comment := _COMMENT.search(token.content)):
-            said = {comment[1]: comment[2]}
+        if token.type == "html_block" and (comment := _NOT_RUN.search(token.content)):
+            not_run = comment[1]
         elif token.type == "fence":
             language, _, rest = token.info.partition(" ")
-            found.append(
-                Block(
-                    token.map[0] + 1, language, token.content, rest == 'title="Output"', said.get("file"),
-                    said.get("not run"),
-                )
-            )  # fmt: skip
-            said = {}
+            title = named[1] if (named := _TITLE.fullmatch(rest)) else None
+            is_output = title == "Output"
+            file = None if is_output else title
+            found.append(Block(token.map[0] + 1, language, token.content, is_output, file, not_run))
+            not_run = None
         elif token.nesting >= 0:
-            said = {}
+            not_run = None
     return found
 
 
