@@ -34,9 +34,9 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     """
 
     filter: Filter | None
-    mode: str
+    mode: Mode
     profile: str | Profile | None
-    group_by: str | None
+    group_by: Literal["source"] | None
     token_budget: int | None
     explain: bool
 
