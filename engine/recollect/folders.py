@@ -1,4 +1,7 @@
-"""Folders held open, so that no symbolic link, `..` or race leads out of the one that was opened first."""
+"""Folders held open, so that no symbolic link, `..` or race leads out of the one that was opened first.
+
+The workspace, the knowledge base and the import and export of folders all walk and read files with this.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,27 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-__all__ = ["MOST", "Folder", "Stamp", "clamped", "open_file", "open_folder", "read_steady", "stamp_of"]
+__all__ = [
+    "MOST", "Folder", "Stamp", "clamped", "kind_of", "open_file", "open_folder", "read_steady", "stamp_of", "walk",
+]  # fmt: skip
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# A FIFO that stands where a file was is opened without waiting for a writer, and then seen to be none.
+# A FIFO in the place of a file is opened without waiting for a writer, and then refused by its mode.
 _FILE = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FOLDER = _READ | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _ATTEMPTS = 4
 _BLOCK_BYTES = 1 << 20
 MOST = 2**63 - 1
-"""The largest number of the store."""
+"""The largest integer that the store holds."""
 
 
 class Stamp(NamedTuple):
-    """What tells one state of a file from another, as it can be stored."""
+    """Identifies one state of a file, in numbers that the store holds."""
 
     size: int
     mtime_ns: int
@@ -33,12 +38,12 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(held: os.stat_result) -> Stamp:
-    """The stamp of a file: it may bear a time after 2262, and an inode all of 64 bits."""
+    """The stamp of a file, also where its time is after 2262 or its inode has all 64 bits."""
     return Stamp(held.st_size, clamped(held.st_mtime_ns), clamped(held.st_ctime_ns), held.st_ino & MOST)
 
 
 def clamped(time_ns: int) -> int:
-    """A time as it can be stored."""
+    """A time within what the store holds."""
     return max(-MOST - 1, min(time_ns, MOST))
 
 
@@ -46,16 +51,16 @@ class Folder(Protocol):
     """A folder held open; names are those of its own entries, and symbolic links are never followed."""
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """What is in it, by name."""
+        """Its entries, sorted by name. Raises OSError."""
 
     def enter(self, name: str) -> Folder:
-        """A folder in it. Raises OSError."""
+        """A folder of it, held open. Raises OSError."""
 
     def open(self, name: str) -> int:
-        """A descriptor of a file in it. Raises OSError."""
+        """A descriptor of a file of it. Raises OSError."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 def open_folder(path: Path) -> Folder:
@@ -63,6 +68,56 @@ def open_folder(path: Path) -> Folder:
     if _BY_DESCRIPTOR:
         return _ByDescriptor(os.open(path, _FOLDER & ~getattr(os, "O_NOFOLLOW", 0)))
     return _ByPath(os.path.realpath(path, strict=True))
+
+
+def walk(
+    root: Path, refused: Callable[[str, OSError], None]
+) -> Iterator[tuple[str, list[str], list[os.DirEntry[str]]]]:
+    """Each folder from `root` down: its path below `root`, the names of its folders, and its other entries.
+
+    As with `os.walk`, names that the caller removes are not entered. Symbolic links are among the other entries.
+    `refused(path, fault)` is told of a folder that cannot be listed; one that vanishes is passed over.
+    """
+    try:
+        folder = open_folder(root)
+    except OSError as fault:
+        refused("", fault)
+        return
+    yield from _walk(folder, "", refused)
+
+
+def _walk(
+    folder: Folder, inner: str, refused: Callable[[str, OSError], None]
+) -> Iterator[tuple[str, list[str], list[os.DirEntry[str]]]]:
+    with closing(folder):
+        names, others = [], []
+        try:
+            for entry in folder.entries():
+                if entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                else:
+                    others.append(entry)
+        except OSError as fault:
+            refused(inner, fault)
+            return
+        yield inner, names, others
+        for name in names:
+            below = f"{inner}/{name}" if inner else name
+            try:
+                within = folder.enter(name)
+            except FileNotFoundError:
+                continue
+            except OSError as fault:
+                refused(below, fault)
+                continue
+            yield from _walk(within, below, refused)
+
+
+def kind_of(mode: int) -> str:
+    """What something is that is not a regular file."""
+    kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"),
+             (stat.S_ISSOCK, "a socket"))  # fmt: skip
+    return next((name for test, name in kinds if test(mode)), "a device")
 
 
 @contextmanager
@@ -81,9 +136,9 @@ def open_file(root: Path, path: str) -> Iterator[int]:
 
 
 def read_steady(root: Path, path: str, check: Callable[[os.stat_result], None]) -> tuple[bytes, Stamp] | None:
-    """The bytes of a file below `root` as they stood at one moment, and its stamp; None where it changes all the time.
+    """The bytes of a file below `root` at one moment, and its stamp; None where it changes while it is read, each time.
 
-    `check` raises for what is not to be read. Raises OSError.
+    `check` raises for a file that is not to be read. Raises OSError.
     """
     for _ in range(_ATTEMPTS):
         with open_file(root, path) as descriptor:
@@ -158,5 +213,5 @@ class _ByPath:
 
 def _one_name(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or os.sep in name or "\x00" in name:
-        raise OSError(errno.EINVAL, "no name of an entry", name)
+        raise OSError(errno.EINVAL, "not the name of an entry", name)
     return name

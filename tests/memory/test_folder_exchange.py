@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from recollect import Memory, Settings
+from recollect import Memory, Settings, folders
 from recollect.errors import InvalidInput
 from recollect.exchange import to_folder
 from recollect.exchange.folder import Changed, Folder
@@ -705,14 +705,14 @@ def test_a_file_that_vanishes_during_the_walk_is_passed_over(on_disk, folder, mo
     on_disk.remember("Fact", created_at=MARCH)
     on_disk.export_folder(folder)
     (folder / "vanishes.md").write_text("x")
-    lstat = Path.lstat
+    for kind in (folders._ByDescriptor, folders._ByPath):
 
-    def vanishing(self):
-        if self.name == "vanishes.md":
-            self.unlink(missing_ok=True)
-        return lstat(self)
+        def vanishing(self, entries=kind.entries):
+            listed = entries(self)
+            (folder / "vanishes.md").unlink(missing_ok=True)
+            return listed
 
-    monkeypatch.setattr(Path, "lstat", vanishing)
+        monkeypatch.setattr(kind, "entries", vanishing)
     done = on_disk.import_folder(folder)
     assert (done.unchanged, done.problems) == (1, ())
     assert not (folder / "vanishes.md").exists()
@@ -769,14 +769,14 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_empty(tmp_path, monkeyp
     with Memory(":memory:", settings=PLAIN) as memory:
         memory.remember("Stored", scope="/deep")
         memory.export_folder(tmp_path)
-        listed = os.scandir
+        for kind in (folders._ByDescriptor, folders._ByPath):
 
-        def denied(place):
-            if str(place).endswith("deep"):
-                raise PermissionError(13, "Permission denied", str(place))
-            return listed(place)
+            def denied(self, name, enter=kind.enter):
+                if name == "deep":
+                    raise PermissionError(13, "Permission denied", name)
+                return enter(self, name)
 
-        monkeypatch.setattr(os, "scandir", denied)
+            monkeypatch.setattr(kind, "enter", denied)
         with pytest.raises(InvalidInput, match="cannot be listed"):
             memory.import_folder(tmp_path, forget_missing=True)
         assert memory.count() == 1

@@ -18,7 +18,8 @@ from recollect.errors import RecollectError, StoreCorrupt, StoreError, StoreRead
 from recollect.store.sqlite import connection as connecting
 from recollect.store.sqlite.damage import proven_damage
 from recollect.workspace.replacing import move_aside, moved_aside
-from tests.workspace.support import config, index_all, write
+from tests.memory.support import WordEmbedder
+from tests.workspace.support import config, dump, index_all, write
 
 _WITHOUT_DESCRIPTORS = """
 import os, resource, sys
@@ -277,3 +278,25 @@ def test_memories_that_are_damaged_are_nobodys_index(folder, tmp_path):
     fault = StoreCorrupt("a page")
     fault.__cause__ = apsw.CorruptError("a page")
     assert proven_damage(str(file), fault) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE record SET text = 'A horse of a note.' WHERE id % 3 = 0",
+        "DELETE FROM record_fts WHERE rowid IN (SELECT id FROM record WHERE id % 2 = 0)",
+        "DELETE FROM record_terms WHERE record_id % 2 = 0",
+        "DELETE FROM term",
+        "UPDATE vector SET value = zeroblob(length(value)) WHERE record_id % 2 = 0",
+        "UPDATE document SET content_hash = zeroblob(32)",
+    ],
+)
+def test_a_forced_index_repairs_what_sqlite_cannot_see(folder, damage):
+    with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
+        workspace.index()
+        right = dump(workspace)
+        with workspace._index.engine().store.atomic() as writer:
+            writer.connection.execute(damage)
+    with Workspace(folder, config(), embedder=WordEmbedder()) as workspace:
+        workspace.index(force=True)
+        assert dump(workspace) == right

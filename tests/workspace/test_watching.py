@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def watched(folder):
-    """A workspace that watches, and the results of its runs; it has looked once."""
+    """A workspace that watches, and the results of its runs; one run is done."""
     write(folder, "memory/a.md", "One thing.")
     results = []
     with Workspace(folder, config(**QUICK), embedder="none") as workspace:
@@ -148,19 +148,19 @@ def test_an_edit_is_found_before_the_debounce_where_searches_sync(folder):
 
 
 @pytest.fixture
-def looks(monkeypatch):
-    """The looks at all files, as they are counted."""
-    looked, counted = files.Selection.look, []
+def listings(monkeypatch):
+    """The listings of all files, counted."""
+    listing_of, counted = files.Selection.listing, []
 
-    def look(self):
+    def listing(self):
         counted.append(1)
-        return looked(self)
+        return listing_of(self)
 
-    monkeypatch.setattr(files.Selection, "look", look)
+    monkeypatch.setattr(files.Selection, "listing", listing)
     return counted
 
 
-def test_while_a_watcher_runs_searches_look_at_no_file(folder, looks, monkeypatch):
+def test_while_a_watcher_runs_searches_look_at_no_file(folder, listings, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
     write(folder, "a.md", "A zebra.")
@@ -168,10 +168,10 @@ def test_while_a_watcher_runs_searches_look_at_no_file(folder, looks, monkeypatc
         workspace.search("zebra", min_score=0.0)
         workspace.start_watching()
         until(lambda: workspace._watcher.may_be_trusted)
-        looks.clear()
+        listings.clear()
         for _ in range(5):
             assert len(workspace.search("zebra", min_score=0.0)) == 1
-        assert looks == []
+        assert listings == []
         write(folder, "b.md", "Another zebra.")  # before its debounce, which this clock never reaches
         until(lambda: len(workspace.search("zebra", min_score=0.0)) == 2)
         assert not workspace._watcher.may_be_trusted
@@ -200,7 +200,7 @@ def test_a_watcher_is_not_trusted_for_good(folder, monkeypatch, why):
         monkeypatch.setattr(workspace._watcher, "_concerns", lambda *_: False)
         match why:
             case "long ago":
-                workspace._watcher.looked_at -= 5.0
+                workspace._watcher.listed_at -= 5.0
             case "a problem":
                 workspace._watcher.problem = "too many folders are watched"
             case "stopped":

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput, StoreFull
-from recollect.folders import open_file
+from recollect.folders import open_file, walk
 from recollect.locks import FolderLock
 from recollect.unfinished import new_file_mode, sweep, unfinished
 
@@ -76,27 +76,25 @@ class Folder:
             yield
 
     def walk(self, suffix: str) -> Iterator[str]:
-        """The regular files whose names end so, in order; hidden ones and links are left out, and what vanishes.
+        """The regular files whose names end so, in order. Hidden files, links and files that vanish are left out.
 
-        Raises InvalidInput for a folder that cannot be listed: its files are not to be taken for removed.
+        Raises InvalidInput for a folder that cannot be listed: its files must not be taken for removed.
         """
 
-        def refuse(fault: OSError) -> None:
-            if not isinstance(fault, FileNotFoundError):
-                raise InvalidInput(f"{fault.filename} cannot be listed: {fault.strerror}") from fault
+        def refuse(inner: str, fault: OSError) -> None:
+            raise InvalidInput(f"{self.root / inner} cannot be listed: {fault.strerror}") from fault
 
-        for folder, names, files in os.walk(self.root, onerror=refuse):
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            for name in sorted(files):
-                path = Path(folder, name)
-                if name.endswith(suffix) and not name.startswith(".") and _may_be_read(path):
-                    yield path.relative_to(self.root).as_posix()
+        for inner, folders, entries in walk(self.root, refuse):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for entry in entries:
+                if entry.name.endswith(suffix) and not entry.name.startswith(".") and _may_be_read(entry):
+                    yield f"{inner}/{entry.name}" if inner else entry.name
 
     def sweep(self) -> None:
-        """Remove what killed writers left unfinished below the folder."""
-        for folder, names, _ in os.walk(self.root):
-            names[:] = [name for name in names if not name.startswith(".") or (folder, name) == (str(self.root), OWN)]
-            sweep(f"{folder}{os.sep}", _OURS)
+        """Remove the unfinished files of killed writers below the folder."""
+        for inner, folders, _ in walk(self.root, lambda inner, fault: None):
+            folders[:] = [name for name in folders if not name.startswith(".") or (inner, name) == ("", OWN)]
+            sweep(f"{self.root / inner}{os.sep}", _OURS)
 
     def read(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is none."""
@@ -194,12 +192,10 @@ class Folder:
         return InvalidInput(f"{where} cannot be used: {fault.strerror}")
 
 
-def _may_be_read(path: Path) -> bool:
-    """Whether a regular file stands there, or what the system does not tell: then `read` says why."""
+def _may_be_read(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a regular file, or the system does not tell: then `read` says why."""
     try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        return entry.is_file(follow_symlinks=False)
     except OSError:
         return True
 

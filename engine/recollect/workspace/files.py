@@ -1,11 +1,12 @@
-"""The Markdown files of a workspace: found, and read as they stood at one moment. Nothing outside is ever opened.
+"""The Markdown files of a workspace: found, and read at one moment. Nothing outside of it is ever opened.
 
-Every *.md and *.markdown below the folder counts, save in hidden folders and virtual environments and where `left_out`
-or `exclude` says so, and what `extra_paths` names. Symbolic links are reported, never followed.
+Every *.md and *.markdown below the folder is one, except in hidden folders, in virtual environments and where
+`skip_folders` or `exclude` says so; so is what `extra_paths` names. Symbolic links are reported, never followed.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -16,27 +17,18 @@ from msgspec import Struct
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput
-from recollect.folders import MOST, clamped, open_file, read_steady, stamp_of
+from recollect.folders import MOST, clamped, kind_of, open_file, read_steady, stamp_of, walk
 from recollect.workspace.config import WorkspaceConfig
-from recollect.workspace.looking import (
-    DEEPEST,
-    ENDINGS,
-    TOO_DEEP,
-    UNREAD,
-    Look,
-    Seen,
-    is_hidden,
-    kind_of,
-    look_at,
-    why,
-)
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 __all__ = [
+    "ENDINGS",
+    "EntryState",
     "FileProblem",
     "FoundFile",
+    "Listing",
     "Reading",
     "Scan",
     "Selection",
@@ -46,15 +38,26 @@ __all__ = [
     "read_file",
 ]
 
-# The name under which a look has a file that `extra_paths` names: no file's own.
+ENDINGS = (".md", ".markdown")
+_DEEPEST = 64
+_UNREAD = "it cannot be read"
+_LINK = "it is a symbolic link, which is not followed: name its target in WorkspaceConfig.extra_paths"
+_TOO_DEEP = f"it is nested deeper than {_DEEPEST} folders: left out"
+_VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
+# The name of a file that `extra_paths` names, in its own listing: no file is called so.
 _ITSELF = "/"
+
+EntryState = tuple[int, int, int, int, int] | str
+"""Of a file: mode, size, times of change of content and of status in nanoseconds, inode. Else why it is left out."""
+Listing = dict[tuple[str, str], dict[str, EntryState] | str]
+"""By a place in the workspace and a path below it: the entries of a folder by name, or why they are not known."""
 
 
 class FileProblem(Struct, frozen=True):
     """What is wrong with a file or folder.
 
-    `indexed` says whether it is in the index all the same, and `unread` whether there may be something that searches
-    miss because it could not be looked at.
+    `indexed` says whether it is in the index nevertheless, `unread` whether searches may miss something because it
+    could not be read.
     """
 
     path: str
@@ -64,7 +67,7 @@ class FileProblem(Struct, frozen=True):
 
 
 def problem_of(path: str, reason: object, *, indexed: bool = False, unread: bool = False) -> FileProblem:
-    """A problem with a path as it may be printed and stored."""
+    """A problem; the path is made printable."""
     return FileProblem(_printable(path), str(reason), indexed, unread)
 
 
@@ -81,7 +84,7 @@ class FoundFile(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The bytes of a file, and what `stat` said of it both before and after they were read."""
+    """The bytes of a file, and what `stat` says of it, the same before and after they were read."""
 
     data: bytes
     size: int
@@ -90,7 +93,7 @@ class Reading(NamedTuple):
 
 
 class Scan(Struct):
-    """What a look at all folders found. Files below `unread` may exist: they could not be looked at."""
+    """What was found in all folders. Below the paths of `unread`, which could not be read, there may be more."""
 
     files: dict[str, FoundFile]
     problems: list[FileProblem]
@@ -102,7 +105,7 @@ class Scan(Struct):
 
 
 class Unreadable(Exception):
-    """A file cannot be read; `lasting` when it is none that could be."""
+    """A file cannot be read; `lasting` where trying again will not help."""
 
     def __init__(self, reason: str, *, lasting: bool = False) -> None:
         super().__init__(reason)
@@ -110,7 +113,7 @@ class Unreadable(Exception):
 
 
 class Selection:
-    """Which files a configuration means. Raises InvalidInput for a pattern of `exclude` that is none."""
+    """The files that a configuration selects. Raises InvalidInput for a wrong pattern in `exclude`."""
 
     def __init__(self, config: WorkspaceConfig) -> None:
         self._root = config.folder
@@ -118,13 +121,12 @@ class Selection:
         self._extra = [Path(os.path.normpath(self._root / Path(each).expanduser())) for each in config.extra_paths]
         self._excludes = _patterns(config.exclude)
         self._has_excludes = bool(config.exclude)
-        self._left_out = frozenset(config.skip_folders)
+        self._skipped = frozenset(config.skip_folders)
 
-    def look(self) -> Look:
-        """What stands in every folder, for `scan`, and to compare with another look."""
-        look: Look = {}
-        excludes = self._excludes if self._has_excludes else None
-        look_at(look, self._root, "", self._left_out, excludes)
+    def listing(self) -> Listing:
+        """What `stat` says of every Markdown file, one `stat` each: for `scan`, and to compare with another listing."""
+        listing: Listing = {}
+        self._list(listing, self._root, "")
         for path in self._extra:
             if path == self._root:
                 continue
@@ -133,35 +135,58 @@ class Selection:
                 real = Path(os.path.realpath(path, strict=True))
                 held = real.stat()
             except OSError as fault:
-                look[name, ""] = f"WorkspaceConfig.extra_paths names it, and {why(fault)}"
+                listing[name, ""] = f"WorkspaceConfig.extra_paths names it, and {_why(fault)}"
                 continue
             if stat.S_ISDIR(held.st_mode):
-                look_at(look, real, name, self._left_out, excludes)
+                self._list(listing, real, name)
             else:
-                stamp = (held.st_mode, held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino)
-                look[name, ""] = {_ITSELF: stamp}
-        return look
+                listing[name, ""] = {_ITSELF: _state(held)}
+        return listing
 
-    def scan(self, look: Look | None = None) -> Scan:
-        """The files of a look, by path, and what is wrong. Raises InvalidInput where the workspace's own folder cannot
-        be opened.
+    def _list(self, listing: Listing, base: Path, prefix: str) -> None:
+        """Add what is below the folder `base`, which has the path `prefix` in the workspace."""
+
+        def refused(inner: str, fault: OSError) -> None:
+            listing[prefix, inner] = _why(fault)
+
+        for inner, folders, entries in walk(base, refused):
+            states: dict[str, EntryState] = {}
+            listing[prefix, inner] = states
+            if inner and self._skipped and any(entry.name == _VIRTUAL_ENVIRONMENT for entry in entries):
+                folders.clear()
+                continue
+            for entry in entries:
+                if not entry.name.startswith(".") and (state := _state_of(entry)) is not None:
+                    states[entry.name] = state
+            folders[:] = [name for name in folders if self._enters(f"{inner}/{name}" if inner else name, name)]
+            if folders and inner.count("/") + bool(inner) == _DEEPEST:
+                listing.update({(prefix, f"{inner}/{name}"): _TOO_DEEP for name in folders})
+                folders.clear()
+
+    def _enters(self, inner: str, name: str) -> bool:
+        hidden = name.startswith(".") or name in self._skipped
+        return not (hidden or (self._has_excludes and self._excludes(f"{inner}/")))
+
+    def scan(self, listing: Listing | None = None) -> Scan:
+        """The files of a listing, by path, and what is wrong. Raises InvalidInput where the workspace's own folder
+        cannot be opened.
         """
         found = Scan({}, [], [])
-        for (prefix, inner), seen in (self.look() if look is None else look).items():
+        for (prefix, inner), states in (self.listing() if listing is None else listing).items():
             path = "/".join(filter(None, (prefix, inner)))
-            if isinstance(seen, str):
-                if seen != TOO_DEEP:
+            if isinstance(states, str):
+                if states != _TOO_DEEP:
                     found.unread.append(path)
-                found.problems.append(problem_of(path or str(self._root), seen, unread=seen != TOO_DEEP))
+                found.problems.append(problem_of(path or str(self._root), states, unread=states != _TOO_DEEP))
                 continue
             base = self._base_of(prefix)
-            for name, held in seen.items():
+            for name, state in states.items():
                 if name == _ITSELF:
-                    self._add(found, path, base.parent, base.name, held)
+                    self._add(found, path, base.parent, base.name, state)
                     continue
                 below = f"{inner}/{name}" if inner else name
                 if not (self._has_excludes and self._excludes(below)):
-                    self._add(found, f"{prefix}/{below}" if prefix else below, base, below, held)
+                    self._add(found, f"{prefix}/{below}" if prefix else below, base, below, state)
         if "" in found.unread:
             raise InvalidInput(f"the workspace {self._root} cannot be read: {found.problems[0].reason}")
         found.files = dict(sorted(found.files.items(), key=lambda item: item[0].split("/")))
@@ -171,14 +196,14 @@ class Selection:
     def _base_of(self, prefix: str) -> Path:
         return self._root if not prefix else Path(os.path.realpath(self._root / prefix))
 
-    def _add(self, found: Scan, path: str, base: Path, inner: str, held: Seen) -> None:
-        if isinstance(held, str):
-            unread = held.startswith(UNREAD)
-            found.problems.append(problem_of(path, held, unread=unread))
+    def _add(self, found: Scan, path: str, base: Path, inner: str, state: EntryState) -> None:
+        if isinstance(state, str):
+            unread = state.startswith(_UNREAD)
+            found.problems.append(problem_of(path, state, unread=unread))
             if unread:
                 found.unread.append(path)
             return
-        mode, size, mtime_ns, ctime_ns, inode = held
+        mode, size, mtime_ns, ctime_ns, inode = state
         try:
             if not path.lower().endswith(ENDINGS):
                 raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
@@ -188,24 +213,24 @@ class Selection:
             found.problems.append(problem_of(path, reason))
 
     def find(self, path: str) -> FoundFile:
-        """One file of the folder. Raises Unreadable for what a scan would leave out, and why."""
+        """One file of the folder. Raises Unreadable, with the reason, for what a scan would leave out."""
         *folders, name = path.split("/")
         inside = ["/".join(folders[: place + 1]) for place in range(len(folders))]
-        if any(is_hidden(each) for each in (*folders, name)):
+        if any(each.startswith(".") for each in (*folders, name)):
             raise Unreadable("hidden files and folders are left out", lasting=True)
-        if not self._left_out.isdisjoint(folders):
+        if not self._skipped.isdisjoint(folders):
             raise Unreadable("WorkspaceConfig.skip_folders names a folder of its path", lasting=True)
         if not name.lower().endswith(ENDINGS):
             raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
         if any(self._excludes(f"{each}/") for each in inside) or self._excludes(path):
             raise Unreadable("WorkspaceConfig.exclude leaves it out", lasting=True)
-        if len(folders) > DEEPEST:
-            raise Unreadable(TOO_DEEP, lasting=True)
+        if len(folders) > _DEEPEST:
+            raise Unreadable(_TOO_DEEP, lasting=True)
         try:
             with open_file(self._root, path) as descriptor:
                 held = os.fstat(descriptor)
         except OSError as fault:
-            raise Unreadable(why(fault)) from None
+            raise Unreadable(_why(fault)) from None
         return self._checked(FoundFile(path, self._root, path, *stamp_of(held)), held.st_mode)
 
     def _checked(self, file: FoundFile, mode: int) -> FoundFile:
@@ -221,7 +246,7 @@ class Selection:
 
 
 def read_file(file: FoundFile) -> Reading:
-    """The file's bytes as they stood at one moment. Raises Unreadable; so does one that changes all the time."""
+    """The bytes of a file at one moment. Raises Unreadable, also where it changes each time that it is read."""
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
@@ -230,7 +255,7 @@ def read_file(file: FoundFile) -> Reading:
     try:
         read = read_steady(file.base, file.inner, check)
     except OSError as fault:
-        raise Unreadable(why(fault)) from None
+        raise Unreadable(_why(fault)) from None
     if read is None:
         raise Unreadable("it changes while it is read: index again when its writer has finished")
     data, stamp = read
@@ -238,7 +263,7 @@ def read_file(file: FoundFile) -> Reading:
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
-    """The text of a file, and what is wrong with it. What is no character stands as U+FFFD.
+    """The text of a file, and what is wrong with it. Bytes that are no character become U+FFFD.
 
     UTF-8, with or without a byte order mark, and UTF-16 with one.
     """
@@ -254,6 +279,31 @@ def decode(data: bytes) -> tuple[str, str | None]:
         problem = problem or f"character {text.index(chr(0)):,} is NUL: indexed with � in its place"
         text = text.replace("\x00", "�")
     return text, problem
+
+
+def _state_of(entry: os.DirEntry[str]) -> EntryState | None:
+    """The state of an entry that is not a folder; None for one that nothing is said of."""
+    markdown = entry.name.lower().endswith(ENDINGS)
+    if entry.is_symlink():
+        return _LINK if markdown or entry.is_dir() else None
+    if not markdown:
+        return None
+    try:
+        held = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        return _why(fault)
+    return _state(held) if stat.S_ISREG(held.st_mode) else f"it is {kind_of(held.st_mode)}, no file"
+
+
+def _state(held: os.stat_result) -> EntryState:
+    return held.st_mode, held.st_size, held.st_mtime_ns, held.st_ctime_ns, held.st_ino
+
+
+def _why(fault: OSError) -> str:
+    """Why the system refused."""
+    return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
 
 
 def _name_in(root: Path, path: Path) -> str:
@@ -272,7 +322,7 @@ def _patterns(exclude: tuple[str, ...]) -> Callable[[str], bool]:
     try:
         spec: GitIgnoreSpec = pathspec.GitIgnoreSpec.from_lines(exclude)
     except ValueError as fault:
-        raise InvalidInput(f"WorkspaceConfig.exclude {shown(exclude)} holds what is no pattern: {fault}") from None
+        raise InvalidInput(f"WorkspaceConfig.exclude {shown(exclude)} has a wrong pattern: {fault}") from None
     return spec.match_file
 
 

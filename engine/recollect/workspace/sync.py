@@ -1,6 +1,6 @@
-"""From the files to the index: what has changed is found by stat, read, cut, embedded and written, file by file.
+"""Indexing: changed files are found by `stat`, then read, chunked, embedded and written, one transaction per file.
 
-A document without a file is gone only where a look at the files that began after it was stored does not find one.
+A document is removed only if a listing that began after it was stored does not have its file.
 """
 
 from __future__ import annotations
@@ -26,8 +26,16 @@ from recollect.remember.pending import embed_pending
 from recollect.remember.reembed import start_over
 from recollect.store.values import DocumentRow
 from recollect.workspace.chunks import chunking_name, to_document
-from recollect.workspace.files import FileProblem, FoundFile, Scan, Selection, Unreadable, problem_of, read_file
-from recollect.workspace.looking import Look
+from recollect.workspace.files import (
+    FileProblem,
+    FoundFile,
+    Listing,
+    Scan,
+    Selection,
+    Unreadable,
+    problem_of,
+    read_file,
+)
 from recollect.workspace.results import IndexResult
 
 if TYPE_CHECKING:
@@ -38,13 +46,13 @@ __all__ = ["Plan", "Progress", "Settled", "add_file", "make_plan", "synchronise"
 
 Progress = Callable[[int, int | None], None]
 SCOPE = "/"
-# A file that was changed so shortly before it was read may have been changed again at the same time of its clock.
+# Within this time a file can be changed twice without a change of its time stamp.
 _RACY_NS = 2_000_000_000
 _REFRESHED_TOGETHER = 500
 
 
 class Plan(NamedTuple):
-    """What an index run has to look at: files that may differ from what is stored, and documents without a file."""
+    """What an index run has to do: `read` may differ from what is stored, `gone` has no file any more."""
 
     stored: dict[str, DocumentRow]
     scanned: int
@@ -55,30 +63,29 @@ class Plan(NamedTuple):
 
     @property
     def dirty(self) -> bool:
-        """Whether files have changed; those that are only read again to be sure do not count."""
+        """Whether files have changed; a file that is only read again to be sure does not count."""
         return bool(self.changed or self.gone)
 
 
 class Settled:
-    """What the last comparison found in order: an equal look at the same index needs no other one.
+    """The last listing that needed no indexing: an equal listing of the same index needs no comparison.
 
-    The look and what is stored are compared only once more after each change; a search over 4,000 settled files took
-    97 ms with the comparison.
+    A search over 4,000 unchanged files took 97 ms with the comparison.
     """
 
     def __init__(self) -> None:
         self._key: tuple[object, ...] | None = None
-        self._look: Look = {}
+        self._listing: Listing = {}
         self._plan = Plan({}, 0, [], 0, [], [])
 
-    def plan(self, key: tuple[object, ...], look: Look) -> Plan | None:
-        """What there is to do: nothing where all is as it was, else that is not known."""
-        return self._plan if key == self._key and look == self._look else None
+    def plan(self, key: tuple[object, ...], listing: Listing) -> Plan | None:
+        """An empty plan where nothing has changed, else None."""
+        return self._plan if key == self._key and listing == self._listing else None
 
-    def note(self, key: tuple[object, ...], look: Look, plan: Plan, found: Scan) -> None:
-        """Remember a plan with nothing to read: the times of all files are past doubt."""
+    def note(self, key: tuple[object, ...], listing: Listing, plan: Plan, found: Scan) -> None:
+        """Remember a listing whose plan has nothing to read."""
         settled = not (plan.read or plan.gone or found.unread)
-        self._key, self._look = (key, look) if settled else (None, {})
+        self._key, self._listing = (key, listing) if settled else (None, {})
         self._plan = Plan({}, plan.scanned, [], 0, [], plan.problems)
 
 
@@ -134,16 +141,16 @@ def make_plan(
     chunking = chunking_name(config, engine.embedder.spec)
     with engine.store.read() as reader:
         key = (ref(engine), reader.changes.last(), chunking)
-    look = selection.look()
-    if settled is not None and not force and (plan := settled.plan(key, look)) is not None:
+    listing = selection.listing()
+    if settled is not None and not force and (plan := settled.plan(key, listing)) is not None:
         return plan
     with engine.store.read() as reader:
         stored = reader.documents.find_many(SCOPE)
-    found = selection.scan(look)
+    found = selection.scan(listing)
     if any(path not in found.files for path in stored):
-        # Another process may have stored it since the look.
-        look = selection.look()
-        found = selection.scan(look)
+        # Another process may have stored it since the listing.
+        listing = selection.listing()
+        found = selection.scan(listing)
     read, changed = [], 0
     for path, file in found.files.items():
         row = stored.get(path)
@@ -155,7 +162,7 @@ def make_plan(
     gone = [row for path, row in stored.items() if path not in found.files and not found.hides(path)]
     plan = Plan(stored, len(found.files), read, changed, gone, found.problems)
     if settled is not None:
-        settled.note(key, look, plan, found)
+        settled.note(key, listing, plan, found)
     return plan
 
 
@@ -169,13 +176,16 @@ def synchronise(
     embed_waiting: bool = True,
     settled: Settled | None = None,
 ) -> IndexResult:
-    """Make the index say what the files say; `force` reads files that seem unchanged too, `embed_waiting` asks the
-    embedder for what it failed to embed before. `settled` is what earlier runs of this workspace found in order.
+    """Bring the index up to date with the files.
 
-    Each file is one transaction: whatever stops a run, the next completes it. `on_progress(done, total)` counts files
-    to read.
+    `force` also reads files that seem unchanged, and makes everything derived from the chunks anew: it repairs a
+    damaged index. `embed_waiting` retries chunks that could not be embedded. `settled` remembers earlier runs of this
+    workspace. Each file is one transaction, so an interrupted run is completed by the next. `on_progress(done, total)`
+    counts files to read.
     """
     began = perf_counter()
+    if force:
+        engine.store.rebuild()
     plan = make_plan(engine, config, selection, force=force, settled=settled)
     run = _Run(len(plan.read), force, on_progress, embed_waiting)
     return _carry_out(engine, config, plan, run, began)
@@ -197,7 +207,7 @@ def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force:
 
 
 def waiting(engine: Engine) -> int:
-    """How many chunks have no vectors though there is an embedder to make them."""
+    """How many chunks have no vectors yet although there is an embedder."""
     if not engine.embedder.enabled:
         return 0
     with engine.store.read() as reader:
@@ -237,7 +247,7 @@ def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, b
 
 
 def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -> Iterator[NewDocument]:
-    """Read what has to be looked at; yields what differs from what is stored."""
+    """Read the files of the plan; yields those that differ from what is stored."""
     chunking = chunking_name(config, engine.embedder.spec)
     by_hash: dict[bytes, list[str]] = {}
     for gone in plan.gone:
@@ -264,7 +274,7 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
                 engine, config, file.path, held.data, held.mtime_ns, content_hash=digest, chunking=chunking,
                 size_bytes=held.size, inode=held.inode, read_at=read_at,
             )  # fmt: skip
-        except Exception as fault:  # whatever one file makes a parser do, it is that file's alone
+        except Exception as fault:  # a malicious file fails only its own indexing
             run.problems.append(problem_of(file.path, f"it cannot be parsed: {type(fault).__name__}: {fault}"))
             run.finish_one()
             continue
@@ -277,8 +287,8 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
 
 
 def _adopt_embedder(engine: Engine) -> str | None:
-    """Where another embedder is configured than made the vectors, they go: chunks wait for those of the new one.
-    Returns why it cannot be had.
+    """Drop the vectors if another embedder made them; their chunks are then pending. Returns why the configured one
+    cannot be used, if so.
     """
     if engine.embedder.enabled:
         try:
@@ -289,7 +299,7 @@ def _adopt_embedder(engine: Engine) -> str | None:
 
 
 def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
-    """Embed chunks that wait; returns how many were, and why not all."""
+    """Embed pending chunks; returns how many were embedded, and why not all."""
     before = waiting(engine)
     if not before:
         return 0, None
@@ -301,7 +311,7 @@ def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
 
 
 def _refresh(engine: Engine, run: _Run) -> None:
-    """Note of files that were read and found the same when that was: next time their stat is enough."""
+    """Note when unchanged files were read: next time their `stat` is enough."""
     for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
         with engine.atomic() as writer:
             writer.documents.note_read(run.same[begin : begin + _REFRESHED_TOGETHER])
@@ -312,8 +322,8 @@ def _same_stat(row: DocumentRow, file: FoundFile) -> bool:
 
 
 def _may_have_changed_since(row: DocumentRow | None, file: FoundFile) -> bool:
-    """Whether bytes may have changed though size, time and inode have not: within the clock's grain, or by a program
-    that set the time back, which cannot set back the time at which it did.
+    """Whether the bytes may have changed while size, time and inode have not: within the clock's resolution, or by a
+    program that set the modification time back (which it cannot do to the time of the status change).
     """
     changed_ns = max(file.mtime_ns, file.ctime_ns)
     return row is None or changed_ns > row.read_at * 1000 - _RACY_NS

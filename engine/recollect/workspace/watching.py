@@ -1,4 +1,4 @@
-"""The watcher and the interval: two threads that index while the program does something else."""
+"""The watcher and the interval: two background threads that index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.checks import fault_text
 from recollect.errors import InvalidInput, StoreClosed
 from recollect.extras import install_command
-from recollect.workspace.looking import ENDINGS
+from recollect.workspace.files import ENDINGS
 
 if TYPE_CHECKING:
     from recollect.workspace.config import WorkspaceConfig
@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Watcher"]
 
-# How often the watcher looks whether it is quiet, and whether it is to stop.
+# How often the watcher checks for quiet, and for its end.
 _TICK_MS = 100
-# Some network and container file systems tell of no changes that others make.
+# Some network and container file systems do not report changes that others make.
 _TRUSTED_SECONDS = 5.0
-# A file that is written to all the time is indexed after so many times the debounce.
+# A file that is written to without a pause is indexed after so many times the debounce.
 _LONGEST_WAIT = 10
 
 
 class Watcher:
-    """Runs `sync` when Markdown files change, and every so many minutes. A failure stays in `problem`, and neither
-    ends for it.
-    """
+    """Runs `sync` when Markdown files change, and every so many minutes. A failure is kept in `problem`; both go on."""
 
     def __init__(self, config: WorkspaceConfig, sync: Callable[[], IndexResult]) -> None:
         self._config = config
@@ -40,17 +38,17 @@ class Watcher:
         self._watching: _Thread | None = None
         self._interval: _Thread | None = None
         self.problem: str | None = None
-        self.looked_at = -inf
-        """When somebody last looked at all files and indexed what had changed, by `time.monotonic`."""
-        self._unseen = True  # whether there are changes that the watcher has not indexed yet, or may be
+        self.listed_at = -inf
+        """When all files were last listed and changes indexed, by `time.monotonic`."""
+        self._unseen = True  # whether there are, or may be, changes that the watcher has not indexed
 
     @property
     def may_be_trusted(self) -> bool:
-        """Whether it watches, met no problem, has indexed every change that it saw, and all files were looked at not
-        long ago. A burst of changes that the system's queue has no room for is seen all the same: the last of it
-        reaches the watcher, which then looks at every file.
+        """Whether it watches without a problem, has indexed every change that it saw, and all files were listed lately.
+
+        When the system's queue overflows, the last changes still reach the watcher, which then lists every file.
         """
-        recently = monotonic() - self.looked_at < _TRUSTED_SECONDS
+        recently = monotonic() - self.listed_at < _TRUSTED_SECONDS
         return self.active and recently and not self._unseen and self.problem is None
 
     @property
@@ -59,7 +57,7 @@ class Watcher:
         return self._watching is not None and self._watching.is_alive()
 
     def start(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
-        """Watch from now on, and look once for what changed before. While it watches already, nothing changes.
+        """Watch from now on, after one index run. Does nothing where it watches already.
 
         Raises InvalidInput where watchfiles is not installed.
         """
@@ -105,7 +103,7 @@ class Watcher:
                     *folders, watch_filter=self._concerns, step=tick_ms, debounce=tick_ms, rust_timeout=tick_ms,
                     yield_on_timeout=True, stop_event=stop, raise_interrupt=False,
                 )  # fmt: skip
-                # The first tick says that it watches: what changed before is looked for then, and nothing missed.
+                # After the first tick it watches: the run for earlier changes begins then, so that none is missed.
                 due = latest = 0.0
                 for found in changes:
                     now = monotonic()
@@ -115,9 +113,9 @@ class Watcher:
                         latest = min(latest, now + _LONGEST_WAIT * quiet_ms / 1000)
                     if now >= min(due, latest) and not stop.is_set():
                         due = latest = inf
-                        # Not before: a search during the run would not wait for it.
+                        # Not before the run: a search meanwhile would not wait for it.
                         self._unseen = not self._run(on_index)
-            except Exception as fault:  # the folder is gone for now, or too many are watched
+            except Exception as fault:  # the folder is missing for now, or too many are watched
                 self._unseen = True
                 self.problem = f"watching failed: {fault_text(fault)}"
                 stop.wait(1.0)
@@ -127,11 +125,11 @@ class Watcher:
             self._run()
 
     def _run(self, on_index: Callable[[IndexResult], None] | None = None) -> bool:
-        """Whether it indexed what had changed."""
+        """Whether the run succeeded."""
         began = monotonic()
         try:
             result = self._sync()
-            self.looked_at = began
+            self.listed_at = began
             if on_index is not None:
                 on_index(result)
         except StoreClosed:
@@ -143,7 +141,7 @@ class Watcher:
         return True
 
     def _concerns(self, _: object, path: str) -> bool:
-        """Whether a change may concern the index: of a Markdown file, or of what is gone or a folder."""
+        """Whether a change may concern the index: of a Markdown file, of a folder, or of something removed."""
         inside = os.path.relpath(path, self._config.folder).split(os.sep)
         if inside[0] != os.pardir and any(name.startswith(".") for name in inside):
             return False
@@ -154,7 +152,7 @@ class Watcher:
 
 
 class _Thread(threading.Thread):
-    """A daemon thread that is told to stop by an event."""
+    """A daemon thread that an event stops."""
 
     def __init__(self, name: str, work: Callable[[threading.Event], None]) -> None:
         self._told = threading.Event()
@@ -162,7 +160,7 @@ class _Thread(threading.Thread):
         self.start()
 
     def stop(self) -> None:
-        """Tell it, and wait for it unless it is the caller itself."""
+        """Stop it, and wait for its end unless it is the calling thread."""
         self._told.set()
         if threading.current_thread() is not self:
             self.join()

@@ -306,7 +306,7 @@ class Workspace:
             return self._watcher.problem
         if not result.complete:
             return "another run is indexing this folder"
-        self._watcher.looked_at = began
+        self._watcher.listed_at = began
         took = monotonic() - began
         if result.embedder_problem is not None and not result.files_indexed and took > _LONG_SECONDS:
             self._ask_again_at = monotonic() + _PATIENCE * took
