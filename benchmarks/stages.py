@@ -22,7 +22,7 @@ from benchmarks.environment import describe
 from benchmarks.tables import table
 from recollect import Memory
 from recollect.embedding import load
-from recollect.index import memory_view
+from recollect.index import query_batch
 from recollect.recall import candidates, pipeline
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.records import SqliteRecords
@@ -35,14 +35,14 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (0, "filter", pipeline, "see"),
     (0, "answer", pipeline, "answer_all"),
     (1, "words of the query", pipeline, "find_words"),
-    (1, "their postings and IDF", memory_view.MemoryView, "ask"),
-    (1, "search, by vector and by words", memory_view.MemoryQuestions, "search"),
+    (1, "their postings and IDF", query_batch.IndexView, "ask"),
+    (1, "search, by vector and by words", query_batch.QueryBatch, "search"),
     (2, "scan the sketches (a block)", dispatch.python_backend, "hamming_shortlist"),
     (2, "BM25, best of all", dispatch.python_backend, "bm25_top_k"),
     (2, "rescore the shortlist", dispatch.python_backend, "rescore_shortlist"),
     (1, "exact cosines of the first", candidates, "_rescore"),
     (2, "read their vectors", SqliteBlocks, "exact_vectors"),
-    (1, "join, measure, fuse, spread, order", memory_view.MemoryQuestions, "rank"),
+    (1, "join, measure, fuse, spread, order", query_batch.QueryBatch, "rank"),
     (2, "the kernel of it", dispatch.python_backend, "rank_candidates"),
     (1, "confidence", pipeline, "weigh_evidence"),
     (1, "what is said of each hit", pipeline, "describe"),

@@ -95,7 +95,7 @@ def difference(found: State, expected: Sequence[State]) -> str:
 def _of_copies(hands: Hands, whole: Sequence[State]) -> list[tuple[str, str]]:
     problems = []
     for path in sorted(hands.copies.glob("backup-*.db")):
-        with Memory(path, embedder=Embedder(), settings=Settings(sidecar=False)) as copy:
+        with Memory(path, embedder=Embedder(), settings=Settings(index_snapshot=False)) as copy:
             if snapshot(copy) not in whole or copy.verify().problems:
                 problems.append(("half done", f"the backup {path.name} is not a state of the store"))
         for each in hands.copies.glob(path.name + "*"):
@@ -143,7 +143,7 @@ def _of_debris(folder: Path) -> list[tuple[str, str]]:
             hands.memory.backup(hands.copies / f"{name}.db")
     hands.memory.export(hands.copies / "export.jsonl")
     hands.memory.export_folder(hands.copies / "markdown")
-    # A purge removes what was being written of a sidecar.
+    # A purge removes what was being written of a snapshot.
     hands.memory.forget(hands.memory.remember("one more", metadata={"key": "more"}).id)
     hands.close()
     problems = [("leak", f"{path.name} stays for good") for path in _left_over(folder)]

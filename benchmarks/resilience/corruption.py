@@ -1,7 +1,7 @@
 """Damage to every kind of file that we write or read: flipped bits, lost pages, cut ends. Then a process uses it.
 
 Each try copies a prepared folder, damages one file before it is opened or while it is open, and uses it in a forked
-process. Allowed are right answers, and errors of `recollect.errors`. A cached kernel and a sidecar are derived and
+process. Allowed are right answers, and errors of `recollect.errors`. A cached kernel and a snapshot are derived and
 checked: with them, every answer must be right. Failures: a process that ends by a signal (crash) or not at all (hung),
 any other exception (untyped), and another answer where a checksum or another structure tells (wrong).
 
@@ -33,7 +33,7 @@ import recollect_kernels as kernels
 from benchmarks.resilience.damage import spoil
 from benchmarks.resilience.forking import Ended, in_child
 from benchmarks.resilience.outcome import Outcome
-from benchmarks.resilience.workload import Embedder, small_sidecars
+from benchmarks.resilience.workload import Embedder, small_snapshots
 from recollect import Memory, Settings, Workspace, WorkspaceConfig
 from recollect.embedding.instant import InstantEmbedder
 from recollect.embedding.load import load, model_folder
@@ -111,7 +111,7 @@ def _prepare(folder: Path) -> dict[str, Any]:
     """Files of every kind, and what is right about them."""
     with_numba = kernels.status().chosen == "numba"
     _ready()
-    for name in ("store", "sidecar", "journal", "backup", "export", "settings"):
+    for name in ("store", "snapshot", "journal", "backup", "export", "settings"):
         (folder / name).mkdir(parents=True)
     right: dict[str, Any] = {}
     with _opened(folder / "store" / "m.db") as memory:
@@ -122,8 +122,8 @@ def _prepare(folder: Path) -> dict[str, Any]:
         memory.backup(folder / "backup" / "m.db")
         memory.export(folder / "export" / "m.jsonl")
     for name in ("m.db", "m.db-index"):
-        shutil.move(folder / "store" / name, folder / "sidecar" / name)
-    shutil.copy(folder / "sidecar" / "m.db", folder / "store")
+        shutil.move(folder / "store" / name, folder / "snapshot" / name)
+    shutil.copy(folder / "snapshot" / "m.db", folder / "store")
     with _opened(folder / "journal" / "whole.db") as memory:
         right["commits"] = [memory.remember(f"commit {number} " + "word " * 200).text for number in range(_COMMITS)]
         for ending in ("", "-wal"):
@@ -159,8 +159,8 @@ def _use(kind: _Kind, folder: Path, path: Path, right: dict[str, Any], chance: r
 
 
 def _ready() -> None:
-    """Small sidecars, and no compiler that starts by itself."""
-    small_sidecars()
+    """Small snapshots, and no compiler that starts by itself."""
+    small_snapshots()
     dispatch._chosen, dispatch._compiled, dispatch.active = "python", False, python_backend  # type: ignore[assignment]
 
 
@@ -244,15 +244,15 @@ def _use_journal(folder: Path, spoil: Spoil, right: dict[str, Any], chance: rand
     return typed.count
 
 
-def _use_sidecar(folder: Path, spoil: Spoil, right: dict[str, Any], chance: random.Random) -> int:
-    """Answers are right whatever happens to the sidecar, before it is opened and while it is."""
+def _use_snapshot(folder: Path, spoil: Spoil, right: dict[str, Any], chance: random.Random) -> int:
+    """Answers are right whatever happens to the snapshot, before it is opened and while it is."""
     if at_rest := chance.random() < 0.6:
         spoil()
     with _opened(folder / "m.db", low_memory=chance.random() < 0.5) as memory:
         if not at_rest:
             memory.recall("warm up")
-            if memory.stats().index["origin"] != "sidecar":
-                raise _Wrong("the sidecar is not used")
+            if memory.stats().index["origin"] != "snapshot":
+                raise _Wrong("the snapshot is not used")
             spoil()
         if (recalled := _recalled(memory)) != right["recalled"]:
             differing = sum(mine != theirs for mine, theirs in zip(recalled, right["recalled"], strict=False))
@@ -352,7 +352,7 @@ def _use_settings(folder: Path, spoil: Spoil, right: dict[str, Any], chance: ran
 _KINDS = (
     _Kind("store", "store/m.db", _use_store),
     _Kind("journal", "journal/m.db-wal", _use_journal),
-    _Kind("sidecar", "sidecar/m.db-index", _use_sidecar),
+    _Kind("snapshot", "snapshot/m.db-index", _use_snapshot),
     _Kind("workspace", "workspace/.recollect/index.db", _use_workspace),
     _Kind("backup", "backup/m.db", _use_store),
     _Kind("export", "export/m.jsonl", _use_export),

@@ -20,7 +20,7 @@ from benchmarks.resilience.checking import check_after, check_folder
 from benchmarks.resilience.forking import in_child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.shim import Shim
-from benchmarks.resilience.workload import NOTHING, Hands, Operation, State, make_plan, small_sidecars, states
+from benchmarks.resilience.workload import NOTHING, Hands, Operation, State, make_plan, small_snapshots, states
 from recollect.errors import NotADatabase, RecollectError, StoreCorrupt, StoreFull
 
 __all__ = ["attack"]
@@ -58,7 +58,7 @@ def attack(tries: int, seed: int) -> Outcome:
 
 
 def _attack(tries: int, seed: int, folder: Path) -> Outcome:
-    small_sidecars()
+    small_snapshots()
     told, outcome, number = Shim(folder), Outcome("faults hit"), 0
     while outcome.tries < tries:
         shutil.rmtree(folder / "store", ignore_errors=True)
@@ -99,9 +99,9 @@ def _series(told: Shim, folder: Path, wanted: int, seed: int) -> Outcome:
             hands.do(operation)
         except Exception as error:
             raised = error
-        # A sidecar is written by a thread of its own.
+        # A snapshot is written by a thread of its own.
         for thread in threading.enumerate():
-            if thread.name == "recollect-sidecar":
+            if thread.name == "recollect-index-snapshot":
                 thread.join()
         hits = told.disarm()
         calls[known] = int(told.control.calls)

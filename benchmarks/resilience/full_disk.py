@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.resilience import process
 from benchmarks.resilience.checking import check_after, check_folder
 from benchmarks.resilience.outcome import Outcome
-from benchmarks.resilience.workload import NOTHING, VERBS, Hands, make_plan, small_sidecars, states
+from benchmarks.resilience.workload import NOTHING, VERBS, Hands, make_plan, small_snapshots, states
 from recollect.errors import RecollectError, StoreFull
 
 __all__ = ["attack", "missing"]
@@ -41,7 +41,7 @@ def attack(tries: int, seed: int) -> Outcome:
 
 
 def _attack(tries: int, seed: int, folder: Path) -> Outcome:
-    small_sidecars()
+    small_snapshots()
     outcome, told = Outcome("fillings"), 0
     for number in range(0, tries, _SERIES):
         told += _series(outcome, folder / f"store{number}", min(_SERIES, tries - number), seed * 1000 + number)

@@ -18,7 +18,7 @@ from benchmarks.resilience.checking import check_folder
 from benchmarks.resilience.forking import Child, Ended, in_child
 from benchmarks.resilience.outcome import Outcome
 from benchmarks.resilience.shim import Shim
-from benchmarks.resilience.workload import NOTHING, Hands, Operation, State, make_plan, small_sidecars, states
+from benchmarks.resilience.workload import NOTHING, Hands, Operation, State, make_plan, small_snapshots, states
 
 __all__ = ["attack"]
 
@@ -36,7 +36,7 @@ def attack(tries: int, seed: int) -> Outcome:
 
 
 def _attack(tries: int, seed: int, folder: Path) -> Outcome:
-    small_sidecars()
+    small_snapshots()
     outcome = Outcome("kills")
     hit: dict[str, int] = {}
     kills = _Kills(Shim(folder), folder, outcome, hit)

@@ -28,7 +28,7 @@ from benchmarks.resilience.workload import (
     Operation,
     State,
     make_plan,
-    small_sidecars,
+    small_snapshots,
     snapshot,
     states,
 )
@@ -50,7 +50,7 @@ def attack(tries: int, seed: int) -> Outcome:
 
 
 def _attack(tries: int, seed: int, folder: Path) -> Outcome:
-    small_sidecars()
+    small_snapshots()
     told, outcome, number = Shim(folder), Outcome("states"), 0
     while outcome.tries < tries:
         series, wanted = seed * 1000 + number, min(_EACH, tries - outcome.tries)

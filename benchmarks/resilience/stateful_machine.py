@@ -38,7 +38,7 @@ from benchmarks.resilience.stateful_model import Model, Refused, Version, inside
 from benchmarks.resilience.tenants import DIMENSION, HashEmbedder
 from recollect import Memory, Settings, engine
 from recollect.errors import RecollectError
-from recollect.index import keeper
+from recollect.index import snapshot_manager
 from recollect.policies import WritePolicy
 
 __all__ = ["WORDS", "StoreMachine"]
@@ -52,8 +52,8 @@ _ERRORS = ("the disk is full", "permission denied by the server")
 _PARTS = ("recall", "versions", "recall", "services", "recall")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _A_STEP = timedelta(seconds=1, microseconds=7)
-# Small enough that sidecars are written.
-_LIMITS = ((keeper, "_SMALLEST", 4), (keeper, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
+# Small enough that snapshots are written.
+_LIMITS = ((snapshot_manager, "_SMALLEST", 4), (snapshot_manager, "_FAR_BEHIND", 3), (engine, "_LARGE", 12))
 
 handles = st.integers(0, 2 * len(_BASES) - 1)
 places = st.integers(0, 99)
@@ -83,7 +83,7 @@ fields: dict[str, st.SearchStrategy[Any]] = {
 chosen_fields = st.lists(st.sampled_from([*fields]), max_size=4, unique=True)
 drawn = chosen_fields.flatmap(lambda names: st.fixed_dictionaries({name: fields[name] for name in names}))
 settings_drawn = st.fixed_dictionaries({
-    "sidecar": st.booleans(), "low_memory": st.booleans(),
+    "index_snapshot": st.booleans(), "low_memory": st.booleans(),
 })  # fmt: skip
 
 
@@ -172,7 +172,7 @@ class StoreMachine(RuleBasedStateMachine):
         path = self.folder / f"copy-{self.copies}.db"
         if verb == "backup":
             memory.backup(path)
-        with Memory(path, embedder="none", settings=Settings(durability="normal", sidecar=False)) as copy:
+        with Memory(path, embedder="none", settings=Settings(durability="normal", index_snapshot=False)) as copy:
             if verb == "export":
                 stream = io.StringIO()
                 assert memory.export(stream, format="jsonl", vectors=True) == len(self.model.records)
@@ -567,7 +567,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _open(self, number: int, settings: dict[str, Any], embedding: bool) -> Memory:
         self.embeds[number] = embedding
-        self.counts["opened with a sidecar"] += settings["sidecar"] and Path(f"{self.path}-index").exists()
+        self.counts["opened with a snapshot"] += settings["index_snapshot"] and Path(f"{self.path}-index").exists()
         chosen = Settings(durability="normal", compile_kernels=False, **settings)
         return Memory(self.path, embedder=HashEmbedder() if embedding else "none", settings=chosen)
 

@@ -43,10 +43,10 @@ _BEGIN_NS = 1_767_225_600_000_000_000
 _VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"profile": "reeve"},
-    {"sidecar": False},
+    {"index_snapshot": False},
     {"profile": "hermes", "low_memory": True},
     {"embedder": "none"},
-    {"token_codes": True, "sidecar": False},
+    {"token_codes": True, "index_snapshot": False},
 )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect import Memory, Settings, Workspace
-from recollect.index import keeper
+from recollect.index import snapshot_manager
 
 __all__ = [
     "NOTHING",
@@ -31,7 +31,7 @@ __all__ = [
     "Operation",
     "State",
     "make_plan",
-    "small_sidecars",
+    "small_snapshots",
     "snapshot",
     "states",
 ]
@@ -71,9 +71,9 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def small_sidecars() -> None:
-    """Have this process keep sidecars of small stores, too: by itself it does from 20,000 memories on."""
-    keeper._SMALLEST, keeper._FAR_BEHIND = 8, 4
+def small_snapshots() -> None:
+    """Have this process keep snapshots of small stores, too: by itself it does from 20,000 memories on."""
+    snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 8, 4
 
 
 def make_plan(seed: int, length: int, start: State, *, verbs: Sequence[str] = VERBS, most: int = 60) -> list[Operation]:

@@ -178,7 +178,7 @@ class _Writer:
 
     def backup(self) -> None:
         copy = Path(self.memory.backup(self.path.with_name(f"{self.name}-copy.db")))
-        with Memory(copy, embedder=Embedder(), settings=Settings(sidecar=False)) as held:
+        with Memory(copy, embedder=Embedder(), settings=Settings(index_snapshot=False)) as held:
             self.verified(held.verify().problems)
             texts = snapshot(held)["texts"]
             wrong = [

@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["CASES"]
 
 CASES: dict[str, dict[str, Any]] = {
-    "from the store": {"sidecar": False},
-    "from the sidecar": {},
+    "from the store": {"index_snapshot": False},
+    "from the snapshot": {},
     "low memory": {"low_memory": True},
 }

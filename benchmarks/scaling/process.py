@@ -26,7 +26,7 @@ def _ask(data: Dataset, store: Path) -> dict[str, Any]:
     modes = recollect.open(store)
     recollect.warm()
     measured = {mode: measure(mode, modes[mode], data, 0.0) for mode in ("hybrid", "vector")}
-    recollect.close()  # which leaves the sidecar behind
+    recollect.close()  # which writes the index snapshot
     return measured
 
 

@@ -26,7 +26,8 @@ def markdown(saved: dict[str, Any]) -> str:
         f"{saved['processor']}, {saved['cores']} cores, Python {saved['python']}, commit {saved['commit']}, "
         f"{saved['date']}."
     )
-    return f"{table(header, lines, left=('',))}\n\n{caption}"
+    measured = [line for line in lines if any(line[1:])]
+    return f"{table(header, measured, left=('',))}\n\n{caption}"
 
 
 def _shown(show: Callable[[Figures], str], figures: Figures) -> str:
@@ -58,7 +59,7 @@ def _lines(cases: Figures) -> Iterator[tuple[str, Callable[[Figures], str]]]:
             lambda at, case=name: f"{at['open'][case]['open_and_recall_s']:.2f}",
         )
         yield f"{name}: anonymous MB added", lambda at, case=name: megabytes(at["open"][case]["anonymous_mb_above"])
-    for name in ("with the sidecar", "through SQL"):
+    for name in ("with the snapshot", "without a snapshot"):
         yield f"`recollect recall`, {name}, s", lambda at, way=name: f"{at['command_s'][way]:.2f}"
     yield "`remember`, durable, p50 ms", lambda at: milliseconds(at["remember"]["p50_ms"])
     yield "recall right after it, p50 ms", lambda at: milliseconds(at["recall_after_it"]["p50_ms"])

@@ -16,8 +16,8 @@ from recollect.checks import now_us, shown, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.environment import language_model_address, named_embedder, named_language_model
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
-from recollect.index.keeper import Keeper
 from recollect.index.memory_index import MemoryIndex
+from recollect.index.snapshot_manager import SnapshotManager
 from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
 from recollect.remote.address import ModelAddress
@@ -58,8 +58,8 @@ class Engine:
         if isinstance(spec, str):
             spec = named_embedder(spec)
         self.store = open_store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability, key=key)
-        self._keeper = Keeper(self.store, enabled=settings.sidecar, low_memory=settings.low_memory)
-        self.index = MemoryIndex(self._keeper)
+        self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
+        self.index = MemoryIndex(self._snapshots)
         # Whether records may wait for vectors; unknown at open, so the first write looks.
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
@@ -119,7 +119,7 @@ class Engine:
         # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
         if self._kernels_started or self._small():
             return
-        load_index = self.index.sequence < 0 and self.store.size() > _LARGE and not self._keeper.has_sidecar()
+        load_index = self.index.sequence < 0 and self.store.size() > _LARGE and not self._snapshots.exists()
         first, self._has_recalled = not self._has_recalled, True
         if first and queries == 1 and not load_index:
             return
@@ -175,7 +175,7 @@ class Engine:
                 # Counts are not worth waiting for: where another process writes, they are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
-            self._keeper.close(self.index)
+            self._snapshots.close(self.index)
         self.store.close()
 
 

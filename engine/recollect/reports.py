@@ -31,7 +31,7 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
     - erased_at: when the check ended, UTC; path: the store
     - ids: of the memories forgotten
     - removed: rows gone, by table of the store
-    - sidecar: whether a sidecar of the index was deleted
+    - index_snapshot: whether the index snapshot was deleted
     - searched: how many byte sequences of the removed texts, fields and vectors were looked for; too_short: how many
       values were not, being shorter than 8 bytes
     - files: those that were searched, from first to last byte, with their size in bytes
@@ -45,7 +45,7 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
     path: str
     ids: tuple[str, ...]
     removed: dict[str, int]
-    sidecar: bool
+    index_snapshot: bool
     searched: int
     too_short: int
     files: dict[str, int]

@@ -66,10 +66,10 @@ class Settings(Section, frozen=True, kw_only=True):
     document_seconds: Annotated[
         float, Setting("Time of the process that parses a PDF, DOCX or HTML document.", minimum=0.001)
     ] = 60.0
-    sidecar: Annotated[
+    index_snapshot: Annotated[
         bool,
         Setting(
-            "Keep the index of a large store in a file beside it, `<database>-index`, from which it loads several "
+            "Keep a snapshot of a large store's index in `<database>-index`, from which the index loads several "
             "times faster. The file is derived: it can be deleted at any time, and `forget` deletes it."
         ),
     ] = True

@@ -53,7 +53,7 @@ class Upkeep:
         if figures["sqlite_vec"] is None:
             notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
         encrypted = engine.store.encrypted
-        if encrypted and engine.settings.sidecar:
+        if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(

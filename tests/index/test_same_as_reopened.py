@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import Memory
-from recollect.index.table import RecordTable, Visible
+from recollect.index.table import RecordTable, RowFilter
 from recollect.store.values import NEVER, Columns
 from tests.memory.support import PLAIN, scored, unit
 
@@ -287,4 +287,4 @@ def test_kinds_are_as_many_as_they_like():
             kind_numbers={f"kind {number}": number for number in range(count)},
         )
     )
-    assert np.flatnonzero(table.mask(Visible(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]
+    assert np.flatnonzero(table.mask(RowFilter(now=1, kinds=("kind 39999", "kind 7")))).tolist() == [7, 39999]

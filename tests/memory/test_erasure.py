@@ -172,16 +172,16 @@ def test_where_the_file_cannot_be_compacted_the_receipt_says_so(path, monkeypatc
         assert memory.count() == 0
 
 
-def test_a_sidecar_goes(path):
+def test_an_index_snapshot_goes(path):
     with Memory(path, settings=PLAIN) as memory:
         id = memory.remember("A text of some length").id
         Path(path + "-index").write_bytes(b"derived")
         receipt = memory.forget(id, receipt=True).receipt
-    assert receipt.sidecar
+    assert receipt.index_snapshot
     assert not Path(path + "-index").exists()
 
 
-def test_a_sidecar_that_another_handle_takes_away_meanwhile_is_no_error(path, monkeypatch):
+def test_an_index_snapshot_that_another_handle_takes_away_meanwhile_is_no_error(path, monkeypatch):
     monkeypatch.setattr(erasing, "files_of", lambda path: [Path(path), Path(path + "-index-part")])
     with Memory(path, settings=PLAIN) as memory:
         receipt = memory.forget(memory.remember("A text of some length").id, receipt=True).receipt

@@ -12,7 +12,7 @@ from benchmarks.resilience.damage import spoil
 def test_damaged_files_give_right_answers_or_errors_of_ours():
     outcome = ATTACKS["corruption"](50, 1)
     assert not outcome.failures, outcome.examples
-    assert {"store", "journal", "sidecar", "workspace", "backup", "export", "default", "settings"} <= set(
+    assert {"store", "journal", "snapshot", "workspace", "backup", "export", "default", "settings"} <= set(
         outcome.figures
     )
     assert outcome.figures["with a typed error"] > 5

@@ -21,6 +21,6 @@ def test_what_it_answers_with_is_compared_to_the_last_digit(monkeypatch):
     """The attack sees a handle that weighs words by the whole file."""
     from recollect.recall import pipeline
 
-    monkeypatch.setattr(pipeline, "_population", lambda connection, request: None)
+    monkeypatch.setattr(pipeline, "_statistics_scopes", lambda connection, request: None)
     outcome = tenants.attack(200, seed=7)
     assert outcome.failures["leak"]

@@ -68,7 +68,7 @@ def test_nothing_is_on_the_disk_in_the_clear(path, tmp_path):
 
 @encrypted
 def test_a_large_store_has_no_index_beside_it(path, monkeypatch):
-    monkeypatch.setattr("recollect.index.keeper._SMALLEST", 1)
+    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 1)
     with Memory(path, settings=PLAIN) as memory:
         memory.remember(SECRET)
         memory.recall("Zanzibar")

@@ -1,7 +1,7 @@
-"""Reading a whole store into the parts of an index, on two processors where there are two.
+"""Loading a whole store into the index, on two threads where there are two processors.
 
-One thread reads columns, words and neighbours; another, on a connection of its own at the same commit, reads vectors;
-who is ready first helps with the vectors that are left.
+One thread reads columns, words and neighbours; the other reads vectors, on a connection of its own at the same commit.
+The first then helps with the remaining vectors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aligned", "load"]
 
-# Opening a second connection takes 1 ms; so many vectors take 4 ms.
+# Opening a second connection takes 1 ms, reading this many vectors 4 ms.
 _WORTH_A_THREAD = 4096
 
 
@@ -42,7 +42,7 @@ def load(
     vectors: VectorIndex | None,
     embedder: EmbedderRow | None,
 ) -> None:
-    """Fill empty parts with all that the store holds; `another` opens a second read transaction, if it can."""
+    """Fill empty parts with the whole store; `another` opens a second read transaction, or returns None."""
     todo = None
     if vectors is not None and embedder is not None:
         todo = _Vectors(vectors, embedder, reader.blocks.ranges("vector_packed"))
@@ -66,7 +66,7 @@ def load(
 
 
 def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
-    """The block with exactly the records `ids`: a record whose words are missing gets none."""
+    """The block with exactly the records `ids`: a record whose words are missing gets an empty list."""
     if np.array_equal(block.ids, ids):
         return block
     lengths = np.diff(block.offsets)
@@ -100,7 +100,7 @@ def _helper(
     another: Callable[[], AbstractContextManager[Reader] | None],
     todo: _Vectors | None,
 ) -> Iterator[Reader | None]:
-    """A second connection that sees the same commit, where it is of use."""
+    """A second connection at the same commit, where it pays off."""
     worth = todo is not None and todo.most >= _WORTH_A_THREAD and usable_cpus() > 1
     opening = another() if worth else None
     if opening is None:
@@ -112,7 +112,7 @@ def _helper(
 
 
 class _Vectors:
-    """Ranges of vectors that threads take one by one; what they read joins the index in order."""
+    """Ranges of vectors that threads take one by one and append to the index in order."""
 
     def __init__(self, vectors: VectorIndex, embedder: EmbedderRow, ranges: list[tuple[int, int]]) -> None:
         self.most = ranges[-1][1] if ranges else 0
@@ -138,6 +138,6 @@ class _Vectors:
                     self._next += 1
 
     def stop(self) -> None:
-        """Leave what no thread has begun."""
+        """Drop the ranges that no thread has started."""
         with self._lock:
             self._ranges = iter(())

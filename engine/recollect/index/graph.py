@@ -1,4 +1,4 @@
-"""Who stands beside whom: the records before and after in the same source, and explicit links."""
+"""Neighbours of a record: the ones before and after it in its source, and explicit links."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["RecordGraph"]
 
 
 class RecordGraph:
-    """Neighbours by row. A source's members stand in order of position, those without one last, then by record id.
+    """Neighbours by row. The members of a source are chained by position, those without one last, then by record id.
 
-    Closed versions stand in no chain.
+    Closed versions are in no chain.
     """
 
     def __init__(self, table: RecordTable) -> None:
         self._table = table
         self._previous = Growable(np.int32)
         self._next = Growable(np.int32)
-        # Members as loaded, by source; a source that changes gets a list of (position, record id, row) of its own.
+        # Members as loaded, by source; a source that has changed has a list of (position, record id, row) instead.
         self._loaded_rows = np.empty(0, dtype=np.int64)
         self._loaded_sources = np.empty(0, dtype=np.int64)
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
         # Rows taken out of their chain and not yet put back.
         self._loose: set[int] = set()
-        # Links as lists in arrays: of each row the place of its first link, of each link that of the next one.
+        # Linked lists in arrays: for each row the place of its first link, for each link the place of the next one.
         self._heads = Growable(np.int32)
         self._nexts = Growable(np.int32)
         self._targets = Growable(np.int32)
@@ -62,15 +62,13 @@ class RecordGraph:
         buffers = self._previous, self._next, self._heads, self._nexts, self._targets, self._strengths
         return sum(buffer.nbytes for buffer in buffers) + self._loaded_rows.nbytes + self._loaded_sources.nbytes
 
-    def load(self, places: NDArray[np.int64] | None = None) -> None:
-        """Chain all rows of the table at once; with `places` by row, only those of consecutive places."""
+    def load(self) -> None:
+        """Chain all rows of the table at once."""
         table = self._table
         self._add_rows(len(table))
         self._loaded_rows, self._loaded_sources = self._members_of_all()
         order = self._loaded_rows
         adjacent = self._loaded_sources[:-1] == self._loaded_sources[1:]
-        if places is not None:
-            adjacent &= np.diff(places[order]) == 1
         self._next.array[order[:-1][adjacent]] = order[1:][adjacent]
         self._previous.array[order[1:][adjacent]] = order[:-1][adjacent]
 
@@ -92,7 +90,7 @@ class RecordGraph:
         self.insert(rows.tolist())
 
     def insert(self, rows: Iterable[int]) -> None:
-        """Put rows that are in no chain into those of their sources."""
+        """Insert rows that are in no chain into those of their sources."""
         table = self._table
         for row in rows:
             if table.sources[row] < 0 or not table.open[row]:
@@ -108,7 +106,7 @@ class RecordGraph:
             self._chain(row, after)
 
     def remove(self, rows: Iterable[int]) -> None:
-        """Take rows out of their chains. Call before the table changes or buries them."""
+        """Take rows out of their chains. Call it before the table changes or deletes them."""
         for row in rows:
             source = int(self._table.sources[row])
             if source < 0:
@@ -123,11 +121,11 @@ class RecordGraph:
             self._previous.array[row] = self._next.array[row] = -1
 
     def add_links(self, rows: NDArray[np.int64], others: NDArray[np.int64], strengths: NDArray[np.float64]) -> None:
-        """Link pairs of rows; spreading goes both ways, and of several links the strongest counts."""
+        """Link pairs of rows in both directions; of several links between two rows the strongest counts."""
         ends, targets = np.concatenate([rows, others]), np.concatenate([others, rows])
         order = np.argsort(ends, kind="stable")
         ends, first = ends[order], len(self._targets)
-        # The links of one row stand side by side; the last leads to those it had before.
+        # The links of one row are adjacent; the last points to the links it had before.
         places = np.arange(first, first + len(ends))
         last = np.append(ends[1:] != ends[:-1], True)[: len(ends)]
         begins = np.insert(last[:-1], 0, True)[: len(ends)]
@@ -137,7 +135,7 @@ class RecordGraph:
         self._heads.array[ends[begins]] = places[begins]
 
     def unlink(self, row: int) -> None:
-        """Remove every link of a row; the places of its links stay empty until the next load."""
+        """Remove every link of a row; their places stay unused until the next load."""
         for place in self._links_of(row):
             other = int(self._targets.array[place])
             for back in self._links_of(other) if other >= 0 else ():
@@ -157,7 +155,7 @@ class RecordGraph:
             column.extend(np.full(count, -1, dtype=np.int32))
 
     def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of all members, source by source, in order; and the source of each."""
+        """The rows of all members, ordered by source and position, and the source of each."""
         table = self._table
         members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
         keys = table.sources[members], table.positions[members], table.ids[members]
@@ -174,7 +172,7 @@ class RecordGraph:
                 for row in self._loaded_rows[start:stop].tolist()
                 if row != excluded and row not in self._loose and table.open[row] and table.sources[row] == source
             ]
-            # A position may have changed since the load.
+            # Positions may have changed since the load.
             members.sort()
             self._changed[source] = members
         return members
@@ -190,7 +188,7 @@ class RecordGraph:
 
 
 def _ascends(sources: NDArray[np.int64], positions: NDArray[np.int64], ids: NDArray[np.int64]) -> bool:
-    """Whether members are in order as they are, as those of a file written source by source: sorting takes longer."""
+    """Whether members are already in order, as in a file written source by source: checking is cheaper than sorting."""
     same = sources[1:] == sources[:-1]
     level = positions[1:] == positions[:-1]
     following = (positions[1:] > positions[:-1]) | (level & (ids[1:] > ids[:-1]))

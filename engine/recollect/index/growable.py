@@ -16,15 +16,15 @@ __all__ = ["Growable", "growables", "restore"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-# NumPy asks for huge pages from 4 MiB on, for which the kernel may first have to move memory about: filling 88 MB took
-# 330 ms against 55 ms on plain pages.
+# NumPy requests huge pages from 4 MiB on, for which the kernel may first compact memory: filling 88 MB took 330 ms,
+# against 55 ms on plain pages.
 _LARGE_BYTES = 2**20
 
 
 class Growable(Generic[Scalar]):
     """A C-contiguous array of shape (n, *item_shape) with amortised O(1) append of a row.
 
-    Room is doubled: pages that nobody has written to take address space and no memory.
+    Capacity doubles: pages that have not been written take address space and no memory.
     """
 
     def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = ()) -> None:
@@ -34,7 +34,7 @@ class Growable(Generic[Scalar]):
 
     @classmethod
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
-        """The first `size` rows of `data`, which is used, not copied; the rows behind them are room."""
+        """The first `size` rows of `data`, which is not copied; the rows after them are capacity."""
         made = cls(data.dtype.type, data.shape[1:])
         made._data, made._size = data, size
         return made
@@ -44,7 +44,7 @@ class Growable(Generic[Scalar]):
 
     @property
     def array(self) -> NDArray[Scalar]:
-        """The filled part, as a view: a later append does not change it."""
+        """The filled part, as a view that later appends do not change."""
         return self._data[: self._size]
 
     @property
@@ -53,7 +53,7 @@ class Growable(Generic[Scalar]):
         return self.array.nbytes
 
     def reserve(self, rows: int) -> None:
-        """Make room for `rows` rows in all and more to come, so that filling up to there copies nothing."""
+        """Reserve capacity for at least `rows` rows in all, so that filling up to there copies nothing."""
         if rows > len(self._data):
             grown = self._room(max(rows, 64))
             grown[: self._size] = self.array
@@ -67,13 +67,13 @@ class Growable(Generic[Scalar]):
         self._size = stop
 
     def truncate(self, size: int) -> None:
-        """Forget the rows from `size` on."""
+        """Drop the rows from `size` on."""
         self._size = min(size, self._size)
 
     def keep_in(self, folder: str) -> None:
-        """When next a large array is moved for room, move it into a nameless file in `folder`, with room for an eighth.
+        """When a large array next grows, map it from an unlinked file in `folder`, with an eighth to spare.
 
-        The system may write it out then. Where that fails it lies in memory.
+        The system can then page it out. Where that fails the array stays in memory.
         """
         self._folder = folder
 
@@ -86,7 +86,7 @@ class Growable(Generic[Scalar]):
             capacity = rows + rows // 8
             try:
                 with tempfile.TemporaryFile(dir=self._folder, prefix="recollect-") as file:
-                    # Reserved on the disk now: a mapped page that finds the disk full later kills the process.
+                    # Reserve the space now: writing a mapped page on a full disk would kill the process.
                     os.posix_fallocate(file.fileno(), 0, capacity * row_bytes)
                     mapped = mmap.mmap(file.fileno(), capacity * row_bytes)
             except OSError:
@@ -103,7 +103,7 @@ def growables(part: object) -> dict[str, Growable[Any]]:
 
 
 def restore(part: object, saved: Mapping[str, Growable[Any]]) -> None:
-    """Give a part the arrays that `growables` named; ValueError where one is of another type or shape."""
+    """Give a part the arrays that `growables` named; ValueError where a type or shape differs."""
     for name, own in growables(part).items():
         if saved[name].array.dtype != own.array.dtype or saved[name].array.shape[1:] != own.array.shape[1:]:
             raise ValueError(f"{name} is {saved[name].array.dtype}{saved[name].array.shape}")

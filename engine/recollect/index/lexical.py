@@ -1,9 +1,9 @@
 """BM25 postings in memory: segments in one buffer, of which the last holds the newest records.
 
-A record's words arrive as numbers and counts and join the tail, which is inverted anew into the last segment. A full
-one stays; segments of like size merge, up to 2 million postings, so that no append waits for more than such a merge and
-a query meets few slices per word: a million records that came one by one have some 20 segments. Impacts are computed
-per query, so an appended index and a rebuilt one give the same scores.
+A record's words arrive as numbers and counts and are appended to the tail, which is inverted again into the last
+segment. A full tail becomes a segment of its own; segments of similar size merge, up to 2 million postings. This bounds
+the time of an append and the number of slices per word: a million records added one by one give about 20 segments.
+Scores are computed per query, so an appended index and a rebuilt one give the same scores.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recollect.index.population import Population
+    from recollect.index.corpus_statistics import CorpusStatistics
 
 __all__ = ["K1", "B", "LexicalIndex", "Slices"]
 
-# Records are short and of like length: on LoCoMo, RealMem and SciFact these did as well as or better than 1.2 and 0.75.
+# Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9
 B = 0.4
-# Inverting a tail of so many records takes 0.3 ms.
+# Inverting a tail of this many records takes 0.3 ms.
 _TAIL_RECORDS = 256
 _LARGEST_MERGE = 2**21
 
@@ -49,9 +49,9 @@ class Slices(NamedTuple):
     """The words of some queries and their postings.
 
     Query i has the words from word_offsets[i] to word_offsets[i + 1], `idf` by word, and the slices of the buffer from
-    slice_offsets[i] on; `words` says which word each slice is of. Slices stand by descending IDF: equal records sum in
-    the same order and tie exactly. `carried` is by asked word, 1 for those that some record of the population carries:
-    the others are none of these words.
+    slice_offsets[i] on; `words` gives the word of each slice. Slices are ordered by descending IDF, so that equal
+    records sum in the same order and tie exactly. `in_vocabulary` is by query word: True where some record of the
+    corpus contains it; the others are left out of the other fields.
     """
 
     starts: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Slices(NamedTuple):
     slice_offsets: NDArray[np.int64]
     idf: NDArray[np.float32]
     word_offsets: NDArray[np.int64]
-    carried: NDArray[np.bool_]
+    in_vocabulary: NDArray[np.bool_]
 
 
 class LexicalIndex:
@@ -72,7 +72,7 @@ class LexicalIndex:
         self._lengths = Growable(np.float32)
         self._segments: list[_Segment] = []
         self._clear_tail()
-        # Postings that stay where they are; the tail's come after them while the last segment is the tail's.
+        # How many postings are final; those of the tail follow while the last segment is the tail's.
         self._sealed = 0
         self._tail_segment = False
         self._live_words = 0.0
@@ -119,7 +119,7 @@ class LexicalIndex:
         self._invert_tail()
 
     def extend(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
-        """Append the words of the next rows; `live` says which of them count in the statistics."""
+        """Append the words of the next rows; `live` marks those that count in the statistics."""
         self._append(block, live)
         self._invert_tail()
 
@@ -135,7 +135,7 @@ class LexicalIndex:
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
 
     def discount(self, rows: NDArray[np.int64]) -> None:
-        """Take rows that died out of the statistics."""
+        """Remove deleted rows from the statistics."""
         self._live_words -= float(self._lengths.array[rows].sum(dtype=np.float64))
 
     @property
@@ -148,8 +148,8 @@ class LexicalIndex:
         """Words of each row."""
         return self._lengths.array
 
-    def slices(self, terms: Sequence[NDArray[np.int32]], population: Population) -> Slices:
-        """The slices of the words of each query, and their IDF in a population."""
+    def slices(self, terms: Sequence[NDArray[np.int32]], statistics: CorpusStatistics) -> Slices:
+        """The slices of the words of each query, and their IDF."""
         asked = terms[0] if len(terms) == 1 else np.concatenate(terms)
         word_offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
         starts, stops, owners = [], [], []
@@ -162,42 +162,42 @@ class LexicalIndex:
             stops.append(segment.starts[places[held] + 1])
             owners.append(held)
         begin, end, words = _joined(starts), _joined(stops), _joined(owners)
-        frequency = population.frequencies(asked, self._rows.array, begin, end, words)
-        carried: NDArray[np.bool_] = frequency >= 0
-        if not carried.all():
-            before = np.insert(np.cumsum(carried, dtype=np.int64), 0, 0)
-            kept = carried[words]
+        frequency = statistics.frequencies(asked, self._rows.array, begin, end, words)
+        in_vocabulary: NDArray[np.bool_] = frequency >= 0
+        if not in_vocabulary.all():
+            before = np.insert(np.cumsum(in_vocabulary, dtype=np.int64), 0, 0)
+            kept = in_vocabulary[words]
             begin, end, words = begin[kept], end[kept], before[words[kept]]
-            frequency, word_offsets = frequency[carried], before[word_offsets]
+            frequency, word_offsets = frequency[in_vocabulary], before[word_offsets]
         # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
-        idf = np.log1p((population.records - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+        idf = np.log1p((statistics.records - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
         query = np.searchsorted(word_offsets, words, side="right") if len(terms) > 1 else words * 0 + 1
         order = np.lexsort((words, -idf[words], query))
         slice_offsets = np.searchsorted(query[order], np.arange(1, len(terms) + 2))
-        return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets, carried)
+        return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets, in_vocabulary)
 
     def best(
-        self, slices: Slices, population: Population, mask: NDArray[np.uint8] | None, wanted: int
+        self, slices: Slices, statistics: CorpusStatistics, mask: NDArray[np.uint8] | None, wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """The `wanted` rows with the best BM25 above 0 whose `mask` is 1, best first, per query.
 
         Rows (q, wanted), their scores, and how many of them count (q,).
         """
         scratch = self._scratch()
-        found = kernels.bm25_top_k(*self.postings(slices, population), mask, scratch, wanted)
+        found = kernels.bm25_top_k(*self.postings(slices, statistics), mask, scratch, wanted)
         self._spare.append(scratch)
         return found
 
     def coverage(
         self, slices: Slices, offsets: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The IDF mass of its query's words that each row carries, and by word whether any row carries it."""
-        carried, met = kernels.word_coverage(
+        """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
+        covered, found = kernels.word_coverage(
             self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets, rows
         )
-        return carried, met.view(np.bool_)
+        return covered, found.view(np.bool_)
 
-    def postings(self, slices: Slices, population: Population) -> kernels.Postings:
+    def postings(self, slices: Slices, statistics: CorpusStatistics) -> kernels.Postings:
         """What every BM25 kernel takes."""
         return kernels.Postings(
             self._rows.array,
@@ -207,13 +207,13 @@ class LexicalIndex:
             slices.idf[slices.words],
             slices.slice_offsets,
             self._lengths.array,
-            population.average_length,
+            statistics.average_length,
             K1,
             B,
         )
 
     def _scratch(self) -> NDArray[np.float32]:
-        """Zeros for one query at a time, float32 (rows,); given back when it is all zero again."""
+        """Zeros for one query at a time, float32 (rows,); returned to the pool when all are zero again."""
         while self._spare:
             scratch = self._spare.pop()
             if len(scratch) == len(self):
@@ -221,7 +221,7 @@ class LexicalIndex:
         return np.zeros(len(self), dtype=np.float32)
 
     def _invert_tail(self) -> None:
-        """Make the tail the last segment. When it is full it stays one, and segments of like size merge."""
+        """Make the tail the last segment. A full one becomes final, and segments of similar size merge."""
         if self._segments and len(self._tail_offsets) > 1 and self._tail_segment:
             self._segments.pop()
         self._rows.truncate(self._sealed)
@@ -243,7 +243,7 @@ class LexicalIndex:
             self._merge_last_two()
 
     def _clear_tail(self) -> None:
-        """An empty tail after all rows; the memory of the old one is given back."""
+        """An empty tail after all rows; frees the memory of the old one."""
         self._tail_terms = Growable(np.int32)
         self._tail_counts = Growable(np.uint8)
         self._tail_offsets = Growable(np.int64)
@@ -259,7 +259,7 @@ class LexicalIndex:
         for segment, size in zip((older, younger), sizes, strict=True):
             size[np.searchsorted(terms, segment.terms)] = np.diff(segment.starts)
         starts = np.concatenate([[start], start + np.cumsum(sizes.sum(axis=0))])
-        # Where each posting goes: a word's older ones first.
+        # The target of each posting: a word's older postings first.
         targets = np.concatenate(
             [
                 np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())

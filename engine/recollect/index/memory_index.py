@@ -1,4 +1,4 @@
-"""The in-memory index: columns, vectors, words and neighbours of every record, kept current by the change feed."""
+"""The in-memory index: columns, vectors, words and neighbours of every record, updated from the change feed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from recollect.index import bulk
 from recollect.index.bulk import aligned
+from recollect.index.corpus_statistics import CorpusStatistics
 from recollect.index.graph import RecordGraph
 from recollect.index.growable import growables
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
-from recollect.index.near import Block
-from recollect.index.population import Population
-from recollect.index.table import RecordTable, Visible
+from recollect.index.table import RecordTable, RowFilter
+from recollect.index.threshold_search import VectorBlock
 from recollect.index.vectors import VectorIndex
 from recollect.store.protocol import Reader
 from recollect.store.values import Change, EmbedderRow, LinkBlock
@@ -26,13 +26,13 @@ from recollect.store.values import Change, EmbedderRow, LinkBlock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.index.keeper import Keeper
-    from recollect.index.sidecar import Saved
+    from recollect.index.snapshot import Snapshot
+    from recollect.index.snapshot_manager import SnapshotManager
 
 __all__ = ["MemoryIndex", "Selection"]
 
-# Filters are resolved once between two commits; each kept one is a byte a record, and 8 for those it admits. So many
-# are kept, and more where they are small: those of a hundred tenants of 100,000 records.
+# A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
+# This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.
 _KEPT_FILTERS = 16
 _KEPT_BYTES = 32 * 2**20
 _Part: TypeAlias = RecordTable | LexicalIndex | RecordGraph | VectorIndex
@@ -48,27 +48,27 @@ class Selection(NamedTuple):
 
 
 class MemoryIndex:
-    """Derived from a store and rebuildable from it at any time. The caller's read transaction is the truth.
+    """Derived from the store and rebuildable at any time: it follows the caller's read transaction.
 
-    Use the parts inside `current`; `catch_up` takes the lock for writing when there is anything to do. `keeper` reads
-    and writes its sidecar; without one there is none.
+    Use its parts only inside `current`; `catch_up` takes the write lock when there are changes. `snapshots` reads and
+    writes the index snapshot; None works without one.
     """
 
-    def __init__(self, keeper: Keeper | None = None) -> None:
+    def __init__(self, snapshots: SnapshotManager | None = None) -> None:
         self.lock = ReadWriteLock()
         self.sequence = -1
         self.version = 0
         self.loads = 0
         self.embedder_id: int | None = None
-        # Where it was loaded from, and how many records changed since.
+        # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
-        self._keeper = keeper
+        self._snapshots = snapshots
         self._kept_values: dict[Hashable, tuple[Any, int]] = {}
         self._kept_bytes = 0
         self._kept_version = -1
         self._keeping = threading.Lock()
-        self._late_block, self._late_version, self._late_seen = Block(0), -1, 0
+        self._late_block, self._late_version, self._late_seen = VectorBlock(0), -1, 0
         self._reset()
 
     def _reset(self) -> None:
@@ -79,7 +79,7 @@ class MemoryIndex:
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
-        folder = None if self._keeper is None else self._keeper.folder
+        folder = None if self._snapshots is None else self._snapshots.folder
         if folder is not None:
             for _, part in self._parts():
                 for array in growables(part).values():
@@ -91,37 +91,39 @@ class MemoryIndex:
         vectors = 0 if self.vectors is None else self.vectors.nbytes
         return self.table.nbytes + self.words.nbytes + self.graph.nbytes + vectors
 
-    def population(self, scopes: tuple[int, ...] | None) -> Population:
-        """The open records of these scopes, None for all, kept until the index changes."""
-        return self._kept("population", scopes, lambda: self._populate(scopes))
+    def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
+        """The statistics of the current records in these scopes, None for all; cached until the index changes."""
+        return self._kept("statistics", scopes, lambda: self._count_corpus(scopes))
 
-    def _populate(self, scopes: tuple[int, ...] | None) -> Population:
+    def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         table, held = self.table, None
         if not table.all_open:
-            held = partial(table.mask, Visible(now=0, scopes=scopes), closed=True)
+            held = partial(table.mask, RowFilter(now=0, scopes=scopes), closed=True)
         if scopes is None:
-            return Population(table.open_rows, self.words.live_words, None if table.all_open else table.open, held)
+            return CorpusStatistics(
+                table.open_rows, self.words.live_words, None if table.all_open else table.open, held
+            )
         mask = self._scope_mask(scopes)
         words = float(self.words.lengths[mask.view(np.bool_)].sum(dtype=np.float64))
-        return Population(int(np.count_nonzero(mask)), words, mask, held)
+        return CorpusStatistics(int(np.count_nonzero(mask)), words, mask, held)
 
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        """1 for the open records of these scopes."""
-        return self._kept("scopes", scopes, lambda: self.table.mask(Visible(now=0, scopes=scopes)))
+        """1 for the current records of these scopes."""
+        return self._kept("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
-        """1 for the rows of the records that `read_ids` gives, kept by `key` until the index changes."""
+        """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
         return self._kept("listing", key, lambda: self.table.listing(read_ids()))
 
-    def selection(self, visible: Visible, listing: Hashable = None) -> Selection:
-        """What `visible` admits, kept until the index changes; `listing` is the key of `visible.listed`."""
+    def selection(self, visible: RowFilter, listing: Hashable = None) -> Selection:
+        """What `visible` admits, cached until the index changes; `listing` is the key of `visible.listed`."""
         moment = visible.now if visible.as_of is None else visible.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
         key = (visible.as_of, visible.scopes, visible.kinds, visible.since, visible.until, listing, len(expired))
         return self._kept("selection", key, lambda: self._select(visible, expired))
 
-    def _select(self, visible: Visible, expired: NDArray[np.int64]) -> Selection:
+    def _select(self, visible: RowFilter, expired: NDArray[np.int64]) -> Selection:
         if visible.unrestricted and self.table.all_open and not len(expired):
             return Selection(None, None)
         if visible.scoped_only and not len(expired):
@@ -140,7 +142,7 @@ class MemoryIndex:
             return held[0]  # type: ignore[no-any-return]
         value = make()
         size = _bytes_of(value)
-        with self._keeping:  # recalls share the index: another may be adding while the oldest is looked for
+        with self._keeping:  # recalls share the index: another thread may add while the oldest is being found
             while len(kept) >= _KEPT_FILTERS and self._kept_bytes + size > _KEPT_BYTES:
                 self._kept_bytes -= kept.pop(next(iter(kept)))[1]
             self._kept_bytes += size
@@ -159,9 +161,9 @@ class MemoryIndex:
 
     @contextmanager
     def current(self, reader: Reader) -> Iterator[None]:
-        """Hold the index still, at exactly the commit that `connection`'s read transaction sees.
+        """Hold the index at exactly the commit that `connection`'s read transaction sees.
 
-        Where another thread has taken the index further, the transaction moves on to the newest commit.
+        Where another thread has already updated the index further, the transaction moves on to the newest commit.
         """
         while True:
             self.catch_up(reader)
@@ -172,11 +174,11 @@ class MemoryIndex:
             reader.changes.refresh()
 
     @contextmanager
-    def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, Block | None]]:
-        """Hold the index still where only new records, at most `most`, separate it from what `connection` sees.
+    def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
+        """Hold the index where it lacks at most `most` new records of what `connection` sees.
 
-        Gives the active embedder and the vectors of these. Taking in one record takes 1 to 2 ms, most of it the same
-        for a hundred.
+        Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record
+        and hardly more for a hundred.
         """
         while True:
             embedder = reader.vectors.active_embedder()
@@ -192,13 +194,13 @@ class MemoryIndex:
                     return
             reader.changes.refresh()
 
-    def _block_of(self, reader: Reader, embedder: EmbedderRow | None, late: list[int]) -> Block | None:
-        """The vectors of records to come; those that were read before are kept until the index changes."""
+    def _block_of(self, reader: Reader, embedder: EmbedderRow | None, late: list[int]) -> VectorBlock | None:
+        """The vectors of the records that the index lacks; those already read are cached until the index changes."""
         if not late or embedder is None:
             return None
         with self._keeping:
             if self._late_version != self.version:
-                self._late_block, self._late_version, self._late_seen = Block(embedder.dimension), self.version, 0
+                self._late_block, self._late_version, self._late_seen = VectorBlock(embedder.dimension), self.version, 0
             new = [record_id for record_id in late if record_id > self._late_seen]
             if new:
                 self._late_block.extend(reader.vectors.of_current(new, embedder))
@@ -206,7 +208,7 @@ class MemoryIndex:
             return self._late_block
 
     def _late(self, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
-        """The row ids of the records to come; None where there is more to do than to add some."""
+        """The row ids of the records that the index lacks; None where there are other changes than new records."""
         changes = None if self.sequence < 0 else reader.changes.since(self.sequence)
         if changes is None or any(change.operation not in ("insert", "link") for change in changes):
             return None
@@ -217,7 +219,7 @@ class MemoryIndex:
         return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
 
     def catch_up(self, reader: Reader) -> None:
-        """Take in every commit up to the one that `connection`'s read transaction sees."""
+        """Update to the commit that `connection`'s read transaction sees."""
         if reader.changes.last() <= self.sequence:
             return
         with self.lock.writing():
@@ -233,11 +235,11 @@ class MemoryIndex:
             self.version += 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All parts as arrays, for a sidecar. Call it in `lock.reading()`; they are right while `version` stands."""
+        """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
         return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
 
-    def adopt(self, saved: Saved, embedder_id: int | None) -> None:
-        """Replace all parts by those of a sidecar; KeyError or ValueError where they do not fit together."""
+    def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
+        """Replace all parts by those of a snapshot; KeyError or ValueError where they are inconsistent."""
         self._reset()
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
         self.embedder_id = embedder_id
@@ -250,14 +252,14 @@ class MemoryIndex:
             raise ValueError(f"{rows} records, but {held}")
         self._keep_in_folder()
         self.sequence = saved.header.sequence
-        self.origin, self.changed = "sidecar", 0
+        self.origin, self.changed = "snapshot", 0
 
     def _parts(self) -> list[tuple[str, _Part]]:
         parts: list[tuple[str, _Part]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
         return parts if self.vectors is None else [*parts, ("vectors", self.vectors)]
 
     def _map_saved(self, reader: Reader) -> None:
-        saved = None if self._keeper is None else self._keeper.saved(reader)
+        saved = None if self._snapshots is None else self._snapshots.saved(reader)
         if saved is None:
             return
         try:
@@ -272,11 +274,11 @@ class MemoryIndex:
         self.loads += 1
         self.origin, self.changed = "store", 0
         embedder = self._expect_vectors(reader.vectors.active_embedder())
-        another = (lambda: None) if self._keeper is None else self._keeper.another
+        another = (lambda: None) if self._snapshots is None else self._snapshots.another
         bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, embedder)
         self._load_links(reader.blocks.links())
-        if self._keeper is not None:
-            self._keeper.loaded(self)
+        if self._snapshots is not None:
+            self._snapshots.loaded(self)
 
     def _expect_vectors(self, embedder: EmbedderRow | None) -> EmbedderRow | None:
         self.embedder_id = None if embedder is None else embedder.id
@@ -286,7 +288,7 @@ class MemoryIndex:
         return embedder
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
-        """Apply changes in place; False when loading afresh is the better way."""
+        """Apply changes in place; False where reloading is cheaper."""
         embedder = reader.vectors.active_embedder()
         if (None if embedder is None else embedder.id) != self.embedder_id:
             return False
@@ -305,7 +307,7 @@ class MemoryIndex:
         limit = max(1000, len(self.table) // 2)
         if len(new) > limit or self.table.dead_rows + len(gone) > limit:
             return False
-        self._bury(sorted(gone))
+        self._tombstone(sorted(gone))
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
         relinked = sorted(touched["link"] | (touched["text"] - touched["delete"]))
@@ -316,7 +318,7 @@ class MemoryIndex:
             self._load_links(reader.blocks.links(relinked))
         return True
 
-    def _bury(self, ids: list[int]) -> None:
+    def _tombstone(self, ids: list[int]) -> None:
         if not ids:
             return
         rows = self.table.rows_of(np.array(ids, dtype=np.int64))
@@ -324,7 +326,7 @@ class MemoryIndex:
         self.graph.remove(open_rows)
         for row in open_rows:
             self.graph.unlink(row)
-        self.table.bury(ids)
+        self.table.tombstone(ids)
         self.words.discount(np.array(open_rows, dtype=np.int64))
 
     def _append(self, reader: Reader, ids: list[int]) -> None:
@@ -356,6 +358,6 @@ class MemoryIndex:
 
 
 def _bytes_of(kept: object) -> int:
-    """Of the arrays of a value that is kept; a population's is kept by itself."""
+    """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
     arrays = kept if isinstance(kept, Selection) else (kept,)
     return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))

@@ -1,4 +1,4 @@
-"""The engine's own threads: kernels release the GIL, and independent pieces of a recall run side by side."""
+"""The engine's thread pool: kernels release the GIL, so independent parts of a recall run in parallel."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _here = threading.local()
 
 
 def threads() -> int:
-    """How many threads `run_tasks` would use here: 1 within a task, which must not wait for the pool it runs on."""
+    """How many threads `run_tasks` would use here: 1 within a task, which must not wait for its own pool."""
     return 1 if getattr(_here, "busy", False) else 1 + _workers()[1]
 
 
 def blocks(rows: int, smallest: int, each: int = 1) -> list[tuple[int, int]]:
-    """Bounds of blocks that cover `rows`: `each` a thread, or one where none would have `smallest` rows."""
+    """Bounds of blocks that cover `rows`: `each` per thread, fewer where one would have less than `smallest` rows."""
     count = 1 if threads() == 1 else max(1, min(each * threads(), rows // smallest))
     return list(pairwise(rows * block // count for block in range(count + 1)))
 
 
 def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """The results of all tasks, in order. The caller works too, so that a busy pool delays nobody.
+    """The results of all tasks, in order. The calling thread takes part, so a busy pool delays nobody.
 
-    One pool serves every engine of the process; a forked child makes its own. The first exception is raised, when
-    every task that had begun is over.
+    One pool serves every engine of the process; a forked child creates its own. The first exception is raised after
+    every started task has ended.
     """
     pool, workers = _workers()
     if pool is None or len(tasks) < 2 or getattr(_here, "busy", False):
@@ -63,7 +63,7 @@ def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     try:
         drain()
     finally:
-        # A helper that has not begun finds nothing to do: it is not waited for.
+        # A helper that has not started would find nothing to do: do not wait for it.
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
@@ -72,7 +72,7 @@ def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
 
 
 def _workers() -> tuple[ThreadPoolExecutor | None, int]:
-    """The pool of this process and its threads beside the caller's."""
+    """The pool of this process, and how many threads it has besides the caller's."""
     global _pool
     if _pool is None or _pool[0] != os.getpid():
         with _lock:

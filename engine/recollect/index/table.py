@@ -1,4 +1,4 @@
-"""The columns that filters and scoring read: one row per record version, in memory."""
+"""The columns that filters and scoring read: one row per version of a record."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from recollect.index.growable import Growable, growables, restore
 from recollect.store.values import NEVER, Columns
 
-__all__ = ["RecordTable", "Visible"]
+__all__ = ["RecordTable", "RowFilter"]
 
 
-class Visible(Struct, frozen=True, kw_only=True):
-    """What a recall may see, resolved to numbers: None where it does not restrict. Times in microseconds.
+class RowFilter(Struct, frozen=True, kw_only=True):
+    """A recall's filter, resolved to numbers: None where it does not restrict. Times are in microseconds.
 
-    `listed` is 1 for the rows that `tags` and `where` admit.
+    `listed` is 1 for the rows that the store found by tags and conditions.
     """
 
     now: int
@@ -31,7 +31,7 @@ class Visible(Struct, frozen=True, kw_only=True):
 
     @property
     def unrestricted(self) -> bool:
-        """True when every open record is visible that has not expired."""
+        """True when it admits every current record that has not expired."""
         return self.scopes is None and self.scoped_only
 
     @property
@@ -42,7 +42,7 @@ class Visible(Struct, frozen=True, kw_only=True):
 
 
 class RecordTable:
-    """Rows are appended and marked dead, never moved; `row_of` finds a record's live row."""
+    """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
@@ -59,8 +59,8 @@ class RecordTable:
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
-        # Ascends with the row: the record's id, or that of a row before for one added again later (a changed text),
-        # whose row is in `_moved`.
+        # Ascending: the record's id, or the largest before it for a record that was appended again (a changed text);
+        # the row of such a record is in `_moved`.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
         self._expiring: NDArray[np.int64] | None = None
@@ -87,7 +87,7 @@ class RecordTable:
 
     @property
     def created_at(self) -> NDArray[np.int64]:
-        """When the store learnt it, by row, in microseconds."""
+        """Creation times by row, in microseconds."""
         return self._created.array
 
     @property
@@ -97,12 +97,12 @@ class RecordTable:
 
     @property
     def open(self) -> NDArray[np.uint8]:
-        """1 where the row is a live record's open version."""
+        """1 where the row is the current version of a record."""
         return self._open.array
 
     @property
     def all_open(self) -> bool:
-        """True when every row is open: then counts over rows need no mask."""
+        """True when every row is a current version: counts over rows then need no mask."""
         return self.open_rows == len(self)
 
     @property
@@ -154,7 +154,7 @@ class RecordTable:
         return rows
 
     def overwrite(self, columns: Columns) -> NDArray[np.int64]:
-        """Replace the columns of records that are here; returns their rows."""
+        """Replace the columns of indexed records; returns their rows."""
         rows = self.rows_of(columns.ids)
         known = rows >= 0
         rows = rows[known]
@@ -173,8 +173,8 @@ class RecordTable:
         self._expiring = None
         return rows
 
-    def bury(self, ids: Sequence[int]) -> NDArray[np.int64]:
-        """Mark the rows of these records dead; returns those that were alive."""
+    def tombstone(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """Mark the rows of these records as deleted; returns those that were live."""
         named = self.rows_of(np.array(ids, dtype=np.int64))
         rows: NDArray[np.int64] = np.unique(named[named >= 0])
         rows = rows[self._present.array[rows] == 1]
@@ -185,7 +185,7 @@ class RecordTable:
         return rows
 
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row of each record, -1 where it is not here (a dead row may be named)."""
+        """The row of each record, -1 where it is not indexed. The row may be deleted."""
         keys = self._keys.array
         rows = np.searchsorted(keys, ids)
         rows[rows == len(keys)] = 0
@@ -195,8 +195,8 @@ class RecordTable:
                 rows[place] = self._moved.get(record_id, rows[place])
         return rows
 
-    def mask(self, visible: Visible, *, closed: bool = False) -> NDArray[np.uint8]:
-        """1 for the rows that `visible` admits, whether or not they have expired; with `closed` all versions."""
+    def mask(self, visible: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
+        """1 for the rows that `visible` admits, expired or not; with `closed` the closed versions too."""
         moment = visible.now if visible.as_of is None else visible.as_of
         if closed:
             mask = self._present.array.copy()
@@ -223,7 +223,7 @@ class RecordTable:
         return mask
 
     def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
-        """Which of some rows are open records of exactly this scope and kind that have not expired."""
+        """Which of some rows are current records of exactly this scope and kind that have not expired."""
         admitted: NDArray[np.bool_] = (
             (self._open.array[rows] == 1)
             & (self._scopes.array[rows] == scope_id)
@@ -255,7 +255,7 @@ class RecordTable:
 
 
 def _among(numbers: NDArray[np.int32], wanted: Sequence[int]) -> NDArray[np.uint8]:
-    """1 where a small number is one of those wanted: a look-up takes a tenth of `np.isin`."""
+    """1 where a small number is one of those wanted: a lookup table takes a tenth of the time of `np.isin`."""
     table = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.uint8)
     table[[number for number in wanted if number < len(table)]] = 1
     return table[numbers]

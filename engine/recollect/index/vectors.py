@@ -1,6 +1,6 @@
-"""Vectors in memory: a 1-bit sketch to shortlist by Hamming distance and int8 codes to rescore.
+"""Vectors in memory: a 1-bit sketch for the shortlist by Hamming distance, and int8 codes to rescore it.
 
-About 440 bytes a vector at 384 dimensions. The float32 originals stay in the store.
+A vector of 384 dimensions takes about 440 bytes. The float32 originals stay in the store.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ __all__ = ["Originals", "Shortlist", "VectorIndex", "cosines_of_pairs", "farthes
 # The stored float32 vectors (n, dimension) with given ascending row ids.
 Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
-# Up to this many vectors the int8 scan of all of them is as quick as sketch and shortlist together.
+# Up to this many vectors, scanning all int8 codes is as fast as a shortlist by sketches.
 _SCAN_ALL = 4096
-# On 100,000 real vectors sketches of pairs were at most 3.4 standard deviations farther apart than their cosine says.
+# On 100,000 real vectors the distance of sketches exceeded the one their cosine predicts by at most 3.4 standard
+# deviations.
 _DEVIATIONS = 5.0
-# Components so near 0 that two vectors which are all but equal may differ in their signs.
+# Components so close to 0 that two nearly equal vectors may differ in their sign.
 _SIGNS_OF_NOTHING = 4
-# For the cosines from 0 to 1 in so many steps.
+# Steps of the table of distance limits, for cosines from 0 to 1.
 _STEPS = 100
-# Waking another thread takes some 0.05 ms, in which one thread scans 20,000 rows.
+# Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
 
 
 def shortlist_size(vectors: int, wanted: int) -> int:
-    """How many sketches to rescore so that the best `wanted` of so many visible vectors are among them.
+    """How many sketches to rescore to find the best `wanted` of this many visible vectors.
 
-    On 100,000 real MiniLM vectors recall@10 is 0.995 at 400 and 0.998 at 800; it falls slowly with n.
+    On 100,000 real MiniLM vectors recall@10 is 0.995 with 400 and 0.998 with 800; it falls slowly with n.
     """
     return max(4 * wanted, 800, int(800 * (vectors / 100_000) ** 0.5))
 
@@ -52,7 +53,7 @@ def _sketch_limits(dimension: int) -> NDArray[np.int64]:
 
 
 def farthest_sketch(dimension: int, cosine: float) -> float:
-    """The Hamming distance within which the sketches of two vectors of at least this cosine are taken to stand."""
+    """The largest Hamming distance expected between the sketches of two vectors with at least this cosine."""
     share = math.acos(cosine) / math.pi
     return dimension * share + _DEVIATIONS * math.sqrt(dimension * share * (1 - share)) + _SIGNS_OF_NOTHING
 
@@ -60,7 +61,7 @@ def farthest_sketch(dimension: int, cosine: float) -> float:
 class Shortlist(NamedTuple):
     """Places int64 (q, s) of each query's nearest sketches with their distances uint16 (q, s), nearest first.
 
-    `size` is how many of all blocks together are wanted.
+    `size` is how many are wanted from all blocks together.
     """
 
     places: NDArray[np.int64]
@@ -69,7 +70,7 @@ class Shortlist(NamedTuple):
 
 
 class VectorIndex:
-    """Vectors by place; `owners` gives the row of the record each belongs to."""
+    """Vectors by place; `owners` gives the record row of each."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -78,10 +79,10 @@ class VectorIndex:
         self._scales = Growable(np.float32)
         self._owners = Growable(np.int64)
         self._ids = Growable(np.int64)
-        # True while place i belongs to row i: then a mask of rows is a mask of places.
+        # True while vector i belongs to row i: a mask of rows is then a mask of places.
         self._aligned = True
         self.has_parts = False
-        # By record row: the place of its first part, -1 for none, and how many parts follow one another from there.
+        # By record row: the place of its first part, -1 for none, and the number of its parts, which are adjacent.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
 
@@ -110,7 +111,7 @@ class VectorIndex:
         self._aligned = bool((self.owners == np.arange(len(self))).all())
 
     def reserve(self, capacity: int) -> None:
-        """Make room for `capacity` vectors."""
+        """Reserve capacity for this many vectors."""
         for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids):
             buffer.reserve(capacity)
 
@@ -119,12 +120,12 @@ class VectorIndex:
         return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self.owners])
 
     def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Append vectors; `rows_of` gives the rows of the records they belong to. The parts of a row stand together."""
+        """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
         self.append(block)
         self.settle(len(self) - len(block.ids), rows_of)
 
     def append(self, block: PackedVectors) -> None:
-        """Append vectors whose records have no rows yet; `settle` follows."""
+        """Append vectors before their records have rows; `settle` must follow."""
         self._sketches.extend(block.sketches)
         self._codes.extend(block.codes)
         self._scales.extend(block.scales)
@@ -132,7 +133,7 @@ class VectorIndex:
         self._ids.extend(block.ids)
 
     def settle(self, first: int, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Turn the records that own the vectors from place `first` on into rows."""
+        """Replace the record ids of the vectors from place `first` on by rows."""
         owners = rows_of(self.owners[first:])
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
@@ -154,7 +155,7 @@ class VectorIndex:
         self.has_parts = self.has_parts or len(rows) < len(owners)
 
     def add_rows(self, count: int) -> None:
-        """Make room for record rows up to `count`; they have no vector yet."""
+        """Add record rows up to `count`, without vectors."""
         new = count - len(self._parts)
         self._first_place.extend(np.full(new, -1, dtype=np.int64))
         self._parts.extend(np.zeros(new, dtype=np.int32))
@@ -162,7 +163,7 @@ class VectorIndex:
     def shortlist_tasks(
         self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, wanted: int
     ) -> list[Callable[[], Shortlist]]:
-        """The scan for the vectors that may be among the `wanted` nearest of each query, in pieces to run side by side.
+        """The scan for the vectors that may be among the `wanted` nearest of each query, as tasks to run in parallel.
 
         queries float32 (q, dimension) of unit length; `allowed` places, ascending, or None for all.
         """
@@ -195,13 +196,13 @@ class VectorIndex:
         )
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
-        """What `kernels.contenders` takes to pass over codes; None where there are too few for it to pay."""
+        """The sketches that let `kernels.contenders` skip codes; None where there are too few vectors to pay off."""
         if len(self) <= _SCAN_ALL:
             return None
         return kernels.Sketches(kernels.sketch(queries), self._sketches.array, _sketch_limits(self.dimension))
 
     def steps(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """A code's step for each record row, of several parts the greatest there is; 0 for a row without a vector."""
+        """The quantisation step of each record row, with several parts the largest of the index; 0 without a vector."""
         scales, steps = self._scales.array, np.zeros(len(rows))
         held = self._parts.array[rows] > 0
         if self.has_parts:
@@ -212,7 +213,7 @@ class VectorIndex:
 
     @property
     def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-        """By record row the place of its first part and how many it has; by place int8 codes and their scale."""
+        """By record row the place of its first part and the number of parts; by place int8 codes and their scale."""
         return self._first_place.array, self._parts.array, self._codes.array, self._scales.array
 
     def exact_cosines(
@@ -220,7 +221,7 @@ class VectorIndex:
     ) -> NDArray[np.float32]:
         """Cosine of each record row's best part from the stored float32 vectors, float32 (n,); 0 where it has none.
 
-        queries float32 (n, dimension): one a row. The vectors of all are read at once.
+        queries float32 (n, dimension): one per row. All vectors are read by one statement.
         """
         counts = self._parts.array[rows]
         held = np.flatnonzero(counts)
@@ -241,7 +242,7 @@ class VectorIndex:
 
 
 def cosines_of_pairs(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of unit vectors (n, dimension) side by side, float32 (n,): a pair has the same one in whatever company."""
+    """Row-wise cosines of unit vectors (n, dimension), float32 (n,): a pair gives the same result in any batch."""
     exact = np.einsum("ij,ij->i", vectors, others)
     if not np.isfinite(exact).all():  # written from outside: `verify` names it
         exact = np.nan_to_num(exact)

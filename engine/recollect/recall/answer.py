@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.index.memory_view import MemoryView
+from recollect.index.query_batch import IndexView
 from recollect.recall.candidates import Candidates, Held, gather, share
 from recollect.recall.confidence import evidence_gaps, weigh_evidence, weigh_for_each
 from recollect.recall.depth import Whole, fuse_parts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.embedding.protocol import QueryTokens
-    from recollect.index.protocol import Questions
+    from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
 
 __all__ = ["Answer", "Rows", "answer"]
@@ -70,7 +70,7 @@ class Rows:
 
 
 def answer(
-    view: MemoryView,
+    view: IndexView,
     rows: Rows,
     texts: Sequence[str],
     vectors: NDArray[np.float32] | None,
@@ -86,8 +86,8 @@ def answer(
     With `whole` they are a question and its parts, and have one answer.
     """
     profile = request.profile
-    questions = view.ask(vectors, [each.terms for each in words])
-    asked_words, words = words, carried_words(words, questions.carried)
+    questions = view.batch(vectors, [each.terms for each in words])
+    asked_words, words = words, carried_words(words, questions.in_vocabulary)
     look = None if tokens is None else partial(look_again, questions, texts, tokens, words, rows.codes, profile)
     candidates, more = gather(questions, profile, wanted, request.clock, look, held=_held(request, wanted))
     if whole:
@@ -144,7 +144,7 @@ def _scores_enough(lines: Sequence[Line], profile: Profile) -> bool:
 def _choose(
     candidates: Candidates,
     confidence: NDArray[np.float64] | None,
-    questions: Questions,
+    questions: QueryBatch,
     request: Request,
     rows: Rows,
 ) -> NDArray[np.int64]:
@@ -159,7 +159,7 @@ def _choose(
 def _answer_whole(
     texts: Sequence[str],
     words: Sequence[Words],
-    questions: Questions,
+    questions: QueryBatch,
     candidates: Candidates,
     rows: Rows,
     request: Request,
@@ -186,7 +186,7 @@ def _answer_whole(
 
 
 def look_again(
-    questions: Questions,
+    questions: QueryBatch,
     texts: Sequence[str],
     tokens: Sequence[QueryTokens | None],
     words: Sequence[Words],

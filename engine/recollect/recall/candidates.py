@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from recollect.index.protocol import Found
+from recollect.index.query_batch import Found
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Questions
+    from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
 
 __all__ = ["Candidates", "Held", "Look", "gather", "measure", "share"]
@@ -126,7 +126,7 @@ class Candidates(Struct):
 
 
 def gather(
-    questions: Questions, profile: Profile, wanted: int, clock_us: int, look: Look | None = None, *, held: Held
+    questions: QueryBatch, profile: Profile, wanted: int, clock_us: int, look: Look | None = None, *, held: Held
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,).
 
@@ -156,7 +156,7 @@ def gather(
 
 
 def with_contenders(
-    questions: Questions,
+    questions: QueryBatch,
     lists: tuple[Found, Found],
     choices: kernels.Choices,
     profile: Profile,
@@ -220,7 +220,7 @@ def with_contenders(
     return Found(rows, values, counts), words
 
 
-def _last_score(candidates: Candidates, places: NDArray[np.int64], questions: Questions, held: Held) -> float:
+def _last_score(candidates: Candidates, places: NDArray[np.int64], questions: QueryBatch, held: Held) -> float:
     """The score of the last that is held among these places; -inf where there are fewer."""
     scores = candidates.score[places]
     if held.by_source:
@@ -233,14 +233,14 @@ def _last_score(candidates: Candidates, places: NDArray[np.int64], questions: Qu
     return float(np.sort(scores)[-held.records]) - _ROUNDING
 
 
-def measure(questions: Questions, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
+def measure(questions: QueryBatch, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
     """Every signal of these rows, which ascend, for each query; nothing spreads among them."""
     alone = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
     unknown = np.full((len(questions), len(rows)), np.nan, dtype=np.float32)
     return _ranked(questions, *_all_of(rows, unknown), _no_ceilings(len(questions)), alone)
 
 
-def share(candidates: Candidates, questions: Questions, profile: Profile, clock_us: int) -> Candidates:
+def share(candidates: Candidates, questions: QueryBatch, profile: Profile, clock_us: int) -> Candidates:
     """The candidates of any query as candidates of every one: each has the same rows, with all signals."""
     rows = np.unique(candidates.rows)
     known = np.full((len(questions), len(rows)), np.nan, dtype=np.float32)
@@ -260,7 +260,7 @@ def _all_of(rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> tuple[Foun
 
 
 def _ranked(
-    questions: Questions,
+    questions: QueryBatch,
     nearest: Found,
     best: Found,
     ceilings: NDArray[np.float32],
@@ -282,7 +282,7 @@ def _found_again(candidates: Candidates) -> tuple[Found, Found]:
     return Found(rows, values[0], counts), Found(rows, values[1], counts)
 
 
-def _rescore(nearest: Found, questions: Questions, count: int) -> NDArray[np.float32]:
+def _rescore(nearest: Found, questions: QueryBatch, count: int) -> NDArray[np.float32]:
     """Exact cosines for the first `count` of each query; returns the least of them, which no other may pass.
 
     int8 may overstate: what was not among the first does not pass them afterwards.
@@ -301,7 +301,7 @@ def _rescore(nearest: Found, questions: Questions, count: int) -> NDArray[np.flo
     return ceilings
 
 
-def _measure_best(candidates: Candidates, questions: Questions, count: int) -> None:
+def _measure_best(candidates: Candidates, questions: QueryBatch, count: int) -> None:
     """Exact cosines for the best `count` candidates of each query."""
     places, which = [], []
     for query, (start, stop) in enumerate(pairwise(candidates.offsets.tolist())):

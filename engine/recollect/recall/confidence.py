@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Questions
+    from recollect.index.query_batch import QueryBatch
     from recollect.recall.query import Words
 
 __all__ = ["Evidence", "confidence_of", "evidence_gaps", "weigh_evidence", "weigh_for_each"]
@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
 
 
 def weigh_evidence(
-    questions: Questions,
+    questions: QueryBatch,
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
     cosines: NDArray[np.float64],
@@ -69,7 +69,7 @@ def confidence_of(cosine: float, coverage: float = 0.0) -> float:
 
 
 def weigh_for_each(
-    questions: Questions, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
+    questions: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
 ) -> Evidence:
     """The evidence of the same rows for every query: `cosines` and the confidence are float64 (queries, rows)."""
     count = len(questions)

@@ -24,7 +24,7 @@ from recollect.store.protocol import Reader
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Questions
+    from recollect.index.query_batch import QueryBatch
     from recollect.recall.request import Request
 
 __all__ = ["explain"]
@@ -33,7 +33,7 @@ __all__ = ["explain"]
 class Watched(NamedTuple):
     """One query's answer, with the means to measure records that are not in it; the query's parts come after it."""
 
-    questions: Questions
+    questions: QueryBatch
     answer: Answer
     unknown_words: Sequence[int]
     request: Request
@@ -75,8 +75,8 @@ def explain(
             hits = show(engine, reader, asked, answers, request)[0]
             words = find_words(engine, reader, asked, request)
             asked_vectors = None if asked.vectors is None else np.stack(asked.vectors)
-            questions = view.ask(asked_vectors, [each.terms for each in words])
-            unknown = [len(each.unknown) for each in carried_words(words, questions.carried)]
+            questions = view.batch(asked_vectors, [each.terms for each in words])
+            unknown = [len(each.unknown) for each in carried_words(words, questions.in_vocabulary)]
             watched = Watched(questions, answers[0], unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())

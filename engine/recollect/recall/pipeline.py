@@ -20,9 +20,9 @@ from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.filters import Filter, Versions
 from recollect.index.memory_index import Selection
-from recollect.index.memory_view import MemoryView
 from recollect.index.pool import run_tasks, threads
-from recollect.index.table import Visible
+from recollect.index.query_batch import IndexView
+from recollect.index.table import RowFilter
 from recollect.recall.answer import Answer, Rows, answer
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import build_hits, fit_budget
@@ -110,7 +110,7 @@ def ask_parts(
 def answer_all(
     engine: Engine,
     reader: Reader,
-    view: MemoryView,
+    view: IndexView,
     rows: Rows,
     asked: Queries,
     request: Request,
@@ -148,7 +148,7 @@ def see(engine: Engine, reader: Reader, request: Request) -> Selection:
         versions: Versions = "open" if chosen.as_of is None else "any"
         key = rest, versions
         listed = engine.index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
-    visible = Visible(
+    visible = RowFilter(
         now=request.now,
         as_of=chosen.as_of,
         scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
@@ -161,17 +161,17 @@ def see(engine: Engine, reader: Reader, request: Request) -> Selection:
 
 
 @contextmanager
-def open_view(engine: Engine, reader: Reader, asked: Queries, request: Request) -> Iterator[tuple[MemoryView, Rows]]:
+def open_view(engine: Engine, reader: Reader, asked: Queries, request: Request) -> Iterator[tuple[IndexView, Rows]]:
     """The store at this read transaction's commit, under the request's filter."""
     with engine.index.current(reader):
         embedder = reader.vectors.active_embedder()
         check_comparable(asked, embedder, engine.store.path)
         rows = Rows(reader, embedder)
-        population = engine.index.population(_population(reader, request))
-        yield MemoryView(engine.index, see(engine, reader, request), population, rows.originals), rows
+        statistics = engine.index.corpus_statistics(_statistics_scopes(reader, request))
+        yield IndexView(engine.index, see(engine, reader, request), statistics, rows.originals), rows
 
 
-def _population(reader: Reader, request: Request) -> tuple[int, ...] | None:
+def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
     """The scopes by whose records words are weighed: all that the handle may see, whatever the filter; None is all."""
     base = request.filter.base
     return None if base == "/" else tuple(reader.scopes.within((base,)))

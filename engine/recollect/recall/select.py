@@ -13,7 +13,7 @@ from recollect.store.values import TermBlock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.index.protocol import Questions
+    from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
@@ -24,7 +24,7 @@ __all__ = ["MMR_LEAST", "MMR_POOL", "available", "diversify", "group_by_source",
 MMR_POOL, MMR_LEAST = 4, 32
 
 
-def available(candidates: Candidates, questions: Questions, request: Request) -> int:
+def available(candidates: Candidates, questions: QueryBatch, request: Request) -> int:
     """How many hits the candidates of one query can make at most: one each, or one a source."""
     if request.group_by is None:
         return len(candidates)
@@ -72,7 +72,7 @@ def diversify(
     return np.concatenate([pool[picked], order[len(pool) :]])
 
 
-def group_by_source(candidates: Candidates, order: NDArray[np.int64], questions: Questions) -> NDArray[np.int64]:
+def group_by_source(candidates: Candidates, order: NDArray[np.int64], questions: QueryBatch) -> NDArray[np.int64]:
     """One place per source, in order: its best record, which has the source's score.
 
     A record without a source stands for itself. Spreading has already given the best record what the source's other

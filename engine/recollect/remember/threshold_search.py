@@ -13,7 +13,7 @@ from recollect.checks import now_us
 from recollect.engine import Engine
 from recollect.filters import Filter
 from recollect.index.memory_index import MemoryIndex
-from recollect.index.near import Block, Wanted, nearest_rows
+from recollect.index.threshold_search import ThresholdQuery, VectorBlock, rows_above_threshold
 from recollect.numerics import kernel_errors
 from recollect.store.protocol import Reader
 from recollect.store.values import EmbedderRow, Row
@@ -79,7 +79,7 @@ def threshold_search(
         for (scope, kind), places in groups.items():
             if scope not in scopes:
                 continue
-            wanted = Wanted(scopes[scope], kind, now, most, floor)
+            wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
             asked = [rows[place] for place in places]
             if indexed:
                 found = _from_index(engine.index, read, asked, wanted, late)
@@ -97,7 +97,7 @@ def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
 
 
 def _from_index(
-    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: Wanted, late: Block | None
+    index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: ThresholdQuery, late: VectorBlock | None
 ) -> list[list[Neighbor]]:
     reader, embedder = read
     asked = first_parts(rows, embedder.dimension)
@@ -105,7 +105,7 @@ def _from_index(
     if index.vectors is not None:
         originals = partial(reader.blocks.exact_vectors, embedder.dimension)
         for some, each in zip(
-            found, nearest_rows(index, asked, wanted, originals, settled=late is not None), strict=True
+            found, rows_above_threshold(index, asked, wanted, originals, settled=late is not None), strict=True
         ):
             keys = index.table.ids[each.rows].tolist()
             some += map(Neighbor, keys, each.cosines.tolist(), each.single.tolist())
@@ -114,19 +114,21 @@ def _from_index(
     return found
 
 
-def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: Wanted) -> list[list[Neighbor]]:
+def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQuery) -> list[list[Neighbor]]:
     reader, embedder = read
     same = Filter(where={"scope": scope}, kinds=wanted.kind)
-    block = Block(embedder.dimension)
+    block = VectorBlock(embedder.dimension)
     block.extend(reader.vectors.of_current(reader.records.matching_ids(same, wanted.now), embedder))
     found: list[list[Neighbor]] = [[] for _ in rows]
     _add(found, block, first_parts(rows, embedder.dimension), wanted)
     return found
 
 
-def _add(found: Sequence[list[Neighbor]], block: Block, asked: NDArray[np.float32], wanted: Wanted) -> None:
+def _add(
+    found: Sequence[list[Neighbor]], block: VectorBlock, asked: NDArray[np.float32], wanted: ThresholdQuery
+) -> None:
     """Add the neighbours from a block to those found for each text."""
-    for some, more in zip(found, block.near(asked, wanted), strict=True):
+    for some, more in zip(found, block.matches(asked, wanted), strict=True):
         some += [Neighbor(*each) for each in more]
         some.sort(key=lambda each: (-each.cosine, each.record_id))
         del some[wanted.most :]

@@ -122,7 +122,7 @@ class Change(NamedTuple):
 
 
 class SnapshotIdentity(NamedTuple):
-    """What a sidecar must have been made from: token, lexicon epoch, the active embedder's fingerprint and its id."""
+    """What an index snapshot was made from: token, lexicon epoch, the active embedder's fingerprint and its id."""
 
     token: str
     lexicon_epoch: str

@@ -220,7 +220,7 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         )
     return ErasureReceipt(
         complete=not problems, erased_at=to_datetime(now_us()), path=store.path, ids=erased.ids,
-        removed=erased.rows, sidecar=erased.had_snapshot, searched=len(erased.pieces),
+        removed=erased.rows, index_snapshot=erased.had_snapshot, searched=len(erased.pieces),
         too_short=erased.skipped, files=sizes, elsewhere=elsewhere, problems=tuple(problems),
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from recollect.store.sqlite.files import part_of_snapshot, snapshot_of
 from recollect.store.sqlite.repository import Repository
 from recollect.store.values import SnapshotIdentity
 
-_KEY = "index_sidecar"
+_KEY = "index_snapshot"
 
 
 class SqliteIndexSnapshot(Repository):

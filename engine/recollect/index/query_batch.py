@@ -1,15 +1,19 @@
-"""Questions answered from the in-memory index."""
+"""A batch of queries against the in-memory index, under one filter and at one commit.
+
+A batch numbers records by `rows`, which mean something only to the index as it is now; `keys` gives their row ids in
+the store. What belongs to several queries is kept in flat arrays: query i has the entries from offsets[i] to
+offsets[i + 1].
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.index.pool import run_tasks
-from recollect.index.protocol import Found
 from recollect.numerics import kernels
 
 if TYPE_CHECKING:
@@ -17,31 +21,45 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from recollect.index.corpus_statistics import CorpusStatistics
     from recollect.index.memory_index import MemoryIndex, Selection
-    from recollect.index.population import Population
     from recollect.index.vectors import Originals
 
-__all__ = ["MemoryQuestions", "MemoryView"]
+__all__ = ["Found", "IndexView", "QueryBatch"]
 
 _EVERYTHING = np.empty(0, dtype=np.uint8)
-# From so many records on, words are looked up beside the scan of the vectors.
+# From this many records on, words are looked up while the vectors are scanned.
 _SIDE_BY_SIDE = 200_000
 
 
-class MemoryView:
-    """The index under one filter, whose words are weighed by a population. Use it while holding
-    `index.lock.reading()`.
+class Found(NamedTuple):
+    """The best rows of each query by one signal: rows int64 (q, k) and values float32 (q, k), best first.
+
+    Of query i the first counts[i] are valid.
     """
 
-    def __init__(self, index: MemoryIndex, selection: Selection, population: Population, originals: Originals) -> None:
-        self.index = index
-        self.selection = selection
-        self.population = population
-        self.originals = originals
+    rows: NDArray[np.int64]
+    values: NDArray[np.float32]
+    counts: NDArray[np.int64]
 
-    def ask(self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]) -> MemoryQuestions:
-        """Some queries: unit vectors (q, dimension) or None, and the numbers of their known words."""
-        return MemoryQuestions(self, vectors, terms)
+    @classmethod
+    def nothing(cls, queries: int) -> Found:
+        """No rows for any query."""
+        rows, values = np.empty((queries, 0), dtype=np.int64), np.empty((queries, 0), dtype=np.float32)
+        return cls(rows, values, np.zeros(queries, dtype=np.int64))
+
+
+class IndexView:
+    """The index under one filter, with the statistics that weigh words. Valid while `index.lock.reading()` is held."""
+
+    def __init__(
+        self, index: MemoryIndex, selection: Selection, statistics: CorpusStatistics, originals: Originals
+    ) -> None:
+        self.index, self.selection, self.statistics, self.originals = index, selection, statistics, originals
+
+    def batch(self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]) -> QueryBatch:
+        """A batch of queries: unit vectors (q, dimension) or None, and the numbers of their known words."""
+        return QueryBatch(self, vectors, terms)
 
     def visible_rows(self) -> NDArray[np.int64]:
         """Every row that the filter admits, ascending."""
@@ -49,11 +67,11 @@ class MemoryView:
         return np.arange(len(self.index.table)) if mask is None else np.flatnonzero(mask)
 
 
-class MemoryQuestions:
-    """Some queries under one filter; see `Questions`."""
+class QueryBatch:
+    """Some queries under one filter."""
 
     def __init__(
-        self, view: MemoryView, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]
+        self, view: IndexView, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]
     ) -> None:
         index = view.index
         self._view, self._index = view, index
@@ -61,31 +79,34 @@ class MemoryQuestions:
         self._bytes = _EVERYTHING if self._mask is None else self._mask
         self._vectors = vectors if index.vectors is not None else None
         self._count = len(terms)
-        self._population = view.population
-        self._slices = index.words.slices(terms, self._population)
+        self._statistics = view.statistics
+        self._slices = index.words.slices(terms, self._statistics)
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def carried(self) -> NDArray[np.bool_]:
-        """By asked word of all queries, whether any record of the population carries it: see `Questions`."""
-        return self._slices.carried
+    def in_vocabulary(self) -> NDArray[np.bool_]:
+        """For each query word, whether any record of the handle's scope contains it.
+
+        The others are treated as words that the store has never seen: they have no IDF and are not counted.
+        """
+        return self._slices.in_vocabulary
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """IDF of the carried words of all queries."""
+        """IDF of the words in the vocabulary, query by query."""
         return self._slices.idf
 
     @property
     def word_offsets(self) -> NDArray[np.int64]:
-        """Query i has the words from word_offsets[i] to word_offsets[i + 1]."""
+        """Query i has the entries of `idf` from word_offsets[i] to word_offsets[i + 1]."""
         return self._slices.word_offsets
 
     @property
     def unseen_idf(self) -> float:
-        """IDF of a word that no record carries."""
-        return math.log1p((self._population.records + 0.5) / 0.5)
+        """IDF of a word that no record contains."""
+        return math.log1p((self._statistics.records + 0.5) / 0.5)
 
     def search(self, wanted: int, *, by_vector: bool, by_words: bool) -> tuple[Found, Found]:
         """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
@@ -93,7 +114,7 @@ class MemoryQuestions:
         nearest = best = Found.nothing(self._count)
         tasks: list[Callable[[], object]] = []
         if by_words and len(self._slices.idf):
-            tasks.append(lambda: index.words.best(self._slices, self._population, self._mask, wanted))
+            tasks.append(lambda: index.words.best(self._slices, self._statistics, self._mask, wanted))
         words = len(tasks)
         if by_vector and vectors is not None and index.vectors is not None:
             tasks += index.vectors.shortlist_tasks(vectors, self._view.selection.places, wanted)
@@ -106,11 +127,11 @@ class MemoryQuestions:
         return nearest, best
 
     def _rescored(self, found: list, wanted: int) -> Found:  # type: ignore[type-arg]
-        """Shortlists to records: where texts have several parts, a record stands at its best part's place."""
+        """Shortlists to records: a record with several parts ranks by its best part."""
         vectors, queries = self._index.vectors, self._vectors
         assert vectors is not None
         assert queries is not None
-        # A record's parts may crowd others out: ask again for more until there are enough records.
+        # The parts of one record may fill the list: ask for more until there are enough records.
         for factor in (1, 4, 16, 64):
             if factor > 1:
                 tasks = vectors.shortlist_tasks(queries, self._view.selection.places, wanted * factor)
@@ -136,7 +157,10 @@ class MemoryQuestions:
         choices: kernels.Choices,
         look: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`."""
+        """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`.
+
+        Values that are NaN are measured; no measured cosine of query i exceeds ceilings[i], float32 (q,).
+        """
         index = self._index
         codes = None
         if self._vectors is not None and index.vectors is not None:
@@ -145,7 +169,7 @@ class MemoryQuestions:
         return kernels.rank_candidates(
             kernels.Lists(*nearest, *best),
             codes,
-            index.words.postings(self._slices, self._population),
+            index.words.postings(self._slices, self._statistics),
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
             kernels.Records(table.ids, table.created_at, table.importance),
             choices,
@@ -172,18 +196,18 @@ class MemoryQuestions:
         )
         worded = np.ones(len(found), dtype=bool)
         bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))
-        if len(bare):  # without a vector and a word in common there is nothing that says for it
+        if len(bare):  # neither a vector nor a word in common with the query
             of_query = np.searchsorted(ends, bare, side="right") - 1
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
             scores = np.full(len(bare), np.nan, dtype=np.float32)
-            postings = index.words.postings(self._slices, self._population)
+            postings = index.words.postings(self._slices, self._statistics)
             kernels.bm25_for_rows(*postings, counts.astype(np.int64), found[bare], scores)
             worded[bare] = scores > 0
         kept = np.concatenate([[0], np.cumsum(worded)])
         return kept[ends].astype(np.int64), found[worded]
 
     def code_errors(self, queries: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """By how much each row's cosine from codes may differ from the exact one with the query of that number."""
+        """The largest error of each row's cosine from int8 codes, against the query of that number."""
         if self._vectors is None or self._index.vectors is None:
             return np.zeros(len(rows))
         reach: NDArray[np.float64] = np.abs(self._vectors.astype(np.float64)).sum(axis=1)
@@ -202,7 +226,7 @@ class MemoryQuestions:
     def coverage(
         self, offsets: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The IDF mass of its query's words that each row carries, and by word whether any row carries it."""
+        """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         return self._index.words.coverage(self._slices, offsets, rows)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:

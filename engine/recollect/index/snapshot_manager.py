@@ -1,4 +1,4 @@
-"""When the sidecar is read and written, and what an index may ask of its store beside the caller's transaction."""
+"""When the index snapshot is read and written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
 
 from recollect.errors import RecollectError
-from recollect.index import sidecar
+from recollect.index import snapshot
 from recollect.store.protocol import Reader
 from recollect.store.values import SnapshotIdentity
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex
     from recollect.store.protocol import Store
 
-__all__ = ["Keeper"]
+__all__ = ["SnapshotManager"]
 
-# Below this loading from the store takes under 50 ms.
+# Fewer records than this load from the store in less than 50 ms.
 _SMALLEST = 20_000
-# A sidecar that is so far behind takes as long to bring up to date as a tenth of a load.
+# Updating a snapshot by this many changes takes a tenth of the time of loading from the store.
 _FAR_BEHIND = 2_000
 _ATTEMPTS = 3
 
 
-class Keeper:
-    """Keeps the index of one open store beside it on disk.
+class SnapshotManager:
+    """Reads and writes the index snapshot of one open store.
 
-    After a load from the store, and at close where much has changed, a sidecar is written by a thread of its own; it
-    blocks no recall, and where it cannot be written nothing is lost. With `low_memory` the codes of vectors stay in
-    files and the index moves onto its own sidecar once that is written.
+    A snapshot is written after a load from the store, by a background thread that blocks no recall, and at close where
+    much has changed. A failed write loses nothing: the file is derived. With `low_memory` the codes of vectors stay in
+    files, and the index moves onto its own snapshot once that is written.
     """
 
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
@@ -47,7 +47,7 @@ class Keeper:
 
     @property
     def folder(self) -> str | None:
-        """Where arrays lie that shall not take memory; None where all may."""
+        """The folder for arrays that are mapped from files instead of taking memory; None maps nothing."""
         return os.path.dirname(self._path) if self._low_memory else None
 
     @property
@@ -55,36 +55,38 @@ class Keeper:
         return self._store.snapshot_path or ""
 
     def another(self) -> AbstractContextManager[Reader] | None:
-        """A second read transaction; None where all share one connection."""
+        """A second read transaction; None for an in-memory store, which has one connection."""
         return None if self._store.in_memory else self._store.read()
 
-    def saved(self, reader: Reader) -> sidecar.Saved | None:
-        """The sidecar, where it is whole and of this store, at this commit or before."""
+    def saved(self, reader: Reader) -> snapshot.Snapshot | None:
+        """The snapshot, if it is intact, of this store, and not newer than this commit."""
         expected = reader.snapshot.identity()
         if not self._enabled or not expected.token:
             return None
-        found = sidecar.read(self._path, folder=self.folder)
+        found = snapshot.read(self._path, folder=self.folder)
         if found is None or found.header.sequence > reader.changes.last():
             return None
         header = found.header
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
         return found if made_of == expected[:3] else None
 
-    def has_sidecar(self) -> bool:
-        """Whether there seems to be one; only reading it tells whether it is whole."""
+    def exists(self) -> bool:
+        """Whether there is a snapshot file; it may still be damaged."""
         if not self._enabled:
             return False
         with self._store.read() as reader:
             return bool(reader.snapshot.identity().token) and os.path.exists(self._path)
 
     def loaded(self, index: MemoryIndex) -> None:
-        """Write a sidecar in the background, where it pays."""
+        """Write a snapshot in the background, if the index is large enough."""
         if self._enabled and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._save, args=(index,), name="recollect-sidecar", daemon=True)
+            self._thread = threading.Thread(
+                target=self._save, args=(index,), name="recollect-index-snapshot", daemon=True
+            )
             self._thread.start()
 
     def close(self, index: MemoryIndex) -> None:
-        """Finish what is being written, and write what has changed much."""
+        """Wait for a snapshot that is being written; write one if the index has changed much since the last."""
         if self._thread is not None:
             self._thread.join()
         if self._enabled and self._behind(index):
@@ -102,7 +104,7 @@ class Keeper:
             return False
 
     def _save(self, index: MemoryIndex) -> None:
-        # A write that comes between spoils an attempt; what is too busy now is written at close.
+        # A concurrent write makes an attempt fail; close() tries again.
         for _ in range(_ATTEMPTS):
             with suppress(OSError, RecollectError):
                 if self._attempt(index):
@@ -113,8 +115,8 @@ class Keeper:
             expected = reader.snapshot.identity()
         with index.lock.reading():
             version, sequence, changed = index.version, index.sequence, index.changed
-            header = sidecar.Header(
-                token=sidecar.new_token(),
+            header = snapshot.Header(
+                token=snapshot.new_token(),
                 sequence=sequence,
                 lexicon_epoch=expected.lexicon_epoch,
                 fingerprint=expected.fingerprint,
@@ -124,11 +126,11 @@ class Keeper:
                 return False
             arrays = index.arrays()
         part, whole = f"{self._path}-part", self._path
-        sidecar.write(part, header, arrays)
+        snapshot.write(part, header, arrays)
         try:
             with index.lock.reading():
-                unspoilt = index.version == version
-            done = unspoilt and self._publish(expected, header, lambda: os.replace(part, whole))
+                unchanged = index.version == version
+            done = unchanged and self._publish(expected, header, lambda: os.replace(part, whole))
         finally:
             with suppress(OSError):
                 os.unlink(part)
@@ -138,14 +140,14 @@ class Keeper:
                 self._move(index, whole, version, expected.embedder_id)
         return done
 
-    def _publish(self, expected: SnapshotIdentity, header: sidecar.Header, move: Callable[[], None]) -> bool:
+    def _publish(self, expected: SnapshotIdentity, header: snapshot.Header, move: Callable[[], None]) -> bool:
         with self._store.atomic(wait=False) as writer:
-            # The store may have got a key while the file was written.
+            # The store may have been encrypted while the file was written.
             return self._enabled and writer.snapshot.publish(expected, header.token, header.sequence, move)
 
     def _move(self, index: MemoryIndex, path: str, version: int, embedder_id: int | None) -> None:
-        """Put the index onto its sidecar: what is only mapped takes no memory."""
-        found = sidecar.read(path, folder=self.folder)
+        """Map the index from its snapshot, so that it takes no memory."""
+        found = snapshot.read(path, folder=self.folder)
         with index.lock.writing():
             if found is not None and index.version == version:
                 index.adopt(found, embedder_id)

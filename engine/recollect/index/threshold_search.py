@@ -1,7 +1,7 @@
-"""The open records from some cosine on, of one scope and kind: what a write asks, once a text.
+"""Threshold search: the current records of one scope and kind whose cosine reaches a floor. Writes run it per text.
 
-A floor makes it cheaper than a recall: sketches that are too far apart for it need no look at their codes, and the
-filter is applied to the few that are left.
+The floor makes it cheaper than a recall: records whose sketches are too far apart are never rescored, and the filter is
+applied only to the few that remain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recollect.index.pool import run_tasks
-from recollect.index.table import Visible
+from recollect.index.table import RowFilter
 from recollect.index.vectors import Shortlist, cosines_of_pairs, farthest_sketch
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex
     from recollect.index.vectors import Originals, VectorIndex
 
-__all__ = ["Block", "NearRows", "Wanted", "nearest_rows"]
+__all__ = ["RowMatches", "ThresholdQuery", "VectorBlock", "rows_above_threshold"]
 
-# Queries that go through a kernel together, as in recall.
+# Queries per kernel call, as in recall.
 _GROUP = 32
-# How far a cosine from int8 codes is from the exact one: 0.004 at most on the same vectors.
+# The error of a cosine from int8 codes: at most 0.004 was measured.
 _CODE_ERROR = 0.02
 _ROUNDING = 1e-4
 
 
-class Wanted(NamedTuple):
-    """Which records: of exactly this scope and this kind, not expired `now`, at most `most` from `floor` on."""
+class ThresholdQuery(NamedTuple):
+    """At most `most` records of exactly this scope and kind, not expired `now`, with a cosine of at least `floor`."""
 
     scope_id: int
     kind: str
@@ -42,8 +42,8 @@ class Wanted(NamedTuple):
     floor: float
 
 
-class Block:
-    """Some records' vectors as they came from the store, every one of which is compared."""
+class VectorBlock:
+    """The vectors of records that the index lacks; every one is compared."""
 
     def __init__(self, dimension: int) -> None:
         self._vectors = np.empty((0, dimension), dtype=np.float32)
@@ -59,8 +59,8 @@ class Block:
             vectors.append(parts)
         self._vectors = np.concatenate(vectors)
 
-    def near(self, queries: NDArray[np.float32], wanted: Wanted) -> list[list[tuple[int, float, bool]]]:
-        """(row id, cosine, whether of one part) of what is near each query, in no order."""
+    def matches(self, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[list[tuple[int, float, bool]]]:
+        """(row id, cosine, whether it has one part) of the matches of each query, in no order."""
         found: list[list[tuple[int, float, bool]]] = [[] for _ in queries]
         places = [place for place, traits in enumerate(self._traits) if _admits(traits, wanted)]
         if not places:
@@ -70,7 +70,7 @@ class Block:
         firsts = np.cumsum(parts) - parts
         vectors = self._vectors[np.repeat(starts - firsts, parts) + np.arange(parts.sum())]
         rough = np.maximum.reduceat(queries @ vectors.T, firsts, axis=1)
-        # A product of matrices rounds otherwise in other company, which may be another scope's.
+        # The rounding of a matrix product depends on the other rows, which may belong to another scope.
         for query, at in np.argwhere(rough >= wanted.floor - _ROUNDING).tolist():
             own = vectors[firsts[at] : firsts[at] + parts[at]]
             cosine = float(cosines_of_pairs(own, np.broadcast_to(queries[query], own.shape)).max())
@@ -79,25 +79,30 @@ class Block:
         return found
 
 
-def _admits(traits: tuple[int, str, int, int], wanted: Wanted) -> bool:
+def _admits(traits: tuple[int, str, int, int], wanted: ThresholdQuery) -> bool:
     scope_id, kind, expires_at, _ = traits
     return (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
 
 
-class NearRows(NamedTuple):
-    """The rows near one query, nearest first, their exact cosines, and whether their texts are of one part."""
+class RowMatches(NamedTuple):
+    """The matches of one query, nearest first: rows, exact cosines, and whether the text has a single part."""
 
     rows: NDArray[np.int64]
     cosines: NDArray[np.float32]
     single: NDArray[np.bool_]
 
 
-def nearest_rows(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted, originals: Originals, *, settled: bool = False
-) -> list[NearRows]:
-    """What is near each query, float32 (q, dimension) of unit length. Hold the index still meanwhile.
+def rows_above_threshold(
+    index: MemoryIndex,
+    queries: NDArray[np.float32],
+    wanted: ThresholdQuery,
+    originals: Originals,
+    *,
+    settled: bool = False,
+) -> list[RowMatches]:
+    """The matches of each query, float32 (q, dimension) of unit length, while the index is held.
 
-    `settled` says that the index stays as it is for some writes: then it pays to find out what is admitted first.
+    `settled` says that the index stays unchanged for several writes: then resolving the filter first pays off.
     """
     vectors = index.vectors
     assert vectors is not None
@@ -118,14 +123,14 @@ def nearest_rows(
             rows, cosines = rows[order], exact[order]
         else:
             cosines = cosines[:0]
-        found.append(NearRows(rows, cosines, vectors.codes[1][rows] == 1))
+        found.append(RowMatches(rows, cosines, vectors.codes[1][rows] == 1))
     return found
 
 
 def _shortlists(
-    index: MemoryIndex, queries: NDArray[np.float32], wanted: Wanted, allowed: NDArray[np.int64] | None
+    index: MemoryIndex, queries: NDArray[np.float32], wanted: ThresholdQuery, allowed: NDArray[np.int64] | None
 ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """The admitted rows that may be near each query, each once, with their cosines from codes, nearest first."""
+    """The admitted rows that may match each query, each once, with their cosines from codes, nearest first."""
     vectors = index.vectors
     assert vectors is not None
     limit = farthest_sketch(vectors.dimension, wanted.floor)
@@ -143,7 +148,7 @@ def _shortlists(
 
 
 def _places_within(lists: list[Shortlist], query: int, limit: float, total: int) -> NDArray[np.int64] | None:
-    """The places whose sketches are near enough; None where the shortlist may lack some of them."""
+    """The places whose sketches are near enough; None where the shortlist may be incomplete."""
     places = []
     for each in lists:
         distances = each.distances[query]
@@ -153,14 +158,14 @@ def _places_within(lists: list[Shortlist], query: int, limit: float, total: int)
     return np.concatenate(places) if places else np.empty(0, dtype=np.int64)
 
 
-def _admitted(index: MemoryIndex, rows: NDArray[np.int64], wanted: Wanted) -> NDArray[np.bool_]:
+def _admitted(index: MemoryIndex, rows: NDArray[np.int64], wanted: ThresholdQuery) -> NDArray[np.bool_]:
     return index.table.admits(rows, wanted.scope_id, wanted.kind, wanted.now)
 
 
 def _admitted_shortlist(
-    index: MemoryIndex, vector: NDArray[np.float32], wanted: Wanted
+    index: MemoryIndex, vector: NDArray[np.float32], wanted: ThresholdQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """`_shortlists` where many are near: the scan passes over the admitted alone, as a recall's does."""
+    """`_shortlists` where many match: scans only the admitted rows, as a recall does."""
     vectors = index.vectors
     assert vectors is not None
     tasks = vectors.shortlist_tasks(vector[None, :], _places_admitted(index, wanted), wanted.most)
@@ -168,12 +173,12 @@ def _admitted_shortlist(
     return _best_parts(vectors, vector, places, wanted.most)
 
 
-def _places_admitted(index: MemoryIndex, wanted: Wanted) -> NDArray[np.int64] | None:
-    return index.selection(Visible(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))).places
+def _places_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
+    return index.selection(RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))).places
 
 
-def _few_admitted(index: MemoryIndex, wanted: Wanted) -> NDArray[np.int64] | None:
-    """The admitted places where they are so few that scanning them one by one is quicker than scanning all in a row."""
+def _few_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
+    """The admitted places where they are few enough that scanning only those is faster than scanning all in order."""
     assert index.vectors is not None
     places = _places_admitted(index, wanted)
     return places if places is not None and 4 * len(places) < len(index.vectors) else None
@@ -184,13 +189,13 @@ def _best_parts(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The rows of the nearest of these vectors, each once, with the cosine of its nearest part from codes.
 
-    Of so few that all are wanted, the cosine is not asked: 1.
+    Where all of them are wanted no cosine is computed: 1.
     """
     if len(places) <= most:
         rows = np.unique(vectors.owners[places])
         return rows, np.ones(len(rows), dtype=np.float32)
     listed = Shortlist(places[None, :], np.zeros((1, len(places)), dtype=np.uint16), len(places))
-    # A record's parts may crowd others out.
+    # The parts of one record may fill the list.
     nearest, cosines = vectors.rescore(vector[None, :], [listed], most * (4 if vectors.has_parts else 1))
     rows = vectors.owners[nearest[0]]
     if not vectors.has_parts:

@@ -1,4 +1,4 @@
-"""The sidecar: the same answers as from the store, ignored where anything does not match, gone when something is."""
+"""The index snapshot: the same answers as from the store, ignored where anything differs, deleted with what it held."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import pytest
 
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput
-from recollect.index import growable, keeper, lexical, sidecar
+from recollect.index import growable, lexical, snapshot, snapshot_manager
 from recollect.index.growable import Growable
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import raw, scored, spawn, unit
 
 FAST = Settings(embedder="none", durability="normal")
 LOW = Settings(embedder="none", durability="normal", low_memory=True)
-PLAIN = Settings(embedder="none", durability="normal", sidecar=False)
+PLAIN = Settings(embedder="none", durability="normal", index_snapshot=False)
 WORDS = ["apple", "berry", "cherry", "date", "elder", "fig", "grape"]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Sidecars of small stores, and files of large arrays for small ones."""
-    monkeypatch.setattr(keeper, "_SMALLEST", 10)
-    monkeypatch.setattr(keeper, "_FAR_BEHIND", 5)
+    """Snapshots of small stores, and files of large arrays for small ones."""
+    monkeypatch.setattr(snapshot_manager, "_SMALLEST", 10)
+    monkeypatch.setattr(snapshot_manager, "_FAR_BEHIND", 5)
     monkeypatch.setattr(growable, "_LARGE_BYTES", 64)
 
 
@@ -60,7 +60,7 @@ def origin(memory: Memory) -> str:
 
 @pytest.fixture
 def stored(path) -> str:
-    """A store of 100 records with links and a changed text, closed, with its sidecar."""
+    """A store of 100 records with links and a changed text, closed, with its snapshot."""
     with Memory(path, settings=FAST) as memory:
         ids = memory.remember_many([item(number) for number in range(100)])
         memory.link(ids[3], ids[40], strength=0.5)
@@ -78,10 +78,10 @@ def expected(path: str) -> list[list[tuple[str, float]]]:
     return found
 
 
-def test_answers_from_the_sidecar_are_those_from_the_store(stored):
+def test_answers_from_the_snapshot_are_those_from_the_store(stored):
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
-        assert origin(memory) == "sidecar"
+        assert origin(memory) == "snapshot"
     assert stat.S_IMODE(os.stat(f"{stored}-index").st_mode) == 0o600
     assert not Path(f"{stored}-index-part").exists()
 
@@ -96,7 +96,7 @@ def test_changes_since_are_caught_up_and_do_not_reach_the_file(stored):
         memory.link(ids[1], ids[60])
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == expected(stored)
-        assert origin(memory) == "sidecar"
+        assert origin(memory) == "snapshot"
         memory.remember("apple newer", vector=unit(8))
         assert answers(memory) == expected(stored)
         assert Path(f"{stored}-index").read_bytes() == before
@@ -111,7 +111,7 @@ def test_far_behind_it_is_written_again_at_close(stored):
     assert Path(f"{stored}-index").read_bytes()[:400] != token
     with Memory(stored, settings=FAST) as memory:
         assert answers(memory) == found == expected(stored)
-        assert origin(memory) == "sidecar"
+        assert origin(memory) == "snapshot"
         assert memory._engine.index.changed == 0
 
 
@@ -166,7 +166,7 @@ def _swap_pages(path: Path) -> None:
     ],
     ids=["pages swapped", "truncated", "flipped", "header", "format", "empty", "short", "missing", "folder"],
 )
-def test_a_damaged_sidecar_is_ignored(stored, spoil, low_memory):
+def test_a_damaged_snapshot_is_ignored(stored, spoil, low_memory):
     spoil(Path(f"{stored}-index"))
     with Memory(stored, settings=LOW if low_memory else FAST) as memory:
         assert answers(memory) == expected(stored)
@@ -179,7 +179,7 @@ from recollect import Memory, Settings
 settings = Settings(embedder="none", durability="normal", low_memory=sys.argv[2] == "True")
 with Memory(sys.argv[1], settings=settings) as memory:
     memory.recall("apple")
-    assert memory.stats().index["origin"] == "sidecar"
+    assert memory.stats().index["origin"] == "snapshot"
     print("ready", flush=True)
     sys.stdin.readline()
     print([(hit.id, round(hit.score, 5)) for hit in memory.recall("unique7 apple berry", decay="none", limit=30)])
@@ -187,23 +187,23 @@ with Memory(sys.argv[1], settings=settings) as memory:
 
 
 @pytest.mark.parametrize("low_memory", [False, True])
-@pytest.mark.parametrize("what", ["sidecar", "database"])
+@pytest.mark.parametrize("what", ["snapshot", "database"])
 def test_a_file_that_is_truncated_under_a_reader_does_not_end_it(stored, low_memory, what):
     """A page of a mapped file that is not there any more is SIGBUS, and no process survives that."""
     with Memory(stored, settings=PLAIN) as memory:
         right = repr(scored(memory.recall("unique7 apple berry", decay="none", limit=30)))
     reader = spawn(_READER, stored, low_memory)
     assert reader.stdout.readline() == "ready\n", reader.stderr.read()
-    os.truncate(f"{stored}-index" if what == "sidecar" else stored, 100)
+    os.truncate(f"{stored}-index" if what == "snapshot" else stored, 100)
     out, err = reader.communicate("\n", timeout=LAST_RESORT_SECONDS)
-    if what == "sidecar":
+    if what == "snapshot":
         assert (out.strip(), reader.returncode) == (right, 0), err
     else:
         assert reader.returncode == 1
         assert "recollect.errors.StoreCorrupt" in err
 
 
-def test_a_foreign_sidecar_is_ignored(stored, tmp_path):
+def test_a_foreign_snapshot_is_ignored(stored, tmp_path):
     other = str(tmp_path / "other.db")
     with Memory(other, settings=FAST) as memory:
         memory.remember_many([item(number) for number in range(200, 300)])
@@ -214,7 +214,7 @@ def test_a_foreign_sidecar_is_ignored(stored, tmp_path):
         assert origin(memory) == "store"
 
 
-def test_a_restored_backup_that_went_another_way_ignores_the_sidecar(stored, tmp_path):
+def test_a_restored_backup_that_went_another_way_ignores_the_snapshot(stored, tmp_path):
     """Sequences alone agree again after as many commits; what they say does not."""
     copy = str(tmp_path / "copy.db")
     with Memory(stored, settings=FAST) as memory:
@@ -256,7 +256,7 @@ def test_forget_removes_it_before_it_returns(stored):
 
 
 def test_one_that_is_written_while_something_is_forgotten_is_not_kept(stored, monkeypatch):
-    real, forgotten = sidecar.write, []
+    real, forgotten = snapshot.write, []
 
     def write(*arguments) -> None:
         real(*arguments)
@@ -266,7 +266,7 @@ def test_one_that_is_written_while_something_is_forgotten_is_not_kept(stored, mo
         real(*arguments)  # as if the forgetting process had not seen the unfinished file
 
     Path(f"{stored}-index").unlink()
-    monkeypatch.setattr(sidecar, "write", write)
+    monkeypatch.setattr(snapshot, "write", write)
     with Memory(stored, settings=FAST) as memory:
         memory.recall("apple")
     assert forgotten
@@ -289,7 +289,7 @@ def test_none_for_a_store_in_memory_or_by_setting(path):
             memory.remember_many([item(number) for number in range(100)])
             memory.recall("apple")
     assert not Path(f"{path}-index").exists()
-    for name in ("sidecar", "low_memory"):
+    for name in ("index_snapshot", "low_memory"):
         with pytest.raises(InvalidInput, match=name):
             Settings(**{name: "yes"})
 
@@ -298,8 +298,8 @@ def test_a_process_killed_while_it_writes_does_no_harm(stored):
     code = (
         "import os, signal, sys\n"
         "from recollect import Memory, Settings\n"
-        "from recollect.index import keeper\n"
-        "keeper._SMALLEST = 10\n"
+        "from recollect.index import snapshot_manager\n"
+        "snapshot_manager._SMALLEST = 10\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "os.unlink(sys.argv[1] + '-index')\n"
         "memory = Memory(sys.argv[1], settings=Settings(embedder='none', durability='normal'))\n"
@@ -325,8 +325,8 @@ def test_processes_that_use_and_replace_it_at_once(stored):
     code = (
         "import os, sys\n"
         "from recollect import Memory, Settings\n"
-        "from recollect.index import keeper\n"
-        "keeper._SMALLEST, keeper._FAR_BEHIND = 10, 0\n"
+        "from recollect.index import snapshot_manager\n"
+        "snapshot_manager._SMALLEST, snapshot_manager._FAR_BEHIND = 10, 0\n"
         "for number in range(8):\n"
         "    settings = Settings(embedder='none', durability='normal', busy_timeout_ms=900_000)\n"
         "    with Memory(sys.argv[1], settings=settings) as memory:\n"
@@ -343,27 +343,27 @@ def test_processes_that_use_and_replace_it_at_once(stored):
         assert memory.count() == 180
 
 
-def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_sidecar(stored):
+def test_low_memory_answers_alike_before_and_after_it_moves_onto_its_snapshot(stored):
     Path(f"{stored}-index").unlink()
     with Memory(stored, settings=LOW) as memory:
         assert answers(memory) == expected(stored)
-        memory._engine._keeper._thread.join()
-        assert origin(memory) == "sidecar"
+        memory._engine._snapshots._thread.join()
+        assert origin(memory) == "snapshot"
         assert answers(memory) == expected(stored)
         memory.remember_many([item(number) for number in range(200, 260)])
         assert answers(memory) == expected(stored)
     with Memory(stored, settings=LOW) as memory:
         assert answers(memory) == expected(stored)
-        assert origin(memory) == "sidecar"
+        assert origin(memory) == "snapshot"
 
 
-@pytest.mark.parametrize("with_sidecar", [True, False])
-def test_one_recall_of_a_process_answers_alike(stored, with_sidecar, monkeypatch):
+@pytest.mark.parametrize("with_snapshot", [True, False])
+def test_one_recall_of_a_process_answers_alike(stored, with_snapshot, monkeypatch):
     monkeypatch.setattr("recollect.engine._LARGE", 10)
-    once = Settings(embedder="none", sidecar=with_sidecar)
+    once = Settings(embedder="none", index_snapshot=with_snapshot)
     with Memory(stored, settings=once) as memory:
         found = scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3)
-        assert origin(memory) == ("sidecar" if with_sidecar else "store")
+        assert origin(memory) == ("snapshot" if with_snapshot else "store")
     with Memory(stored, settings=PLAIN) as memory:
         assert scored(memory.recall("unique7", vector=unit(7), decay="none", limit=10), 3) == found
 
@@ -413,16 +413,16 @@ def test_rows_appended_to_a_given_array_use_its_room_then_move():
 def test_what_was_being_written_when_the_store_got_a_key_goes(path, monkeypatch):
     with Memory(path, settings=FAST) as memory:
         memory.remember_many([item(number) for number in range(100)])
-        store, write = memory._engine.store, keeper.sidecar.write
+        store, write = memory._engine.store, snapshot_manager.snapshot.write
 
         def overtaken(*arguments):
             write(*arguments)
             store.key = object()  # as a rekey does before it lets go of the store
 
         with monkeypatch.context() as patch:
-            patch.setattr(keeper.sidecar, "write", overtaken)
+            patch.setattr(snapshot_manager.snapshot, "write", overtaken)
             memory.recall("apple")
-            memory._engine._keeper._thread.join()
+            memory._engine._snapshots._thread.join()
         assert [Path(f"{path}-index{ending}").exists() for ending in ("", "-part")] == [False, False]
         store.key = None
 

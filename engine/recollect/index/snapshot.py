@@ -1,15 +1,15 @@
-"""The in-memory index in a file: a million records are ready without reading the store.
+"""The index snapshot: the in-memory index in a file, so that a million records load without reading the store.
 
-The file is `<database>-index`, derived and private to its owner (mode 0600). It can be deleted at any time, and
-whatever does not match is ignored: format, size, checksums, and the store's token, lexicon and embedder.
+The file is `<database>-index`, derived and private to its owner (mode 0600). It can be deleted at any time, and it is
+ignored where anything does not match: format, size, checksums, or the store's token, lexicon and embedder.
 
-The file itself is never mapped: whoever truncates a mapped file ends the processes that read it, by SIGBUS. It is read
-into memory, or, where it shall take none, copied into a file without a name, which nobody else can open, and mapped
-from there. Either way opening 100,000 records (80 MB) takes 60 ms of processor time more than mapping it took: 0.2 s,
-against 0.8 s for loading them from the store.
+The file itself is never mapped: truncating a mapped file kills the processes that read it (SIGBUS). It is read into
+memory, or, with low memory, copied into an unlinked file that nobody else can open and mapped from there. Either way
+loading 100,000 records (80 MB) takes 60 ms of processor time more than mapping the file would: 0.2 s, against 0.8 s
+from the store.
 
 Layout: 8 bytes of magic, the header's length and CRC-32 (uint32 each), the header as JSON, then sections at multiples
-of 4096, each with room to append behind it (a hole that takes no space).
+of 4096, each followed by room to append (a hole in the file).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from recollect.index.pool import run_tasks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Header", "Saved", "new_token", "read", "write"]
+__all__ = ["Header", "Snapshot", "new_token", "read", "write"]
 
 _MAGIC = b"RcIndex\x02"
 _PREFIX = struct.Struct("<8sII")
 _PAGE = 4096
-# Who leaves an unfinished file that long was killed.
+# An unfinished file this old belongs to a process that was killed.
 _ABANDONED_SECONDS = 600
-# Rows that fit behind a section before it has to be copied, beside an eighth of it.
+# Rows that can be appended to a section before it has to be copied, besides an eighth of its own.
 _ROOM = 4096
-# What a task reads and sums: it is still in the processor's cache when it is summed.
+# Bytes per task: still in the processor's cache when they are summed.
 _BLOCK_BYTES = 2**20
 
 
@@ -64,9 +64,9 @@ class _Section(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a sidecar was made from: the commit `sequence` of the store that `token` names.
+    """What a snapshot was made from: the commit `sequence` of the store that has `token`.
 
-    `dimension` is that of the vectors, 0 without any.
+    `dimension` is that of the vectors, 0 without vectors.
     """
 
     token: str
@@ -82,21 +82,21 @@ class _Contents(Struct, frozen=True):
     sections: list[_Section]
 
 
-class Saved(NamedTuple):
-    """A sidecar that was read: its arrays are this process's own."""
+class Snapshot(NamedTuple):
+    """A snapshot in memory: its arrays belong to this process alone."""
 
     header: Header
     arrays: dict[str, Growable[Any]]
 
 
 def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a sidecar to `path`, which must not exist, and sync it; OSError where that cannot be done."""
+    """Write a snapshot to `path`, which must not exist, and sync it. Raises OSError."""
     sections, end = [], 0
     for name, array in arrays.items():
         capacity = len(array) + len(array) // 8 + _ROOM
         sections.append(_Section(name, array.dtype.str, array.shape, capacity, end, _digest(_bytes(array))))
         end += _pages(capacity * array.dtype.itemsize * math.prod(array.shape[1:]))
-    # Where the sections begin depends on the header's length, and that on where they begin: leave room for it.
+    # The offsets of the sections depend on the header's length, which depends on them: reserve an upper bound.
     start = _pages(_PREFIX.size + len(msgspec.json.encode(sections)) + 40 * len(sections) + _PAGE)
     sections = [msgspec.structs.replace(section, offset=section.offset + start) for section in sections]
     encoded = msgspec.json.encode(_Contents(header, start + end, sections))
@@ -111,11 +111,11 @@ def write(path: str, header: Header, arrays: Mapping[str, NDArray[Any]]) -> None
         os.fsync(file.fileno())
 
 
-def read(path: str, *, folder: str | None = None) -> Saved | None:
-    """The sidecar at `path`; None where there is none or it is not whole.
+def read(path: str, *, folder: str | None = None) -> Snapshot | None:
+    """The snapshot at `path`; None where there is none or it is damaged.
 
-    With a `folder` the arrays are mapped from a copy in a nameless file there, as long as there is space, and take
-    memory only where they are written to.
+    With a `folder` the arrays are mapped from an unlinked copy there, if there is space for one, and take memory only
+    where they are written to.
     """
     try:
         with open(path, "rb", buffering=0) as file:
@@ -136,11 +136,11 @@ def read(path: str, *, folder: str | None = None) -> Saved | None:
                 arrays[section.name] = Growable.over(data, section.shape[0])
     except (OSError, ValueError, struct.error, msgspec.DecodeError):
         return None
-    return Saved(contents.header, arrays)
+    return Snapshot(contents.header, arrays)
 
 
 def new_token() -> str:
-    """A token that no other sidecar has."""
+    """A token that no other snapshot has."""
     return uuid.uuid4().hex
 
 
@@ -157,7 +157,7 @@ def _contents(descriptor: int) -> _Contents | None:
 
 
 def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uint8] | None:
-    """The sections, mapped from a copy; None where there is no space for one. What lies between them stays a hole."""
+    """The sections, mapped from a sparse copy; None where there is no space for one."""
     try:
         with tempfile.TemporaryFile(dir=folder, prefix="recollect-") as file:
             for section in contents.sections:
@@ -175,12 +175,12 @@ def _copy(source: int, target: int, begin: int, end: int) -> None:
         else:
             done = os.pwrite(target, os.pread(source, min(end - begin, _BLOCK_BYTES), begin), begin)
         if not done:
-            raise ValueError("it ends too soon")
+            raise ValueError("the file is truncated")
         begin += done
 
 
 def _room(size: int) -> NDArray[np.uint8]:
-    """Zeros that take memory only once they are written to."""
+    """Zeros that take no memory until they are written to."""
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size, np.uint8)
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
@@ -195,9 +195,9 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _digest(flat: NDArray[np.uint8], source: int | None = None, offset: int = 0) -> str:
-    """SHA-256 of the sums of all pages' 8-byte words: any flipped bit and any page in another's place changes it.
+    """SHA-256 of the sums of each page's 8-byte words, which any flipped bit and any moved page changes.
 
-    At memory speed, by all threads. With a `source` the bytes are first read from there, at `offset`.
+    Runs at memory speed on all threads. With a `source` the bytes are first read from there, at `offset`.
     """
     bounds = range(0, len(flat), _BLOCK_BYTES)
     tasks = [partial(_sums, flat[start : start + _BLOCK_BYTES], source, offset + start) for start in bounds]
@@ -220,7 +220,7 @@ def _fill(flat: NDArray[np.uint8], source: int, offset: int) -> None:
     while view:
         done = os.preadv(source, [view], offset)
         if not done:
-            raise ValueError("it ends too soon")
+            raise ValueError("the file is truncated")
         view, offset = view[done:], offset + done
 
 

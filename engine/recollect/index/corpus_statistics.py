@@ -1,4 +1,4 @@
-"""The records that words are weighed by: how many there are, how long they are, in how many of them a word stands."""
+"""What BM25 needs to know of a scope: how many records it has, their length, and how many contain each word."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Population"]
+__all__ = ["CorpusStatistics"]
 
 # About 100 bytes each.
 _KEPT_WORDS = 100_000
 
 
-class Population:
-    """The records of a handle's scope, as of one state of the index.
+class CorpusStatistics:
+    """The statistics of a handle's scope, as of one state of the index.
 
-    A handle weighs words by what it may see and by nothing else: else its scores and its confidence would tell what
-    other scopes hold. `open_mask` is 1 for the rows of the open ones, and `held_mask` gives 1 for closed versions too;
-    None for an index whose rows are all open and all in the scope.
+    A handle weighs words only by records that it may see: otherwise its scores and confidence would reveal what other
+    scopes contain. `open_mask` is 1 for the rows of current records, and `held_mask` returns 1 for closed versions too;
+    None where every row of the index is current and in the scope.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class Population:
         stops: NDArray[np.int64],
         words: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """In how many open records each of `terms` stands, int64; -1 for one that not even a closed version carries.
+        """How many current records contain each of `terms`, int64; -1 for one that no closed version contains either.
 
-        `rows` are the postings; slice i of them, from starts[i] to stops[i], is of the term at place words[i].
+        `rows` are the postings; their slice i, from starts[i] to stops[i], belongs to term words[i].
         """
         if self._open_mask is None:
             counted = _Postings(rows, starts, stops, words).records(None, len(terms))
             counted[counted == 0] = -1
             return counted
-        # A pass over the postings with a mask takes as long as scoring them; queries ask for the same words again.
+        # Counting postings under a mask takes as long as scoring them, and queries repeat words.
         known = self._counted
         found = np.array([known.get(term, -2) for term in terms.tolist()], dtype=np.int64)
         missing = found == -2
