@@ -20,7 +20,8 @@ from recollect.workspace.files import FileProblem, Selection, Unreadable, proble
 from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recollect.workspace.opening import IndexFile
 from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
-from recollect.workspace.search import Extensions, SearchResults, choose, search
+from recollect.workspace.search import Extensions, SearchResults, search
+from recollect.workspace.search_options import SearchOptions
 from recollect.workspace.status import file_infos, store_status, unread
 from recollect.workspace.sync import Progress, Settled, add_file, make_plan, synchronise
 from recollect.workspace.watching import Watcher
@@ -35,20 +36,20 @@ __all__ = ["Workspace"]
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.
 _SEARCH_WAITS_SECONDS = 5.0
-# Where an embedder takes longer than this to fail, searches ask it again for what waits after so many times as long.
+# An embedder that takes longer than this to fail is asked again by searches only after so many times as long.
 _LONG_SECONDS = 0.1
 _PATIENCE = 10
 
 
 class Workspace:
-    """A folder of Markdown files as memory. The files are the truth; `.recollect/index.db` is derived from them.
+    """A folder of Markdown files as memory. `.recollect/index.db` is an index that is derived from the files.
 
         with Workspace("notes") as workspace:
             for result in workspace.search("What database are we using?"):
                 print(f"{result.path}:{result.start_line}", result.snippet)
 
-    `folder` is made where it is missing; without it, it is the configuration's. Usable from many threads.
-    Raises InvalidInput for a wrong configuration, and StoreReadOnly where the index cannot be kept.
+    `folder` is created if it is missing; None is the configuration's. Usable from many threads.
+    Raises InvalidInput for a wrong configuration, and StoreReadOnly where the index cannot be written.
     """
 
     def __init__(
@@ -85,11 +86,11 @@ class Workspace:
     # ── the index ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def index(self, force: bool = False, on_progress: Progress | None = None) -> IndexResult:
-        """Make the index say what the files say; only what has changed is read, cut and embedded.
+        """Bring the index up to date; only what has changed is read, chunked and embedded.
 
-        `force` reads and cuts every file anew; what says the same keeps its vectors. `on_progress(done, total)` counts
-        files to read. Files that cannot be read are in `problems`, and the rest goes on. A run that is stopped is
-        completed by the next. Waits for another run in this folder.
+        `force` reads every file again and repairs a damaged index; unchanged chunks keep their vectors.
+        `on_progress(done, total)` counts files to read. Files that cannot be read are listed in `problems`. An
+        interrupted run is completed by the next. Waits for another run in this folder.
         """
         result = self._synchronise(None, force=force, on_progress=on_progress)
         news = [problem_of(str(self._index.path), each, indexed=True) for each in self._index.take_news()]
@@ -113,16 +114,16 @@ class Workspace:
         return self._with_engine(lambda engine: file_infos(engine, self._config))
 
     def status(self) -> StoreStatus:
-        """The state of the index and of what serves it, and whether files have changed that are not indexed yet."""
+        """The state of the index and its embedder, and whether files have changed since they were indexed."""
 
-        def told(engine: Engine) -> StoreStatus:
+        def described(engine: Engine) -> StoreStatus:
             plan = make_plan(engine, self._config, self._selection)
             return store_status(
                 engine, self._config, plan,
                 problems=self._problems, sync_problem=self._watcher.problem, watching=self._watcher.active,
             )  # fmt: skip
 
-        return self._with_engine(told)
+        return self._with_engine(described)
 
     # ── search ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -145,67 +146,67 @@ class Workspace:
         snippet_max_chars: int | None = None,
         **options: Any,
     ) -> SearchResults:
-        """The passages that answer a query, best first, with file and lines. What is not given is the configuration's.
+        """The passages that answer a query, best first, with file and lines. Options default to the configuration's.
 
-        - strategy: "hybrid" (where nothing can be embedded, by keyword: `problems` of the results says so), "vector"
-          (raises EmbedderError there), "keyword", or the name of a registered one
-        - min_score, min_confidence: results below are dropped, before age and diversity; one that is given here stands
-          alone. `dropped`, `best_dropped` and `evidence_gaps` of the results tell what did not reach it
-        - source_filter: files of this label only
-        - vector_weight, text_weight: shares of cosine and BM25, one being the rest of the other; candidate_multiplier:
-          each finds so many times `max_results`
-        - mmr_lambda: from 1, relevance alone, to 0, diversity alone; decay_half_life_days: scores halve in so many;
-          temporal_decay: False turns that off, True on
+        - strategy: "hybrid" (keyword only where nothing can be embedded, which `problems` of the results says),
+          "vector" (raises EmbedderError there), "keyword", or the name of a registered strategy
+        - min_score, min_confidence: results below are dropped, before decay and MMR; one given here replaces both of
+          the configuration. See `dropped`, `best_dropped` and `evidence_gaps` of the results
+        - source_filter: only files with this label
+        - vector_weight, text_weight: shares of cosine and BM25; one implies the other. candidate_multiplier: each
+          search finds so many times `max_results`
+        - mmr_lambda: 1 is relevance alone, 0 diversity alone; decay_half_life_days: age at which scores are halved;
+          temporal_decay: False turns decay off, True on
         - options: for registered post-processors
 
-        Files that have changed are indexed first where `SyncConfig.on_search` says so. While a watcher runs it is
-        trusted to tell of them, up to a quarter of a second late: the search looks at the files itself after the
-        watcher saw a change or met a problem, and where nobody has looked for 5 seconds, as some network file systems
-        tell no watcher.
+        With `SyncConfig.on_search` changed files are indexed first. While a watcher runs, the files are listed only
+        after it saw a change or a problem, and at least every 5 seconds, since some network file systems report no
+        changes; a change can be missed for up to a quarter of a second.
         """
-        choices = choose(
-            self._config.query, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
+        chosen = SearchOptions.of(
+            self._config.query, options, max_results=max_results, min_score=min_score, min_confidence=min_confidence,
             strategy=strategy, source_filter=source_filter, vector_weight=vector_weight, text_weight=text_weight,
             candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=temporal_decay,
-            decay_half_life_days=decay_half_life_days, snippet_max_chars=snippet_max_chars, **options,
+            decay_half_life_days=decay_half_life_days, snippet_max_chars=snippet_max_chars,
         )  # fmt: skip
         problem = self._sync_if_due()
         engine = self._index.engine()
-        found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
-        if self._index.engine() is not engine:  # it was found damaged just now, and the fresh one is empty
+        found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, chosen))
+        if self._index.engine() is not engine:  # the index was damaged: the new one is empty
             problem = self._sync_if_due() if self._config.sync.on_search else "the index was damaged: run index()"
-            found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, choices))
+            found = self._with_engine(lambda engine: search(engine, self._config, self._extensions, query, chosen))
         if problem is not None:
             found.problems += (f"what has changed is not indexed: {problem}",)
         found.problems += (*self._index.take_news(), *unread(self._problems))
         return found
 
     def register_strategy(self, name: str, strategy: object) -> None:
-        """Make `search(strategy=name)` ask an object: `search(db, query, query_vec, model, limit, *, source_filter)`.
+        """Have `search(strategy=name)` call an object's `search(db, query, query_vec, model, limit, *, source_filter)`.
 
-        It gives a list of RawSearchRow, or an awaitable of one. `db.execute(sql, bindings)` reads, in a read
-        transaction; the view `chunks` has what files say. `query_vec` is a list of float, or None.
+        It returns a list of RawSearchRow, or an awaitable of one. `db.execute(sql, bindings)` reads, in a read
+        transaction; the view `chunks` has the text of the files. `query_vec` is a list of float, or None.
         """
         self._extensions.add_strategy(name, strategy)
 
     def register_postprocessor(self, processor: object) -> None:
-        """Have `apply(rows, query, **options)` of an object see each search's rows last, in order of registration.
+        """Have each search call an object's `apply(rows, query, **options)` last, in order of registration.
 
-        It gives a list of RawSearchRow, or an awaitable of one: fewer, others, in another order.
+        It returns a list of RawSearchRow, or an awaitable of one: a selection, other rows, or another order.
         """
         self._extensions.add_postprocessor(processor)
 
     # ── memories ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def flush(self, conversation: object, *, model: str | None = None, system_prompt: str | None = None) -> str | None:
-        """Have a language model note what of a conversation is worth keeping, in `memory/YYYY-MM-DD.md` of today.
+        """Have a language model extract lasting facts from a conversation, and append them to today's
+        `memory/YYYY-MM-DD.md`.
 
-        `conversation` is a list of {"role", "content"}: data, in whatever role. `model` is one at the workspace's
-        language model's endpoint, else as `FlushConfig.model`; `YYYY-MM-DD` in `system_prompt` stands for today.
-        Returns what was appended and indexed; None where nothing was worth keeping, or all of it stands in the files
-        already, or `FlushConfig.enabled` is False.
+        `conversation` is a list of {"role", "content"}, treated as data whatever its roles. `model` is one at the
+        endpoint of the workspace's language model, else as `FlushConfig.model`; `YYYY-MM-DD` in `system_prompt`
+        becomes today's date. Returns what was appended and indexed; None where there is nothing new, or
+        `FlushConfig.enabled` is False.
 
-        Raises InvalidInput where there is no language model, and LanguageModelError where it fails.
+        Raises InvalidInput without a language model, and LanguageModelError where it fails.
         """
         config = self._config
         if not config.flush.enabled:
@@ -259,20 +260,20 @@ class Workspace:
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def start_watching(self, on_index: Callable[[IndexResult], None] | None = None) -> None:
-        """Index what changes, in the background, `watch_debounce_ms` after it does. Errors show in `status`.
+        """Index changes in the background, `watch_debounce_ms` after they happen. `status` shows errors.
 
-        The first run, for what changed before, begins at once. `on_index` is called after each, in the background.
+        The first run begins at once. `on_index` is called after each, in the background thread.
         Raises InvalidInput where the extra `watch` is not installed.
         """
-        self._index.engine()  # a closed workspace starts nothing
+        self._index.engine()  # raises StoreClosed
         self._watcher.start(on_index)
 
     def stop_watching(self) -> None:
-        """Stop what `start_watching` began; a run under way is completed first."""
+        """Stop watching; a run in progress is completed first."""
         self._watcher.stop()
 
     def close(self) -> None:
-        """Stop watching and close the index. A second time it does nothing."""
+        """Stop watching and close the index. Can be called again."""
         self._watcher.close()
         self._index.close()
 
@@ -288,11 +289,10 @@ class Workspace:
     # ── inside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _sync_if_due(self) -> str | None:
-        """Before a search, where the configuration says so: what has changed is indexed first.
+        """Index what has changed before a search, where the configuration says so.
 
-        Where another run holds the folder for long, the files cannot be looked at, or the index cannot be written, the
-        search goes on with what is indexed; returns why, and `status` says so. An embedder that takes long to fail is
-        not asked by each search for what waits.
+        The search goes on with the index as it is where another run takes long, the files cannot be listed, or the
+        index cannot be written; returns why. An embedder that is slow to fail is not asked by every search.
         """
         if not self._config.sync.on_search or self._watcher.may_be_trusted:
             return None
@@ -324,24 +324,22 @@ class Workspace:
         return result
 
     def _with_engine(self, work: Callable[[Engine], Result], *, writing: bool = False) -> Result:
-        """Do something with the engine; once more where the file was replaced, or seemed damaged: on a fresh index
-        where it is.
+        """Do something with the engine, and once more where the file was replaced or seems damaged: on a new index if
+        it is.
         """
         engine = self._index.engine(writing=writing)
         try:
             return work(engine)
         except (StoreCorrupt, NotADatabase) as fault:
             if not self._index.replace(engine, fault):
-                raise StoreCorrupt(f"{fault}. It is derived: delete it, and the next index makes it afresh") from fault
+                raise StoreCorrupt(f"{fault}. It is derived: delete it, and the next run makes it again") from fault
         except StoreClosed:
             if self._index.engine() is engine:
                 raise
         return work(self._index.engine(writing=writing))
 
     def _name_of(self, path: str | os.PathLike[str]) -> str:
-        """The path of a file in the folder, with forward slashes. Symbolic links on the way there are followed only
-        above the folder.
-        """
+        """The path of a file in the folder, with forward slashes. Symbolic links are followed above the folder only."""
         check_path(path)
         text = os.fspath(path)
         given = Path(text).expanduser()
@@ -370,7 +368,7 @@ def _configured(
     chosen = WorkspaceConfig() if config is None else config
     if folder is not None:
         chosen = structs.replace(chosen, workspace_dir=folder)
-    # Where the process goes later changes nothing.
+    # A later change of the working directory has no effect.
     chosen = structs.replace(chosen, workspace_dir=str(chosen.folder))
     try:
         chosen.folder.mkdir(parents=True, exist_ok=True)
