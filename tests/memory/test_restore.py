@@ -91,8 +91,8 @@ def test_a_version_without_vectors_is_embedded_when_it_is_restored(path):
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        (2, "the one that stands"),
-        (-1, "the one that stands"),
+        (2, "the current one"),
+        (-1, "the current one"),
         (3, "versions 0 to 2"),
         (-4, "versions 0 to 2"),
         (True, "version is True"),
@@ -100,8 +100,8 @@ def test_a_version_without_vectors_is_embedded_when_it_is_restored(path):
         (None, "version is None"),
         ("yesterday", "not ISO 8601"),
         ("2026-01-01T00:00:00", "no time zone"),
-        ("2025-12-31T00:00:00Z", "no version stood then"),
-        (datetime(2999, 1, 1, tzinfo=UTC), "the one that stands"),
+        ("2025-12-31T00:00:00Z", "no version was current then"),
+        (datetime(2999, 1, 1, tzinfo=UTC), "the current one"),
     ],
     ids=repr,
 )

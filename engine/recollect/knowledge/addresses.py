@@ -1,4 +1,4 @@
-"""Which network addresses a document may be fetched from: public ones, and none of a cloud's metadata service."""
+"""Which network addresses a document may be fetched from: public ones, but no metadata service of a cloud."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["is_metadata", "is_public"]
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 # RFC 5214, ISATAP: an IPv4 address in the last 32 bits of an interface identifier that begins with one of these.
 _ISATAP = (0x00005EFE, 0x02005EFE)
-# What versions of Python take for global: relays of 6to4 (RFC 7526), documentation (RFC 9637), segments (RFC 9602).
+# Global to some versions of Python: relays of 6to4 (RFC 7526), documentation (RFC 9637), segments (RFC 9602).
 _NOT_PUBLIC = tuple(
     map(ipaddress.ip_network, ("192.88.99.0/24", "192.0.0.0/24", "64:ff9b:1::/48", "3fff::/20", "5f00::/16"))
 )
-# Where clouds tell a machine its credentials: AWS, Azure, Google and most others; ECS; Alibaba; Oracle; Azure's host,
+# Addresses of credential services of clouds: AWS, Azure, Google and most others; ECS; Alibaba; Oracle; Azure's host,
 # which has a public address; AWS over IPv6.
 _METADATA = frozenset(
     map(
@@ -29,16 +29,16 @@ _METADATA = frozenset(
 
 
 def is_public(address: str) -> bool:
-    """Whether an address, as a resolver gives it, belongs to the public network.
+    """Whether an address, as a resolver returns it, is public.
 
-    Not private, loopback, link-local, shared, multicast, reserved, for documentation or unspecified, and holding none
-    of these: IPv4 in IPv6 (mapped, compatible, 6to4, Teredo, ISATAP, NAT64) is judged by what is inside too.
+    That is: not private, loopback, link-local, shared, multicast, reserved, for documentation or unspecified. IPv4
+    addresses embedded in IPv6 (mapped, compatible, 6to4, Teredo, ISATAP, NAT64) must be public too.
     """
     return all(_is_public(held) for held in _held(_parsed(address)))
 
 
 def is_metadata(address: str) -> bool:
-    """Whether an address is, or holds, that of a cloud's metadata service: nobody means to read that as a document."""
+    """Whether an address is, or embeds, that of a cloud's metadata service. It is refused always."""
     return not _METADATA.isdisjoint(_held(_parsed(address)))
 
 
@@ -62,7 +62,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _held(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The addresses that stand in this one, else the address itself."""
+    """The addresses embedded in this one, else the address itself."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

@@ -1,4 +1,4 @@
-"""From the text of a document to the chunks that are stored of it."""
+"""Cutting the text of a document into chunks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["CHUNKING", "PLACE_KEYS", "cut", "repeated", "stated_by", "with_metad
 
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
-"""How documents are read and cut, as it is stored with each: another is cut anew when it is ingested again."""
+"""The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""
 
 PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page")
-"""What a chunk's metadata say of its place; the document's own metadata say nothing under these names."""
+"""Keys of a chunk's metadata for its place in the document; a document's own metadata may not use them."""
 
 _MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
@@ -47,7 +47,7 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
 
 
 def _unclosed(title: str) -> str:
-    """A heading's words without the #s and the white space at its end."""
+    """A heading without trailing #s and white space."""
     closing = _CLOSING.match(title[::-1])
     return title if closing is None else title[: len(title) - closing.end()]
 
@@ -85,8 +85,8 @@ def cut(
 
 
 def repeated(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What each chunk has of its document's metadata, to be filtered by: short values, those given last first."""
-    # A caller's own come after what the document says of itself, and are to be kept where not all are.
+    """The part of the document's metadata that each chunk carries for filters: short values, the last given first."""
+    # The caller's values come last and take precedence where not all fit.
     own = [(name, value) for name, value in metadata.items() if name not in PLACE_KEYS]
     return short_values(dict(reversed(own)))
 

@@ -1,4 +1,4 @@
-"""Passages of documents as Markdown for a prompt: with their sources, quoted, within a budget of tokens."""
+"""Passages of documents as Markdown for a prompt: quoted, with their sources, within a token budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+|[。！？]")
 
 
 class _Passage(NamedTuple):
-    """Neighbouring chunks of one document as one text."""
+    """Adjacent chunks of one document as one text."""
 
     first: Hit
     last: Hit
@@ -27,11 +27,10 @@ class _Passage(NamedTuple):
 
 
 def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], list[int]]) -> str:
-    """The passages of as many hits, best first, as there is room for; "" where there is none for any.
+    """The passages of as many hits as fit, best first; "" where none fits.
 
-    Chunks of a document that overlap or follow each other stand as one passage, in the order of the document, which
-    stands where its best hit is. Of a best hit that has more tokens than the budget stands the part that has most of
-    the query's words.
+    Chunks of a document that overlap or follow each other form one passage, in document order, ranked by its best hit.
+    Where the best hit alone exceeds the budget, the part with most of the query's words is shown.
     """
     if not hits:
         return ""
@@ -43,7 +42,7 @@ def compose(hits: Hits, budget_tokens: int, count_tokens: Callable[[list[str]], 
         if cost <= left:
             chosen.append(hit)
             left -= cost
-    # Tokens of the whole may be more than those of its parts: the last ones go until it fits.
+    # The whole may have more tokens than its parts together: the last passages are dropped until it fits.
     while chosen:
         text = _text(chosen)
         if count_tokens([text])[0] <= budget_tokens:
@@ -57,7 +56,7 @@ def _shortened(hit: Hit, query: str, budget_tokens: int, count_tokens: Callable[
     begins = [0, *(match.end() for match in _SENTENCE_END.finditer(hit.text))]
 
     def held(begin: int) -> tuple[int, int]:
-        """How many of the words follow, and how many soon."""
+        """How many of the words follow, and how many of them soon."""
         part = hit.text[begin : begin + _WINDOW_CHARS].casefold()
         return sum(word in part for word in words), sum(word in part[:_SOON_CHARS] for word in words)
 
@@ -81,7 +80,7 @@ def _text(hits: Sequence[Hit]) -> str:
 
 
 def _passages(hits: Sequence[Hit]) -> list[_Passage]:
-    """Chunks of one document in its order, those that meet as one."""
+    """Chunks of one document in its order, adjacent ones joined."""
     passages: list[_Passage] = []
     for hit in sorted(hits, key=_begin):
         before = passages[-1] if passages else None
@@ -95,7 +94,7 @@ def _passages(hits: Sequence[Hit]) -> list[_Passage]:
 
 
 def _follows(before: Hit, after: Hit) -> bool:
-    """Whether nothing but blanks stands between two chunks of a document."""
+    """Whether only white space is between two chunks of a document."""
     if _end(before) > _begin(after) >= 0:
         return True
     places = [hit.source.position if hit.source is not None else None for hit in (before, after)]
@@ -103,10 +102,10 @@ def _follows(before: Hit, after: Hit) -> bool:
 
 
 def _block(passage: _Passage) -> str:
-    """A heading that says where the passage stands, and the passage, every line of it quoted.
+    """A heading with the source of the passage, and the passage, every line of it quoted.
 
-    A line that begins with a mark of quotation can neither end the quotation nor stand as a heading or an instruction
-    of its own; what cannot be seen is written out.
+    A quoted line can neither end the quotation nor be read as a heading or an instruction; invisible characters are
+    escaped.
     """
     metadata = passage.first.metadata
     title = [str(metadata["title"])] if "title" in metadata else []
@@ -131,7 +130,7 @@ def _place(passage: _Passage) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A line as it is, with escapes for what would be there without being seen or turn its order."""
+    """A text on one line, with invisible characters and those that change its direction escaped."""
     return visible(" ".join(text.splitlines()))
 
 

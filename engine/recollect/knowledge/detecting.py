@@ -1,4 +1,4 @@
-"""What a document is: by its content first, then by its name."""
+"""Detecting the format of a document: by its content first, then by its name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _ZIPPED = (
     ("content.xml", "an OpenDocument file"),
 )
 _HTML = re.compile(
-    # Possessive: that a comment may end at a later --> too made 30 of them take a minute.
+    # Possessive: letting a comment also end at a later --> took a minute for 30 comments.
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s+html|html[\s>]|head[\s>]|body[\s>])",
     re.IGNORECASE,
 )
@@ -62,13 +62,13 @@ _PDF_WITHIN = 1024
 
 
 def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
-    """The kind of a document; `media_type` is what a server said of it.
+    """The format of a document; `media_type` is what a server declared.
 
-    Raises DocumentUnreadable for what is of no kind that is read, and says what it looks like.
+    Raises DocumentUnreadable for an unsupported format, and says what it looks like.
     """
     if not data:
         raise DocumentUnreadable("it is empty")
-    # Readers accept a PDF that begins a little later, and such are about.
+    # Readers accept PDFs with some bytes before the header, and such files exist.
     if b"%PDF-" in data[:_PDF_WITHIN]:
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
@@ -83,7 +83,7 @@ def detect(data: bytes, name: str, media_type: str | None = None) -> Kind:
     extension = PurePosixPath(name.replace("\\", "/")).suffix.lower()
     by_name = BY_EXTENSION.get(extension)
     if by_name in ("pdf", "docx"):
-        raise DocumentUnreadable(f"it is named {extension} and its content is none")
+        raise DocumentUnreadable(f"it is named {extension}, but its content is not")
     if by_name is not None:
         return by_name
     if media_type in _BY_MEDIA_TYPE:

@@ -1,4 +1,4 @@
-"""What the knowledge base tells of its documents."""
+"""What the knowledge base reports about documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DeletedDocument", "Document", "Ingested", "IngestedDocument", "Skipp
 class Document(Struct, frozen=True, kw_only=True):
     """A document of the knowledge base. `source` is its path, URL or name; `content_hash` is the SHA-256 of its bytes.
 
-    `metadata` is what it was ingested with, and what its format says of it (author, dates, front matter).
+    `metadata` is what it was ingested with, and what the file itself states (author, dates, front matter).
     """
 
     id: str
@@ -30,12 +30,12 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 class IngestedDocument(Struct, frozen=True, kw_only=True):
-    """What became of a document.
+    """The outcome for one document.
 
-    - "created": it is new. "updated": its text or its metadata has changed. "unchanged": neither has.
+    - "created": it is new. "updated": its text or metadata has changed. "unchanged": neither has.
     - "duplicate": the document with this `id`, whose source is `duplicate_of`, has the same bytes; no chunk was made.
 
-    `chunks` are those it has, `chunks_created` those that are new, `pending` those that wait for an embedder.
+    `chunks` is how many it has, `chunks_created` how many are new, `pending` how many are not embedded yet.
     """
 
     id: str
@@ -51,7 +51,7 @@ class IngestedDocument(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A file, folder or URL that was not ingested, and why; `error` names the error it would have raised alone."""
+    """A file, folder or URL that was not ingested, and why; `error` is the name of the error that it raises alone."""
 
     source: str
     reason: str
@@ -59,7 +59,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
 
 
 class Ingested(Struct, frozen=True, kw_only=True):
-    """What an ingest did, in the order in which it found things."""
+    """What an ingest did, in the order in which documents were found."""
 
     documents: tuple[IngestedDocument, ...]
     skipped: tuple[Skipped, ...]
@@ -79,7 +79,7 @@ class Ingested(Struct, frozen=True, kw_only=True):
 
 
 class DeletedDocument(Struct, frozen=True, kw_only=True):
-    """Receipt of a document that was deleted, with how many chunks."""
+    """A deleted document, and how many chunks it had."""
 
     id: str
     source: str

@@ -1,4 +1,4 @@
-"""DOCX: mammoth makes HTML of it (headings, lists, tables, notes), which becomes Markdown like any other."""
+"""DOCX: mammoth converts it to HTML (headings, lists, tables, notes), which is converted to Markdown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
 
 
 def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
-    """Refuse what would not fit once expanded; zipfile reads no more of a member than it declares."""
+    """Refuse an archive that is too large expanded; zipfile reads no more of a member than its declared size."""
     members = archive.infolist()
     expanded = sum(member.file_size for member in members if not member.filename.startswith("word/media/"))
     if len(members) > _MOST_MEMBERS or expanded > limits.max_bytes:

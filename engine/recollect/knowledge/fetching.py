@@ -1,4 +1,4 @@
-"""Fetches a document by its URL: within limits, and from public addresses only."""
+"""Fetching a document by its URL: within limits, and from public addresses only."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["Fetched", "fetch"]
 
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
-# Framing of a body in small chunks is about as long as the body; headers are some kilobytes.
+# A body sent in small chunks takes about twice its length; headers take some kilobytes.
 _WIRE_FACTOR, _WIRE_BYTES = 2, 1_000_000
 _WRITTEN_BYTES = 1024
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain;q=0.9,*/*;q=0.5"
 
 
 class Fetched(Struct, frozen=True):
-    """What a server sent: bytes, the URL that they came from in the end, and the media type and charset it stated."""
+    """What a server sent: the bytes, the final URL, and the declared media type and charset."""
 
     data: bytes
     url: str
@@ -40,7 +40,7 @@ class Fetched(Struct, frozen=True):
 
 
 class _Budget:
-    """What a whole fetch may still take, redirects included: time, and bytes of headers, framing and body."""
+    """What a fetch may still take, redirects included: time, and bytes of headers, framing and body."""
 
     def __init__(self, limits: Limits) -> None:
         self._deadline = time.monotonic() + limits.seconds
@@ -55,15 +55,16 @@ class _Budget:
         return left
 
     def received(self, count: int) -> None:
-        """Count bytes that a server has sent; raises DocumentTooLarge."""
+        """Count received bytes. Raises DocumentTooLarge."""
         self._bytes += count
         if self._bytes > self._max_bytes:
             raise DocumentTooLarge(f"its server sends more than {self._max_bytes:,} bytes, headers included")
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection, each step of which may take what is left of the fetch: a limit for each step would let a server
-    hold the fetch as long as it sends a byte now and then.
+    """A connection whose steps share the time limit of the fetch.
+
+    A limit for each step would let a server hold the fetch by sending a byte now and then.
     """
 
     def __init__(self, stream: httpcore2.NetworkStream, budget: _Budget) -> None:
@@ -71,14 +72,14 @@ class _Stream(httpcore2.NetworkStream):
         self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """At most so many bytes, as soon as there are any."""
+        """At most this many bytes, as soon as there are any."""
         data = self._stream.read(max_bytes, self._budget.seconds())
         self._budget.received(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send it all."""
-        # What is beneath lets each part that the socket takes have its full time.
+        """Send all bytes."""
+        # The stream beneath applies its timeout to each part that the socket takes.
         for begin in range(0, len(buffer), _WRITTEN_BYTES):
             self._stream.write(buffer[begin : begin + _WRITTEN_BYTES], self._budget.seconds())
 
@@ -93,15 +94,15 @@ class _Stream(httpcore2.NetworkStream):
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds()), self._budget)
 
     def get_extra_info(self, info: str) -> Any:
-        """What is known of the connection."""
+        """Information about the connection."""
         return self._stream.get_extra_info(info)
 
 
 class _Network(httpcore2.NetworkBackend):
     """Connects to public addresses only, unless private ones are allowed, and never to a cloud's metadata service.
 
-    The name is resolved once, and what was checked is what is connected to: no second answer of the resolver can lead
-    elsewhere.
+    The name is resolved once, and the connection goes to the address that was checked: a second answer of the resolver
+    cannot redirect it (DNS rebinding).
     """
 
     def __init__(self, budget: _Budget, *, allow_private_addresses: bool) -> None:
@@ -117,7 +118,7 @@ class _Network(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """A connection to the first address of the host that is allowed and answers."""
+        """A connection to the first allowed address of the host that answers."""
         addresses = _resolved(host, port, self._budget)
         if any(map(is_metadata, addresses)):
             raise DocumentRefused(
@@ -144,7 +145,7 @@ class _Network(httpcore2.NetworkBackend):
 
 
 def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
-    """The addresses of a host. In a thread: a resolver has no limit of time."""
+    """The addresses of a host, resolved in a thread because a resolver has no timeout."""
     answered: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def resolve() -> None:
@@ -159,7 +160,7 @@ def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
         found = answered.get(timeout=budget.seconds())
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(found, (OSError, UnicodeError, OverflowError)):  # a label or a port that there cannot be
+    if isinstance(found, (OSError, UnicodeError, OverflowError)):  # an invalid label or port
         raise httpcore2.ConnectError(f"the name {shown(host)} cannot be resolved: {found}") from found
     if isinstance(found, Exception):
         raise found
@@ -169,8 +170,9 @@ def _resolved(host: str, port: int, budget: _Budget) -> list[str]:
 def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) -> Fetched:
     """The document at an http(s) URL, after at most five redirects, each checked like the URL itself.
 
-    The limit of seconds is one for all of it: names, connections, headers and body. Proxies of the environment are not
-    used. Raises DocumentRefused, DocumentTooLarge and DocumentUnreadable.
+    The time limit covers everything: names, connections, headers and body. Proxies of the environment are not used.
+
+    Raises DocumentRefused, DocumentTooLarge and DocumentUnreadable.
     """
     backend = _Network(_Budget(limits), allow_private_addresses=allow_private_addresses)
     at = _checked(url, None)
@@ -187,7 +189,7 @@ def fetch(url: str, limits: Limits, *, allow_private_addresses: bool = False) ->
             if isinstance(answer, Fetched):
                 return answer
             at = _checked(answer, at)
-    raise DocumentRefused(f"{url} leads on through more than {_MOST_REDIRECTS} redirects")
+    raise DocumentRefused(f"{url} has more than {_MOST_REDIRECTS} redirects")
 
 
 def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
@@ -197,7 +199,7 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
         raise DocumentRefused(f"{shown(without_userinfo(url))} is no URL: {without_userinfo(str(reason))}") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no http(s) URL")
-    if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would take it modulo 65,536
+    if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would reduce it modulo 65,536
         raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no URL: its port is {parsed.port}")
     if parsed.userinfo:
         # Not shown: it may be a secret.
@@ -206,12 +208,12 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
 
 
 def _get(pool: httpcore2.ConnectionPool, url: httpx2.URL, max_bytes: int) -> Fetched | str:
-    """The document, or where a redirect leads."""
+    """The document, or the target of a redirect."""
     headers: dict[bytes | str, bytes | str] = {
         "Host": url.netloc.decode("ascii"),
         "User-Agent": f"recollect/{__version__}",
         "Accept": _ACCEPT,
-        # What is packed could expand without end.
+        # Compressed content could expand without limit.
         "Accept-Encoding": "identity",
     }
     address = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)

@@ -1,4 +1,4 @@
-"""Files of folders: found by patterns, and read as they stood at one moment. Nothing outside the folder is opened."""
+"""Files of folders: found by patterns and read consistently. Nothing outside the folder is opened."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FoundFile(NamedTuple):
 
 
 class FileRead(NamedTuple):
-    """The bytes of a file, and when it was changed last."""
+    """The bytes of a file, and when it was last changed."""
 
     data: bytes
     mtime_ns: int
@@ -45,7 +45,7 @@ class FileRead(NamedTuple):
 
 
 def find_file(path: Path, root: Path | None) -> FoundFile | Path:
-    """A file, or the real path of a folder, at `path`; with `root` it must stand in that folder, links aside."""
+    """A file, or the real path of a folder, at `path`; with `root` it must be in that folder, links aside."""
     try:
         if root is not None:
             base = Path(os.path.realpath(root, strict=True))
@@ -69,7 +69,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
 
 
 def read_file(file: FoundFile, max_bytes: int) -> FileRead:
-    """The bytes of a file as they stood at one moment. Raises DocumentUnreadable and DocumentTooLarge."""
+    """The bytes of a file, all of one version of it. Raises DocumentUnreadable and DocumentTooLarge."""
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
@@ -88,10 +88,10 @@ def read_file(file: FoundFile, max_bytes: int) -> FileRead:
 
 
 class Walk:
-    """A look through a folder. Iterating gives its files in order; what is left out is added to `skipped`.
+    """A walk through a folder. Iterating yields its files in order; what is left out is added to `skipped`.
 
-    `include` and `exclude` are patterns as in .gitignore, of paths below the folder. Without `include` files count
-    that are documents by their names. Raises InvalidInput for what is no pattern.
+    `include` and `exclude` are .gitignore patterns of paths below the folder. Without `include`, files with the
+    extension of a document are taken. Raises InvalidInput for an invalid pattern.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Walk:
         yield from self._enter(folder, "", "", ())
 
     def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """The files in an open folder and below; `name` is its path as it was reached, `inner` its real one."""
+        """The files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
         try:
             entries = folder.entries()
         except OSError as fault:
@@ -133,7 +133,7 @@ class Walk:
                 else:
                     try:
                         mode = entry.stat(follow_symlinks=False).st_mode
-                    except OSError as fault:  # gone since the folder was listed
+                    except OSError as fault:  # removed since the folder was listed
                         self._skip(path, _why(fault))
                         continue
                     yield from self._file(mode, path, below)
@@ -160,7 +160,7 @@ class Walk:
             yield from self._enter(inner, path, below, (*above, below))
 
     def _opened(self, below: str) -> Folder:
-        """A folder at its real path, each step of which is held open: no link is followed on the way."""
+        """A folder opened at its real path step by step, so that no link is followed on the way."""
         folder = open_folder(self._root)
         for name in below.split("/"):
             try:
@@ -171,7 +171,7 @@ class Walk:
         return folder
 
     def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
-        """What a symbolic link leads to, where links are followed and it stays in the folder."""
+        """The target of a symbolic link, where links are followed and the target is in the folder."""
         if not self._follow:
             self._skip(
                 path, "it is a symbolic link: those that stay in the folder are followed on request (follow symlinks)"
@@ -196,7 +196,7 @@ class Walk:
         if self._exclude is not None and self._exclude.match_file(path):
             self._skip(path, "exclude leaves it out")
         elif self._include is not None and not self._include.match_file(path):
-            return  # what was not asked for is no news
+            return  # not reported: nothing asked for it
         elif not stat.S_ISREG(mode):
             self._skip(path, f"it is {_kind(mode)}, no file")
         elif self._include is None and not _is_document(path):

@@ -26,7 +26,7 @@ _METADATA = {
 
 
 def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded:
-    """The main text of an HTML page; `charset` is what came with it. Raises DocumentUnreadable and DocumentTooLarge."""
+    """The main text of an HTML page; `charset` is the declared one. Raises DocumentUnreadable and DocumentTooLarge."""
     declared = _CHARSET.search(data[:4096])
     text, warnings = decode(data, charset or (declared[1].decode("ascii") if declared else None))
     tree = LexborHTMLParser(text)
@@ -41,13 +41,13 @@ def load_html(data: bytes, max_chars: int, charset: str | None = None) -> Loaded
 
 
 def markdown_of(html: str, max_chars: int) -> str:
-    """All of a piece of HTML as Markdown."""
+    """A piece of HTML as Markdown, all of it."""
     body = LexborHTMLParser(html).body
     return "" if body is None else _converted(body, frozenset(), max_chars)
 
 
 def _main_text(tree: Any, max_chars: int) -> str:
-    """What stands in <main>, or in the only <article>, else in the body without what surrounds it."""
+    """The contents of <main> or of the only <article>, else of the body without navigation and the like."""
     body = tree.body
     if body is None:
         return ""
@@ -59,7 +59,7 @@ def _main_text(tree: Any, max_chars: int) -> str:
 
 def _converted(root: Any, drop: frozenset[str], max_chars: int) -> str:
     try:
-        # NUL stands for nothing, and the store refuses it.
+        # NUL has no meaning, and the store refuses it.
         return to_markdown(root, drop=drop, max_chars=max_chars).replace("\x00", "")
     except OverflowError:
         raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters") from None

@@ -1,4 +1,4 @@
-"""HTML as Markdown: headings, paragraphs, lists, tables, quotes and code, and nothing that a reader does not see.
+"""HTML as Markdown: headings, paragraphs, lists, tables, quotes and code; only what is visible.
 
 The library for this, markdownify 1.2, took 3.6 s for 0.9 MB of paragraphs and lists, and 170 s for 20,000 nested
 elements; this walk takes 1.1 s and 1.7 s.
@@ -25,13 +25,13 @@ _NO_CELL = frozenset(["table", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _HIDING_STYLE = re.compile(r"(display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
-# What would be taken for Markdown at the beginning of a line.
+# What would be read as Markdown at the beginning of a line.
 _MARKUP = re.compile(r"^(?=#{1,6}(?:\s|$)|```|~~~|(?:[-=*_] ?){3,}$)", re.MULTILINE)
 _DEEPEST_INDENT = 40
 
 
 class _Writer:
-    """Blocks of Markdown, one after the other, under the prefixes of the quotes and list items that they stand in."""
+    """Writes blocks of Markdown with the prefixes of the quotes and list items around them."""
 
     def __init__(self, max_chars: int) -> None:
         self._pieces: list[str] = []
@@ -49,7 +49,7 @@ class _Writer:
         self._inline.append(text)
 
     def end_block(self, lead: str = "") -> None:
-        """End a paragraph, or a heading of which `lead` is the mark."""
+        """End a paragraph, or a heading with the mark `lead`."""
         said = "".join(self._inline)
         self._inline.clear()
         lines = [_BLANKS.sub(" ", line).strip() for line in said.split("\v")]
@@ -61,7 +61,7 @@ class _Writer:
             self.put(lead + text)
 
     def put(self, block: str) -> None:
-        """Write a whole block."""
+        """Write a complete block."""
         indent = "".join(self._prefixes)[:_DEEPEST_INDENT]
         first = indent if self._mark is None else indent[: len(indent) - len(self._mark)] + self._mark
         lines = block.split("\n")
@@ -73,21 +73,21 @@ class _Writer:
         self._mark = None
 
     def enter(self, prefix: str, mark: str | None = None) -> None:
-        """What follows stands under a prefix; `mark`, as long as it, stands before the first line in its place."""
+        """Begin a prefix for the lines that follow; `mark`, of equal length, replaces it on the first line."""
         self._prefixes.append(prefix)
         self._mark = mark
 
     def leave(self) -> None:
-        """Back out of the last prefix."""
+        """End the last prefix."""
         self._prefixes.pop()
         self._mark = None
 
     def end_list(self) -> None:
-        """A list is over, and what follows is none of its items."""
+        """End a list: what follows is not one of its items."""
         self._tight = False
 
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self._pieces)
 
 
@@ -97,7 +97,7 @@ def to_markdown(root: Any, *, drop: frozenset[str] = frozenset(), max_chars: int
     Raises OverflowError where it holds more than `max_chars` characters.
     """
     writer = _Writer(max_chars)
-    # An explicit stack: 20,000 nested elements are no reason to fail.
+    # An explicit stack: 20,000 nested elements would exceed the recursion limit.
     stack: list[tuple[Any, bool]] = [(root, False)]
     numbers: list[int | None] = []
     while stack:
@@ -181,7 +181,7 @@ def _is_hidden(node: Any) -> bool:
 
 
 def _fenced(node: Any) -> str:
-    """A block of code, its text as it stands."""
+    """A block of code, its text unchanged."""
     code = (node.text(deep=True) or "").replace("\r\n", "\n").strip("\n")
     inner = node.css_first("code")
     classes = f"{node.attributes.get('class') or ''} {(inner.attributes.get('class') or '') if inner else ''}"
@@ -192,7 +192,7 @@ def _fenced(node: Any) -> str:
 
 
 def _rows(table: Any) -> list[str]:
-    """The rows of a table of data as Markdown; none for one that lays out a page or has no cells."""
+    """The rows of a data table as Markdown; none for a table that lays out a page or has no cells."""
     inside = table.traverse()
     next(inside)
     if any(node.tag in _NO_CELL for node in inside):

@@ -1,4 +1,4 @@
-"""Ingest: from what a caller names to documents in the store, with a report of what became of each."""
+"""Ingest: reads the sources a caller names, stores their documents, and reports the outcome of each."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from recollect.knowledge.parser import Parser
 from recollect.remember.documents import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recollect.store.values import DocumentRow
 
-__all__ = ["Choices", "Ingest", "Progress", "is_url"]
+__all__ = ["Ingest", "IngestOptions", "Progress", "is_url"]
 
 Progress = Callable[[int, int | None], None]
-"""Called with how many documents are done, and how many there are."""
+"""Called with the number of documents done and their total."""
 
 
-class Choices(NamedTuple):
-    """How the sources of one ingest are to be read."""
+class IngestOptions(NamedTuple):
+    """The options of one ingest."""
 
     scope: str
     metadata: dict[str, Any] | None
@@ -64,7 +64,7 @@ class _Item(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """The bytes of a document, and what is known of them besides."""
+    """The bytes of a document, and what else is known about it."""
 
     data: bytes
     name: str
@@ -77,36 +77,36 @@ class _Content(NamedTuple):
 
 
 class _OnTheWay(NamedTuple):
-    """What is told of a document once it is written."""
+    """What is reported of a document once it is written."""
 
     document: NewDocument
     warnings: tuple[str, ...]
 
 
 class Ingest:
-    """One ingest. `alone` says that a document which cannot be ingested raises, instead of being skipped."""
+    """One ingest. With `alone`, a document that cannot be ingested raises instead of being skipped."""
 
-    def __init__(self, engine: Engine, base: str, choices: Choices, *, alone: bool) -> None:
+    def __init__(self, engine: Engine, base: str, options: IngestOptions, *, alone: bool) -> None:
         settings = engine.settings
         self.skipped: list[Skipped] = []
         self._results: dict[str, IngestedDocument] = {}
         self._engine = engine
         self._base = base
-        self._choices = choices
+        self._options = options
         self._alone = alone
-        self._scope = join_scopes(base, choices.scope) or "/"
+        self._scope = join_scopes(base, options.scope) or "/"
         self._limits = Limits(
             max_bytes=settings.max_document_bytes, max_chars=settings.max_document_chars,
             memory_mb=settings.document_memory_mb, seconds=settings.document_seconds,
         )  # fmt: skip
-        # Documents on their way to the store, by source; sources by their bytes, and those that repeat another's.
+        # Documents being written, by source; sources by the hash of their bytes, and duplicates of them.
         self._on_the_way: dict[str, _OnTheWay] = {}
         self._hashes: dict[bytes, str] = {}
         self._repeats: dict[str, str] = {}
         self._folders: list[str] = []
 
     def run(self, sources: Iterable[object], on_progress: Progress | None) -> list[IngestedDocument]:
-        """Ingest what these sources name. Raises DocumentError and InvalidInput."""
+        """Ingest these sources. Raises DocumentError and InvalidInput."""
         items = list({item.source: item for item in self._items(sources)}.values())
         with Parser(self._limits) as parser:
             stream = self._new_documents(items, parser, on_progress)
@@ -120,7 +120,7 @@ class Ingest:
         return [self._results[item.source] for item in items if item.source in self._results]
 
     def _items(self, sources: Iterable[object]) -> Iterator[_Item]:
-        """What the sources name, folders looked through."""
+        """The documents that the sources name, those of folders included."""
         for source in sources:
             try:
                 yield from self._named(source)
@@ -128,15 +128,15 @@ class Ingest:
                 self._skip(without_userinfo(source) if isinstance(source, str) else shown(source), reason)
 
     def _named(self, source: object) -> Iterator[_Item]:
-        choices = self._choices
+        options = self._options
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
-            name = choices.name or f"sha256:{hashlib.sha256(data).hexdigest()[:32]}"
+            name = options.name or f"sha256:{hashlib.sha256(data).hexdigest()[:32]}"
             yield _Item(check_name(name, "name"), name, data=data)
         elif isinstance(source, str) and is_url(source):
-            if choices.root is not None:
-                raise DocumentRefused(f"{without_userinfo(source)} is no path in {choices.root}")
-            yield _Item(check_name(choices.name or source, "source"), source)
+            if options.root is not None:
+                raise DocumentRefused(f"{without_userinfo(source)} is no path in {options.root}")
+            yield _Item(check_name(options.name or source, "source"), source)
         elif isinstance(source, str) and not source.strip():
             raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
         elif isinstance(source, str | os.PathLike):
@@ -146,18 +146,18 @@ class Ingest:
             raise InvalidInput(f"source is {shown(source)}: give a path, a URL, bytes, or a list of these")
 
     def _at_path(self, path: Path) -> Iterator[_Item]:
-        choices = self._choices
-        found = find_file(path, choices.root)
+        options = self._options
+        found = find_file(path, options.root)
         if isinstance(found, FoundFile):
-            yield _Item(check_name(choices.name or found.source, "source"), found.inner, file=found)
+            yield _Item(check_name(options.name or found.source, "source"), found.inner, file=found)
             return
-        if choices.name is not None or choices.title is not None:
+        if options.name is not None or options.title is not None:
             raise InvalidInput(f"name and title are for one document, and {path} is a folder")
         self._alone = False
         self._folders.append(found.as_posix().rstrip("/") + "/")
         walk = Walk(
-            found, choices.include, choices.exclude,
-            recursive=choices.recursive, follow_symlinks=choices.follow_symlinks and choices.root is None,
+            found, options.include, options.exclude,
+            recursive=options.recursive, follow_symlinks=options.follow_symlinks and options.root is None,
         )  # fmt: skip
         for file in walk:
             yield _Item(file.source, file.inner, file=file)
@@ -166,7 +166,7 @@ class Ingest:
     def _new_documents(
         self, items: Sequence[_Item], parser: Parser, on_progress: Progress | None
     ) -> Iterator[NewDocument]:
-        """The documents that are to be written; what becomes of the others is reported here."""
+        """The documents to write; the outcomes of the others are reported here."""
         for done, item in enumerate(items):
             if on_progress is not None:
                 on_progress(done, len(items))
@@ -179,7 +179,7 @@ class Ingest:
                 yield document
 
     def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
-        """The document to be written; None where its bytes are stored already."""
+        """The document to write; None where its bytes are stored already."""
         with _faults_of_a_document():
             content = self._read(item)
         digest = hashlib.sha256(content.data).digest()
@@ -204,20 +204,20 @@ class Ingest:
     def _parsed(
         self, item: _Item, content: _Content, digest: bytes, parser: Parser, given: dict[str, Any]
     ) -> NewDocument:
-        given = {**given, **(self._choices.metadata or {})}
+        given = {**given, **(self._options.metadata or {})}
         with _faults_of_a_document():
             loaded = parser.load(
                 content.data, content.name, media_type=content.media_type, charset=content.charset,
-                password=self._choices.password,
+                password=self._options.password,
             )  # fmt: skip
             stated, own_title = stated_by(loaded)
             metadata = {**stated, **content.metadata, **given}
-            title = self._choices.title or own_title or _title_of(item)
+            title = self._options.title or own_title or _title_of(item)
             chunks = cut(loaded, self._engine.embedder, title=title, path=item.source, metadata=metadata)
         if not chunks:
             raise DocumentUnreadable("it holds no text")
         document = NewDocument(
-            scope=self._choices.scope, source=item.source, title=title, media_type=loaded.media_type,
+            scope=self._options.scope, source=item.source, title=title, media_type=loaded.media_type,
             content_hash=digest, chunking=CHUNKING, size_bytes=len(content.data), mtime_ns=content.mtime_ns,
             inode=content.inode, metadata=metadata, given=given, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
@@ -226,9 +226,9 @@ class Ingest:
         return document
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
-        """A stored document with the metadata given, added to its own, and under the name that `item` has for it."""
+        """A stored document with the metadata given added, and with the source that `item` has."""
         known = msgspec.json.decode(row.metadata) if row.metadata else {}
-        metadata = {**known, **content.metadata, **(self._choices.metadata or {})}
+        metadata = {**known, **content.metadata, **(self._options.metadata or {})}
         source = row.source if item is None else item.source
         if metadata == known and source == row.source:
             if item is not None:
@@ -243,11 +243,11 @@ class Ingest:
             for chunk in stored
         ]  # fmt: skip
         document = NewDocument(
-            scope=self._choices.scope, source=source, title=row.title, media_type=row.media_type,
+            scope=self._options.scope, source=source, title=row.title, media_type=row.media_type,
             content_hash=row.content_hash, chunking=row.chunking, size_bytes=row.size_bytes,
             mtime_ns=row.mtime_ns if item is None else content.mtime_ns,
             inode=row.inode if item is None else content.inode, metadata=metadata,
-            given={**_given(row), **(self._choices.metadata or {})}, chunks=chunks,
+            given={**_given(row), **(self._options.metadata or {})}, chunks=chunks,
             created_at=min((chunk.created_at for chunk in stored), default=row.created_at),
             renamed_from=None if source == row.source else row.source,
         )  # fmt: skip
@@ -257,18 +257,18 @@ class Ingest:
         return document
 
     def _is_current(self, row: DocumentRow) -> bool:
-        """Whether a stored document of the same bytes is cut and named as it would be now."""
-        return row.chunking == CHUNKING and self._choices.title in (None, row.title)
+        """Whether a stored document of the same bytes would be cut and named the same now."""
+        return row.chunking == CHUNKING and self._options.title in (None, row.title)
 
     def _is_gone(self, row: DocumentRow) -> bool:
-        """Whether a source is a file that is no longer there: a document of its bytes is that file, moved."""
-        return self._choices.root is None and _is_file(row) and not os.path.lexists(row.source)
+        """Whether a source is a file that no longer exists: a document with its bytes is that file, moved."""
+        return self._options.root is None and _is_file(row) and not os.path.lexists(row.source)
 
     def _still_says(self, row: DocumentRow, digest: bytes) -> bool:
-        """Whether a document still has the bytes that are stored of it; one that is to be replaced has not."""
+        """Whether a document still has the stored bytes; one that is being replaced has not."""
         if row.source in self._on_the_way:
             return False
-        if not _is_file(row) or self._choices.root is not None:
+        if not _is_file(row) or self._options.root is not None:
             return True
         try:
             found = find_file(Path(row.source), None)
@@ -283,7 +283,7 @@ class Ingest:
             return _Content(item.data, item.name)
         if item.file is not None:
             held = read_file(item.file, self._limits.max_bytes)
-            if item.source != item.file.source:  # the caller's name for it, which is no path
+            if item.source != item.file.source:  # the caller's name for it, not a path
                 return _Content(held.data, item.name, warnings=item.file.warnings)
             return _Content(held.data, item.name, mtime_ns=held.mtime_ns, inode=held.inode, warnings=item.file.warnings)
         try:
@@ -292,7 +292,7 @@ class Ingest:
             raise ParserMissing(
                 f"{reason.name}, which fetches URLs, is missing: {install_command('documents')}"
             ) from None
-        fetched = fetch(item.name, self._limits, allow_private_addresses=self._choices.allow_private_addresses)
+        fetched = fetch(item.name, self._limits, allow_private_addresses=self._options.allow_private_addresses)
         metadata = {"url": fetched.url, **({"content_type": fetched.media_type} if fetched.media_type else {})}
         return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)
 
@@ -304,7 +304,7 @@ class Ingest:
             self._results[written.source] = IngestedDocument(
                 id=written.id,
                 source=written.source,
-                # Chunks that are all kept may still have got other metadata.
+                # All chunks may be kept and their metadata changed.
                 outcome="updated" if written.outcome == "unchanged" else written.outcome,
                 title=held.document.title,
                 chunks=len(held.document.chunks),
@@ -315,7 +315,7 @@ class Ingest:
             )
 
     def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
-        """What was stored of the source itself is no longer what it says."""
+        """Report a duplicate, and delete what was stored under its own source, which is outdated."""
         delete_documents(self._engine, self._scope, [source])
         self._results[source] = structs.replace(
             _told(other, "duplicate", warnings), source=source, duplicate_of=other.source
@@ -330,7 +330,7 @@ class Ingest:
             self._report_duplicate(source, row, ())
 
     def _report_gone(self) -> None:
-        """Documents of the folders whose files are no longer there: they stay until they are deleted."""
+        """Report documents of these folders whose files are gone; they stay until they are deleted."""
         if not self._folders:
             return
         with self._engine.store.read() as reader:
@@ -349,10 +349,10 @@ class Ingest:
 
 @contextmanager
 def _faults_of_a_document() -> Iterator[None]:
-    """What reading or cutting a document raises unforeseen is said of that document: it must not stop the others."""
+    """Turn an unexpected error of reading or cutting a document into its outcome: the others must go on."""
     try:
         yield
-    except InvalidInput as fault:  # a text that cannot be encoded, which no argument of the caller is
+    except InvalidInput as fault:  # a text that cannot be encoded, not the caller's argument
         raise DocumentUnreadable(str(fault)) from fault
     except RecollectError:
         raise
@@ -366,12 +366,12 @@ def is_url(source: str) -> bool:
 
 
 def _is_file(row: DocumentRow) -> bool:
-    """Whether a document's source is the path of a file; the name of bytes, or of a URL, may look like one."""
+    """Whether the source of a document is the path of a file; names of bytes and URLs may look like one."""
     return row.mtime_ns is not None
 
 
 def _given(row: DocumentRow | None) -> dict[str, Any]:
-    """Of a stored document's metadata, what callers gave."""
+    """The metadata of a stored document that callers gave."""
     return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
 
 
@@ -382,7 +382,7 @@ def _told(row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings
 
 
 def _title_of(item: _Item) -> str | None:
-    """A title for what states none: the name of the file, or what stands last in a URL."""
+    """A title for a document without one: the name of the file, or the last part of a URL."""
     if item.data is not None and item.source.startswith("sha256:"):
         return None
     name = unquote(urlsplit(item.source).path) if is_url(item.source) else item.source

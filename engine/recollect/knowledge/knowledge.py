@@ -18,7 +18,7 @@ from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.knowledge.context import compose
 from recollect.knowledge.documents import DeletedDocument, Document, Ingested
-from recollect.knowledge.ingesting import Choices, Ingest, Progress
+from recollect.knowledge.ingesting import Ingest, IngestOptions, Progress
 from recollect.recall.request import RecallOptions
 from recollect.records import Hit, Hits
 from recollect.remember.documents import delete_documents
@@ -31,9 +31,9 @@ _CONTEXT_HITS = 20
 
 
 class Knowledge(Service):
-    """Documents, cut into chunks: records of kind "chunk" that `recall` finds like any other.
+    """Documents, cut into chunks: records of kind "chunk", which `recall` finds like any other.
 
-    A document is known by its source within a scope: the absolute path of its file, its URL, or a name.
+    A document is identified by its source within a scope: the absolute path of its file, its URL, or a name.
     """
 
     def ingest(
@@ -56,22 +56,23 @@ class Knowledge(Service):
         """Read PDF, DOCX, HTML, Markdown and text, and store what is new or has changed.
 
         `source` is a path, a folder, an http(s) URL, the bytes of a document, or a list of these. `name` and `title`
-        are for a single document; the name of bytes also says of what kind they are. `metadata` is added to what is
-        stored of a document. Its chunks have the short values of it (2,000 bytes each, 4,000 together, yours first):
-        by these `search(where=...)` filters; `get` gives all of them.
+        are for a single document; the name of bytes also tells their format. `metadata` is added to the document's.
+        Chunks carry its short values (2,000 bytes each, 4,000 together, yours first), by which `search(where=...)`
+        filters; `get` returns all of them.
 
-        The same bytes under the same source change its metadata only. The same bytes under another source of the
-        scope make no chunk: the outcome is "duplicate", with the id of the document that has them; where that one's
-        file is gone it was moved, and keeps its id and chunks. Other bytes under the same source replace its chunks
-        in one transaction.
+        Ingesting the same bytes under the same source changes only metadata. The same bytes under another source of
+        the scope are a "duplicate": no chunk is made, and the result has the id of the document with these bytes. If
+        the file of that document is gone, it was moved and keeps its id and chunks. Other bytes under the same source
+        replace its chunks in one transaction.
 
-        In a folder `include` and `exclude` are patterns as in .gitignore; without `include` what is a document by its
-        name counts. Hidden files and folders are left out, and symbolic links unless `follow_symlinks` and they stay
-        in the folder. With `root` only paths in that folder are read, no links followed. A URL that leads to a
-        private address is refused unless `allow_private_addresses`. `on_progress(done, total)` is called for each.
+        In a folder, `include` and `exclude` are .gitignore patterns; without `include`, files with the extension of a
+        document are read. Hidden files and folders are left out; symbolic links too, unless `follow_symlinks` is set
+        and they stay in the folder. With `root` only paths in that folder are read, and no links are followed. URLs
+        at private addresses are refused unless `allow_private_addresses` is set. `on_progress(done, total)` is called
+        for each document.
 
-        A single document that cannot be ingested raises an error under DocumentError; in a folder or a list it is
-        reported in `skipped`, and the rest goes on.
+        A single document that cannot be ingested raises an error derived from DocumentError; in a folder or a list it
+        is reported in `skipped`, and the others are ingested.
         """
         began = perf_counter()
         several = isinstance(source, Iterable) and not isinstance(source, str | bytes | bytearray | memoryview)
@@ -80,7 +81,7 @@ class Knowledge(Service):
             raise InvalidInput("name and title are for one document: ingest them one by one")
         if password is not None and not isinstance(password, str):
             raise InvalidInput("password is no str")
-        choices = Choices(
+        options = IngestOptions(
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),
             title=None if title is None else checks.check_name(title, "title"), include=include, exclude=exclude,
@@ -88,14 +89,14 @@ class Knowledge(Service):
             allow_private_addresses=allow_private_addresses,
             root=None if root is None else checks.check_path(root, "root"),
         )  # fmt: skip
-        ingest = Ingest(self._engine, self._base, choices, alone=not several)
+        ingest = Ingest(self._engine, self._base, options, alone=not several)
         found = ingest.run(sources, on_progress)
         return Ingested(documents=tuple(found), skipped=tuple(ingest.skipped), seconds=perf_counter() - began)
 
     def search(self, /, query: str, limit: int = 5, **options: Unpack[RecallOptions]) -> Hits:
         """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
 
-        Each hit's `source` has path and lines; its metadata has the document's own, the id of it as `document`, and
+        Each hit's `source` has path and lines; its metadata has that of the document, its id as `document`, and
         `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
         """
         hits = self._search(None, CHUNK_KIND, query, limit, options)
@@ -111,14 +112,14 @@ class Knowledge(Service):
     def context(
         self, /, query: str, budget_tokens: int = 2000, *, limit: int = _CONTEXT_HITS, **options: Unpack[RecallOptions]
     ) -> str:
-        """What the documents say to `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
+        """Passages that answer `query`, as Markdown for a prompt, within a budget of the embedder's tokens.
 
-        Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Chunks
-        that meet stand as one passage, without what they repeat. "" where nothing is found, or nothing fits.
+        Each passage has a heading with title, headings, and path:lines or page, and is quoted line by line. Adjacent
+        chunks form one passage, without their overlap. "" where nothing is found or nothing fits.
         """
         budget = checks.check_count(budget_tokens, "budget_tokens")
         if self._engine.embedder.enabled:
-            with suppress(RecollectError):  # tokens are then counted as four characters each
+            with suppress(RecollectError):  # a token is then counted as four characters
                 self._engine.embedder.get()
         return compose(self.search(query, limit, **options), budget, self._engine.embedder.count_tokens)
 
@@ -134,7 +135,7 @@ class Knowledge(Service):
         return self._shown(self._row(id, scope))
 
     def delete(self, id: str, *, scope: str = "/") -> DeletedDocument:
-        """Delete the document with this id, or with this source in a scope: with its chunks and all that is of them."""
+        """Delete the document with this id, or with this source in a scope: with its chunks and their links."""
         row = self._row(id, scope)
         chunks = delete_documents(self._engine, row.scope, [row.source])
         return DeletedDocument(id=row.public_id, source=row.source, chunks=chunks)

@@ -1,4 +1,4 @@
-"""What a loader makes of a document, and the limits that it keeps."""
+"""What a loader returns of a document, and its limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one document may take: bytes as it is given, characters of text, memory and time of the parser."""
+    """Limits for one document: its bytes, the characters of its text, memory and time of the parser."""
 
     max_bytes: int = 100_000_000
     max_chars: int = 50_000_000
@@ -23,9 +23,9 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Loaded(Struct, frozen=True, kw_only=True):
     """The text of a document.
 
-    `pages` are the characters at which the pages begin, None where there are none. With `markdown` the text is
-    Markdown. With `exact` its lines are those of the file itself; otherwise a library made it of the file.
-    `metadata` is what the format says of the document (author, dates), `warnings` what was left out or guessed.
+    `pages` are the offsets at which pages begin, None without pages. With `markdown` the text is Markdown. With `exact`
+    its lines are those of the file; otherwise it was converted. `metadata` is what the file states (author, dates),
+    `warnings` say what was left out or guessed.
     """
 
     text: str

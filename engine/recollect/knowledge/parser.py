@@ -1,4 +1,4 @@
-"""Reads documents in a process of its own, so that a hostile file harms nothing but its own reading."""
+"""Reads documents in a subprocess: a malicious file fails only its own ingest."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from recollect.knowledge.worker import LENGTH_BYTES, Reply, Request
 
 __all__ = ["Parser"]
 
-# Not multiprocessing, which runs the caller's own script again in the child.
+# Not multiprocessing, which would run the caller's script again in the child.
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recollect.knowledge.worker import main; main()"
-# What starting Python needs, and no secrets. Without HOME Python asks the system's user database, which may be remote.
+# What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
 _BYTES_PER_CHAR = 8
 _OVERHEAD_BYTES = 16_000_000
 
 
 class _Worker:
-    """A process, and the thread that receives what it answers."""
+    """A subprocess, and the thread that receives its replies."""
 
     def __init__(self, longest_reply: int) -> None:
         if not sys.executable:
@@ -57,7 +57,7 @@ class _Worker:
         self._thread.start()
 
     def end(self) -> int:
-        """End the process; returns how it ended, if it had, as `Popen.returncode`."""
+        """End the process; returns its `Popen.returncode` if it had ended already."""
         self.process.kill()
         code = self.process.wait()
         self._thread.join()
@@ -79,10 +79,10 @@ def _receive(stream: BinaryIO, replies: queue.SimpleQueue[bytes | None], longest
 
 
 class Parser:
-    """Makes text of documents. Use it as a context manager, from any threads; one document is read at a time.
+    """Extracts the text of documents. Use it as a context manager, from any thread; one document is read at a time.
 
-    Plain text and Markdown are read here, everything else in a child process: it is started for the first document,
-    serves the next ones, and is replaced after it has crashed or used up its time.
+    Plain text and Markdown are read here, everything else in a subprocess, which is started for the first document,
+    reads the next ones too, and is replaced after a crash or a timeout.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -107,7 +107,7 @@ class Parser:
         self, data: bytes, name: str, *, media_type: str | None = None, charset: str | None = None,
         password: str | None = None,
     ) -> Loaded:  # fmt: skip
-        """The text of a document of this name; `media_type` and `charset` are what a server said of it.
+        """The text of a document with this name; `media_type` and `charset` are what a server declared.
 
         Raises the errors under DocumentError.
         """
@@ -133,7 +133,7 @@ class Parser:
             self._worker = _Worker(self._limits.max_chars * _BYTES_PER_CHAR + _OVERHEAD_BYTES)
         worker = self._worker
         message = msgspec.msgpack.encode(request)
-        with contextlib.suppress(BrokenPipeError):  # it has died; the reply says how
+        with contextlib.suppress(BrokenPipeError):  # it has ended; the reply says how
             worker.requests.write(len(message).to_bytes(LENGTH_BYTES, "little"))
             worker.requests.write(message)
             worker.requests.flush()

@@ -1,4 +1,4 @@
-"""The layout of PDF pages: lines, as they are drawn, become columns, rows, paragraphs and headings of one text."""
+"""The layout of PDF pages: composes drawn lines into columns, rows, paragraphs and headings of one text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")
 _NUMBERING = re.compile(r"^(\d+(\.\d+)*\.?|[IVXLC]+\.|[A-Z]\.)\s+")
 _LONGEST_HEADING = 120
-# Rows of two long cells, so many in a row, are two columns whose lines were drawn across.
+# This many successive rows of two long cells are two columns whose lines were drawn across.
 _COLUMN_LINES = 5
 _COLUMN_CHARS = 25
 
@@ -44,18 +44,18 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the line."""
         return " | ".join(self.cells)
 
 
 def clean(text: str) -> str:
-    """Text without control characters and without the blanks around it; a hyphen at the end of the line stays."""
+    """Text without control characters and without surrounding white space; a hyphen at the end of the line is kept."""
     hyphen = LINE_END_HYPHEN if text.endswith(LINE_END_HYPHEN) else ""
     return _CONTROL.sub("", text).strip() + hyphen
 
 
 def columns_apart(lines: Sequence[Line]) -> list[Line]:
-    """The lines column by column also where the file draws them across two columns."""
+    """The lines column by column, also where the file draws them across two columns."""
     ordered: list[Line] = []
     for run in _runs(lines):
         halves = [[_cell(line, side) for line in run] for side in (0, 1)] if len(run[0].cells) == 2 else []
@@ -113,7 +113,7 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
         for line in page_lines
         if line.size > 1.15 * body and len(line.text) <= _LONGEST_HEADING and any(map(str.isalpha, line.text))
     ]
-    # What is mostly large print has no headings.
+    # A text mostly in large print has no headings.
     if sum(len(line.text) for line in larger) > 0.2 * sum(sizes.values()):
         return {}
     ranks = sorted({round(line.size) for line in larger}, reverse=True)
@@ -131,7 +131,7 @@ def _key(title: str) -> str:
 
 
 def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple[str, list[int]]:
-    """One text of all lines, and where in it each page begins."""
+    """One text of all lines, and the offset at which each page begins."""
     pieces: list[str] = []
     starts: list[int] = []
     length = 0
@@ -162,7 +162,7 @@ def compose(pages: Sequence[Sequence[Line]], headings: dict[Line, int]) -> tuple
 
 
 def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
-    """Whether the hyphen at the end of a line belongs to the word: it is written so elsewhere, or a name follows."""
+    """Whether the hyphen at the end of a line is part of the word: it is elsewhere, or a name follows."""
     left = re.search(r"(?<!\w)\w++(?=\ufffe$)", before)
     right = re.match(r"\w+", after)
     if left is None or right is None:
@@ -171,7 +171,7 @@ def _keeps_hyphen(before: str, after: str, words: set[str]) -> bool:
 
 
 class _Layout:
-    """What is usual on a page: where lines of a column end, and how far apart they stand."""
+    """The usual layout of a page: where the lines of a column end, and the distance between them."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         steps = [above.baseline - below.baseline for above, below in pairwise(lines)]
@@ -183,18 +183,18 @@ class _Layout:
             self._ends[column] = max(self._ends.get(column, 0.0), line.right)
 
     def gap(self, before: Line, after: Line, headings: dict[Line, int], turned: bool) -> str:
-        """What stands between two lines: nothing, a space, a line break or an empty line."""
+        """What separates two lines: nothing, a space, a line break or an empty line."""
         if headings.get(before) != headings.get(after):
             return "\n\n"
         if turned:
             return " " if _goes_on(before, after) else "\n\n"
         step = before.baseline - after.baseline
         if abs(step) < 0.5 * max(before.size, after.size) and after.left >= before.right - 1:
-            # Raised and lowered print; a mark beside a number must not become a digit of it.
+            # Superscripts and subscripts: a reference mark beside a number must not become a digit of it.
             digits = before.text[-1].isdigit() and after.text[0].isdigit()
             return " " if digits or after.left - before.right > 0.15 * before.size else ""
         if step < 0:
-            # The next column, or a box beside.
+            # The next column, or a box beside the text.
             return " " if _goes_on(before, after) else "\n\n"
         if step > 1.4 * max(self._step, before.size) or abs(before.size - after.size) > 0.2 * before.size:
             return "\n\n"
@@ -207,7 +207,7 @@ class _Layout:
         return "\n\n" if after.left - before.left > 0.8 * before.size else "\n"
 
     def _is_short(self, line: Line) -> bool:
-        """Whether a line ends before its column does, as the last of a paragraph: the next word would have fitted."""
+        """Whether a line ends early, as the last of a paragraph does: the next word would have fitted."""
         if line.text.endswith(LINE_END_HYPHEN):
             return False
         column = round(line.left / 36)
@@ -216,7 +216,7 @@ class _Layout:
 
 
 def _goes_on(before: Line, after: Line) -> bool:
-    """Whether a sentence runs on over the end of a column or page."""
+    """Whether a sentence continues after the end of a column or page."""
     return before.text.endswith(LINE_END_HYPHEN) or (
         before.text[-1] not in ".!?:;" and (after.text[0].islower() or before.text[-1] == ",")
     )

@@ -1,4 +1,4 @@
-"""Text in whatever encoding it is written, and Markdown, which is text."""
+"""Plain text in any encoding, and Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.knowledge.loaded import Loaded
 
 __all__ = ["decode", "load_text"]
 
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
+# UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -22,12 +22,12 @@ _MARKS = (
 )
 _SAMPLE_BYTES = 65_536
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-# A text in UTF-8 may hold so small a share of bytes that are none: pasted from elsewhere, or cut.
+# The largest share of invalid bytes in a text read as UTF-8: pasted from elsewhere, or cut off.
 _MOST_BAD = 0.001
 
 
 def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | None = None) -> Loaded:
-    """Text as it stands; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
+    """The text unchanged; its lines are those of the file. Raises DocumentUnreadable and DocumentTooLarge."""
     text, warnings = decode(data, charset)
     if len(text) > max_chars:
         raise DocumentTooLarge(f"its text is longer than {max_chars:,} characters")
@@ -40,9 +40,9 @@ def load_text(data: bytes, max_chars: int, *, markdown: bool, charset: str | Non
 
 
 def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
-    """The text, and what was guessed or lost: by its byte order mark, as UTF-8, as declared, else as it looks.
+    """The text, and warnings of what was guessed or lost. Encodings tried: byte order mark, UTF-8, declared, guessed.
 
-    Raises DocumentUnreadable for what is no text, and ParserMissing where guessing needs a library.
+    Raises DocumentUnreadable for what is not text, and ParserMissing where guessing needs a library.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -60,9 +60,9 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
     if charset is not None and _known(charset) not in ("utf-8", None):
         try:
             text = data.decode(charset)
-            text.encode()  # escapes, which Python calls an encoding, may make what no text holds
+            text.encode()  # escapes, an encoding to Python, may produce what no text contains
             return _without_nul(text), []
-        except (UnicodeError, LookupError):  # the latter for what Python calls a codec and is no encoding
+        except (UnicodeError, LookupError):  # the latter for codecs that are not text encodings
             pass
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")
@@ -72,7 +72,7 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
 
 
 def _without_mark(data: bytes) -> tuple[str, list[str]]:
-    """UTF-16 without a mark: every other byte of Latin text in it is zero. Anything else with zeros is no text."""
+    """UTF-16 without a byte order mark: in Latin text every other byte is zero. Other data with zeros is not text."""
     sample = data[:_SAMPLE_BYTES]
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     half = len(sample) / 2

@@ -1,8 +1,8 @@
-"""Text of right-to-left scripts in a PDF, in the order in which it is read.
+"""Text of right-to-left scripts in a PDF, in reading order.
 
-PDFium turns runs of such text around character by character. Where one glyph stands for several characters (a
-ligature, or a whole word in files of WeasyPrint) these are in order already and come out reversed; and a glyph that
-stands for none comes out as its number in the font.
+PDFium reverses runs of such text character by character. Where one glyph represents several characters (a ligature, or
+a whole word in files of WeasyPrint), these are in order already and come out reversed; a glyph without a character
+comes out as its number in the font.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RIGHT_TO_LEFT = ("R", "AL")
 
 
 def logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
-    """The characters [begin, end) of a page in the order in which they are read."""
+    """The characters [begin, end) of a page in reading order."""
     text = chars[begin:end]
     if text.isascii() or not any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text):
         return text
@@ -28,7 +28,7 @@ def logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
     for place in range(begin, end):
         if pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1:
             continue
-        # The numbers of glyphs without a character fall among modifiers too, which no such script writes.
+        # Numbers of glyphs without a character may also be code points of modifiers, which these scripts do not use.
         if unmapped and unicodedata.category(chars[place]) == "Sk":
             continue
         box = _glyph(textpage, place)
@@ -39,7 +39,7 @@ def logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
     pieces = []
     for _, group in groups:
         several = len(group) > 1 and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in group)
-        # A space inside such a glyph parts it from what is written the other way, on whichever side that is drawn.
+        # A space inside such a glyph separates it from left-to-right text, on whichever side that is drawn.
         pieces.append(f" {group[::-1]} " if several and " " in group else group[::-1] if several else group)
     return " ".join("".join(pieces).split())
 

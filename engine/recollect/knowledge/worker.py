@@ -1,4 +1,4 @@
-"""The process in which foreign libraries read documents: with little memory and time, no network and no other files.
+"""The subprocess in which libraries read documents: with limited memory and time, no network and no other files.
 
 It is started by `recollect.knowledge.parser`, reads requests from standard input and ends with it.
 """
@@ -47,7 +47,7 @@ class Failure(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What became of a request."""
+    """The result of a request."""
 
     loaded: Loaded | None = None
     failure: Failure | None = None
@@ -57,7 +57,7 @@ def main() -> None:
     """Serve requests until standard input ends."""
     requests = sys.stdin.buffer
     replies = os.fdopen(os.dup(1), "wb")
-    # What a library prints must not stand among the replies.
+    # The output of a library must not mix with the replies.
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setrecursionlimit(_NESTED)
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _receive(stream: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
-    """Read requests; at the end of the stream its writer is gone, and so is this process, whatever it is doing."""
+    """Read requests; when the stream ends the parent is gone, and this process exits whatever it is doing."""
     decoder = msgspec.msgpack.Decoder(Request)
     while len(length := stream.read(LENGTH_BYTES)) == LENGTH_BYTES:
         waiting.put(decoder.decode(stream.read(int.from_bytes(length, "little"))))
@@ -102,13 +102,13 @@ def _answer(request: Request) -> Reply:
         return Reply(failure=Failure("DocumentTooLarge", said))
     except RecursionError:
         return Reply(failure=Failure("DocumentUnreadable", "it is nested too deeply"))
-    except Exception as reason:  # a foreign library on a damaged file
+    except Exception as reason:  # a library on a damaged file
         said = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
         return Reply(failure=Failure("DocumentUnreadable", said))
 
 
 def _load(request: Request) -> Loaded:
-    """By the library of its kind, which is imported when it is first needed."""
+    """Load a document by the library for its format, imported when it is first needed."""
     limits = request.limits
     if request.kind == "pdf":
         from recollect.knowledge.pdf import load_pdf
@@ -126,7 +126,7 @@ def _load(request: Request) -> Loaded:
 
 
 def _limit_memory(limits: Limits) -> None:
-    """Beyond what the process has now; where the system knows no such limit the parent's clock remains."""
+    """Limit the memory taken beyond the present; where the system has no such limit the parent's timeout remains."""
     try:
         import resource
     except ImportError:  # Windows
@@ -139,12 +139,12 @@ def _limit_memory(limits: Limits) -> None:
         hard = resource.getrlimit(kind)[1]
         try:
             resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-        except (ValueError, OSError):  # macOS has no limit of address space
+        except (ValueError, OSError):  # macOS cannot limit address space
             continue
 
 
 def _limit_time(limits: Limits) -> None:
-    """Let this request have its seconds of the processor: the process ends with SIGXCPU after them."""
+    """Limit the processor time of this request: the process ends with SIGXCPU after it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -156,7 +156,7 @@ def _limit_time(limits: Limits) -> None:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: no network, no other process, no file written, whatever a document makes a library do."""
+    """An audit hook that refuses network, processes and writing files, whatever a document makes a library do."""
     if event.startswith(_FORBIDDEN):
         raise PermissionError(f"the reader of documents may not: {event}")
     if event == "open":

@@ -30,7 +30,7 @@ _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",
 )  # fmt: skip
-# Fields that a policy of writing redacts, beside metadata.
+# Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
@@ -38,7 +38,7 @@ _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
 def row_id(reader: Reader, public_id: object, base: str) -> int:
-    """The row id of an open record that a handle bound to `base` may see; NotFound otherwise."""
+    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
     if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
         public_id = checks.plain_str(public_id)
         found = reader.records.find_ids([public_id], base)
@@ -51,8 +51,9 @@ def row_id(reader: Reader, public_id: object, base: str) -> int:
 def update(
     engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str, keep_version: bool = True
 ) -> Record:
-    """Change fields of a record, and return it; a new text or context closes the old version, or purges it with those
-    before it.
+    """Change fields of a record and return it. A new text or context closes the old version.
+
+    Without `keep_version` the old version is purged, with all before it.
     """
     policy = engine.settings.write_policy
     changes = {name: policy.clean(value) if isinstance(value, str) and name in _CLEANED else value
@@ -80,7 +81,7 @@ def update(
             now = writer.records.get(record_id)
             _check_owned(now, changes)
             if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
-                continue  # another has written meanwhile: what this update changes is to be seen anew
+                continue  # changed by another process since it was read: start over
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
             if tags is not None or columns:
@@ -90,12 +91,12 @@ def update(
 
 
 def _changed(reader: Reader, record_id: int) -> Record:
-    """The record as this transaction leaves it: read after the commit it could fail, or be gone, though it is done."""
+    """The record as this transaction leaves it. After the commit it could be gone already."""
     return reader.records.get(record_id, outcome="updated")
 
 
 def _check_owned(record: Record, changed: Collection[str]) -> None:
-    """What belongs to a procedure or a document is changed through these, all of it together."""
+    """Refuse changes of parts of a procedure or document, which are changed as a whole."""
     if record.kind == CHUNK_KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
         raise InvalidInput(
             f"{record.id} is a chunk of {checks.shown(record.source)}, whose {of_chunk[0]} comes from that document: "
@@ -116,8 +117,8 @@ def _says_text(changes: Mapping[str, Any]) -> bool:
 def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str, receipt: bool = False) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
-    A filter of a scope and nothing else takes along what the services keep in it. With `receipt` the file is compacted
-    and searched for what was removed.
+    A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
+    searched for the removed contents.
     """
     with engine.atomic() as writer:
         if chosen is None:
@@ -143,7 +144,7 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
 
 
 def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
-    """Make an earlier version's text and context those of a new version, with the vectors that it had; returns it."""
+    """Make a new version with the text, context and vectors of an earlier one; returns the record."""
     while True:
         with engine.store.read() as reader:
             row_id(reader, public_id, base)
@@ -164,13 +165,13 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
         with engine.atomic() as writer:
             record_id = row_id(writer, public_id, base)
             if chosen not in writer.records.version_ids(public_id):
-                continue  # purged meanwhile: choose again among what is left
+                continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
             return _changed(writer, record_id)
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:
-    """The row id of the version that `version` names: its place in the history, or a time at which it stood."""
+    """The row id of the version with this place in the history, or that was current at this time."""
     last = len(ids) - 1
     if isinstance(version, int) and not isinstance(version, bool):
         if not -len(ids) <= version <= last:
@@ -184,12 +185,12 @@ def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: obj
             if each.valid_from <= moment and (each.valid_to is None or each.valid_to > moment)
         ]
         if not stood:
-            raise InvalidInput(f"version is {checks.shown(str(version))}: no version stood then; see history()")
+            raise InvalidInput(f"version is {checks.shown(str(version))}: no version was current then; see history()")
         place = stood[-1]
     else:
         raise InvalidInput(f"version is {checks.shown(version)}: give a place in history(), from 0, or a time")
     if place == last:
-        raise InvalidInput(f"version {checks.shown(version)} is the one that stands")
+        raise InvalidInput(f"version {checks.shown(version)} is the current one")
     return ids[place]
 
 
@@ -202,7 +203,7 @@ def _put_version(
     *,
     keep_version: bool = True,
 ) -> None:
-    """Give a record a new version from now on; its beginning is read inside the transaction, as others wait for it."""
+    """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.valid_from = row.updated_at = checks.now_us()
     embedder = embedder_of(engine, writer, [row], identity)
     writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
@@ -227,7 +228,7 @@ def purge_versions(engine: Engine, public_id: str, *, base: str) -> int:
 
 
 def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-    """The columns and tags that `changes` ask for, checked."""
+    """The columns and tags to change, checked."""
     columns: dict[str, Any] = {}
     tags = None
     for name, value in changes.items():
@@ -261,7 +262,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
 
 
 def version_row(text: str, context: str | None) -> Row:
-    """A row that carries only what a new version changes."""
+    """A row with only the fields that a new version changes."""
     now = checks.now_us()
     return Row(
         public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,

@@ -1,4 +1,4 @@
-"""Documents: their chunks are compared with those stored, only what is new is embedded, one transaction a document."""
+"""Writing documents: only chunks that are not stored yet are embedded; one transaction per document."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = [
     "write_documents",
 ]
 
-# So many new chunks are embedded together: a stop loses at most these, and 64 are no faster. A model over HTTP has as
-# many as it takes in a request.
+# How many new chunks are embedded together: an interruption loses at most these, and 64 are no faster. A model over
+# HTTP gets as many as it takes per request.
 EMBEDDED_TOGETHER = 32
-# So many batches running for which the embedder failed say that it is down.
+# After this many failed batches in a row the embedder is taken to be down.
 _FAILED_WHEN_DOWN = 2
 
 
 class NewChunk(Struct, kw_only=True):
-    """A chunk to store: an exact span of its document, its heading path, and where it stands."""
+    """A chunk to store: an exact span of its document, its heading path as context, and its place as metadata."""
 
     text: str
     context: str | None = None
@@ -46,11 +46,11 @@ class NewChunk(Struct, kw_only=True):
 
 
 class NewDocument(Struct, kw_only=True):
-    """A document to store in place of what is stored of its source.
+    """A document to store, replacing the stored document of the same source.
 
-    `content_hash` is the SHA-256 of its bytes and `chunking` names how they were cut. `created_at` is in microseconds
-    since 1970 UTC: the age of its chunks. `given` are those of the metadata that a caller gave. Where `renamed_from`
-    names a source that is stored, and `source` is not, the document takes that one's place with its id and its chunks.
+    `content_hash` is the SHA-256 of its bytes, and `chunking` names the way they were cut. `created_at` is the time of
+    its chunks in microseconds since 1970 UTC. `given` is the metadata that a caller gave. Where `renamed_from` is
+    stored as a source and `source` is not, that document is renamed and keeps its id and chunks.
     """
 
     scope: str = "/"
@@ -74,16 +74,16 @@ class NewDocument(Struct, kw_only=True):
 
 
 class CachePolicy(Struct, frozen=True):
-    """That vectors are kept in the embedding cache, and how many texts' at most; None: no bound."""
+    """Use of the embedding cache, with at most this many texts; None: no limit."""
 
     max_entries: int | None = None
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """What became of one document.
+    """The outcome for one document.
 
-    "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks whose vectors came from the
-    cache, `pending` those that wait for an embedder; `embedder_problem` is why it could not be asked.
+    "failed" changed nothing, and `problem` says why. `embeddings_cached` counts chunks with vectors from the cache,
+    `pending` those not embedded yet; `embedder_problem` says why the embedder failed.
     """
 
     source: str
@@ -103,8 +103,10 @@ _REDACTED_BEFORE = WritePolicy()
 
 
 class _Attempts(Struct):
-    """How the embedder has done in this stream. One that is down is not asked for every batch: each attempt may take
-    as long as its endpoint lets it wait. One text that it refuses is no reason to stop.
+    """Counts failures of the embedder in this stream.
+
+    An embedder that is down is not asked again for every batch, as each attempt may take until its timeout. A refused
+    text does not count.
     """
 
     failed: int = 0
@@ -112,17 +114,17 @@ class _Attempts(Struct):
 
     @property
     def over(self) -> bool:
-        """Whether it is not asked any more."""
+        """Whether the embedder is not asked any more."""
         return self.failed >= _FAILED_WHEN_DOWN
 
     def note(self, problem: str | None, *, down: bool) -> None:
-        """Count an attempt; `problem` is why it failed, for all where the embedder is down."""
+        """Count an attempt; `problem` says why it failed, and `down` that it failed for every text."""
         self.failed = self.failed + 1 if down else 0
         self.problem = problem or self.problem
 
 
 class _Item:
-    """A document on its way, and the rows of those of its chunks that are not stored yet."""
+    """A document being written, and the rows of its chunks that are not stored yet."""
 
     def __init__(self, document: NewDocument, scope: str) -> None:
         self.document = document
@@ -133,7 +135,7 @@ class _Item:
 
 
 class _Difference(Struct):
-    """Stored chunks by the place of the new chunk that says the same, places without one, and stored ones left."""
+    """Stored chunks by the place of their equal new chunk, places of other new chunks, and other stored chunks."""
 
     kept: dict[int, Chunk]
     new: list[int]
@@ -148,11 +150,11 @@ def write_documents(
     cache: CachePolicy | None = None,
     embed: bool = True,
 ) -> Iterator[Written]:
-    """Store a stream of documents; yields what became of each, in order, once it is committed.
+    """Store a stream of documents; yields the outcome of each, in order, once it is committed.
 
-    New chunks of several documents are embedded together. A chunk whose text and context stand in the document already
-    keeps its record, id and vectors. Where the embedder fails, or is not to be asked (`embed`), chunks wait for their
-    vectors and are found by keyword. A chunk that cannot be stored (a NUL) fails its document alone.
+    New chunks of several documents are embedded together. A chunk with the text and context of a stored chunk of the
+    document keeps its record, id and vectors. Where the embedder fails, or is not used (`embed`), chunks are pending
+    and found by keyword. A chunk that cannot be stored (a NUL) fails only its document.
     """
     batch: list[_Item] = []
     waiting, attempts = 0, _Attempts(0 if embed else _FAILED_WHEN_DOWN)
@@ -172,9 +174,9 @@ def write_documents(
 
 
 def delete_documents(engine: Engine, scope: str, sources: Sequence[str]) -> int:
-    """Purge the documents of these sources of one scope of the file; returns how many chunks went.
+    """Purge the documents with these sources in one scope of the file; returns how many chunks they had.
 
-    Sources that are not there are passed over.
+    Unknown sources are ignored.
     """
     with engine.atomic() as writer:
         found = [writer.documents.find(scope, source) for source in dict.fromkeys(sources)]
@@ -192,7 +194,7 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
                            if place not in item.rows]  # fmt: skip
             _prepare(engine, item, lacking)
             more = [(item, place) for place in lacking if place in item.rows]
-            # Where there was nothing more to embed, the vectors made before are still whose they were.
+            # Where nothing was left to embed, the identity of the vectors made before still holds.
             identity = _embed(engine, more, cache, attempts) or identity
         if written is None:
             yield Written(source=item.document.source, outcome="failed", problem=item.problem)
@@ -203,7 +205,7 @@ def _write(engine: Engine, batch: list[_Item], cache: CachePolicy | None, attemp
 
 
 def _redacted(engine: Engine, document: NewDocument) -> NewDocument:
-    """The document without what the policy of the settings keeps out; its chunks are compared as they are stored."""
+    """The document, redacted as the settings say: chunks are compared as they are stored."""
     policy = engine.settings.write_policy
     if policy.redact is None:
         return document
@@ -235,7 +237,7 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
             item.rows[place] = prepare(
                 new, base=item.scope, max_text_chars=engine.settings.max_text_chars, policy=_REDACTED_BEFORE
             )
-            # What a chunk adds to its document's, which were checked, are places and headings of its text.
+            # A chunk adds only its place and headings to the metadata of its document, which were checked.
             item.rows[place].metadata = _json(chunk.metadata)
     except InvalidInput as reason:
         item.rows, item.problem = {}, str(reason)
@@ -244,7 +246,7 @@ def _prepare(engine: Engine, item: _Item, places: Sequence[int]) -> None:
 def _embed(
     engine: Engine, wanted: Sequence[tuple[_Item, int]], cache: CachePolicy | None, attempts: _Attempts
 ) -> Identity | None:
-    """Vectors for rows, from the cache where it has them; returns whose they are."""
+    """Fill the vectors of rows, from the cache where it has them; returns the identity of their embedder."""
     if attempts.over:
         for item, place in wanted:
             item.rows[place].pending = engine.embedder.enabled
@@ -277,14 +279,14 @@ def _embed(
         attempts.note(problem, down=problem is not None and all(row.pending for row in rows))
         made = {row.content_hash: Parts(row.vectors, row.codes) for row in rows if row.vectors}
         if cache is not None and embedder is not None and made:
-            # Before the document is complete: a stopped index has lost none of these.
+            # Before the document is complete: an interrupted index run loses none of these.
             with engine.atomic() as writer:
                 writer.embedding_cache.keep(embedder, made, cache.max_entries)
     return identity
 
 
 def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written | None:
-    """Put a document in place of what is stored of its source; None where the store has changed meanwhile."""
+    """Replace the stored document of this source; None where it has changed since it was compared."""
     document = item.document
     with engine.atomic() as writer:
         stored = _stored(writer, item)
@@ -320,7 +322,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
 
 
 def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | None:
-    """What is stored of the document, or of the one that it was renamed from."""
+    """The stored document of this source, or the one that it was renamed from."""
     document = item.document
     row = reader.documents.find(item.scope, document.source)
     if row is None and document.renamed_from is not None:
@@ -329,7 +331,7 @@ def _stored(reader: Reader, item: _Item) -> tuple[DocumentRow, list[Chunk]] | No
 
 
 def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[NewChunk]) -> _Difference:
-    """Which stored chunk says what a new one says; of equal ones the first is the first's."""
+    """Match stored chunks with new ones of equal text and context, in order."""
     by_text: dict[tuple[str, str | None], list[Chunk]] = {}
     for chunk in [] if stored is None else reversed(stored[1]):
         by_text.setdefault((chunk.text, chunk.context), []).append(chunk)

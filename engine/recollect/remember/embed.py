@@ -1,4 +1,4 @@
-"""Vectors for rows about to be written, and for rows that still wait for theirs. No transaction is open here."""
+"""Embedding rows before they are written, and pending rows. No transaction is open meanwhile."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PLAIN = "memory"
 
 
 def identity_for(engine: Engine, given: object) -> Identity | None:
-    """Whose vectors this store takes: its own embedder's, else the configured one's, else those the caller gives.
+    """The embedder whose vectors this store takes: its own, else the configured one, else that of given vectors.
 
-    None when there is neither an embedder nor a given vector.
+    None where there is neither an embedder nor a given vector.
     """
     store, embedder = engine.store, engine.embedder
     with store.read() as reader:
@@ -51,8 +51,9 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
 ) -> str | None:
-    """Fill `row.vectors` from the vectors given, else from the embedder. A row that it refuses says so; where it fails
-    rows stay pending, and why is returned.
+    """Fill `row.vectors` with the given vectors, else from the embedder.
+
+    A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
     """
     wanted = []
     for row, vector in zip(rows, given, strict=True):
@@ -65,7 +66,7 @@ def embed_rows(
     if not wanted or not embedder.enabled:
         return None
     try:
-        if identity is None:  # the embedder could not even say whose vectors these would be
+        if identity is None:  # the embedder could not even say what it is
             raise EmbedderError(embedder.failure or "the embedder cannot be asked")
         parts = parts_of(embedder, [row.text for row in wanted], [row.context for row in wanted])
     except EmbedderError as reason:
@@ -82,10 +83,12 @@ def embed_rows(
 def parts_of(
     embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], *, patient: bool = False
 ) -> list[Parts]:
-    """The parts of each text, in order. A text that the embedder refuses keeps no other from its vectors: it is found
-    with about 1.5 log2(texts) requests, and its `Parts` say why. With `patient` so is one for which it fails otherwise.
+    """The parts of each text, in order.
 
-    Raises EmbedderError where the embedder fails, for a plain word too.
+    A text that the embedder refuses does not fail the others: it is found by bisection, in about 1.5 log2(texts)
+    requests, and its `Parts` say why. With `patient` the same holds for a text on which the embedder fails otherwise.
+
+    Raises EmbedderError where the embedder fails for a plain word too.
     """
     try:
         return _embedded(embedder, texts, contexts)
@@ -109,7 +112,7 @@ def retry_reason(parts: Iterable[Parts]) -> str | None:
 def _bisected(
     embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None], reason: EmbedderError | None
 ) -> list[Parts]:
-    """The parts of texts of which one cannot be embedded; `reason` is what the embedder said of just these."""
+    """The parts of texts of which one cannot be embedded; `reason` is the error for exactly these, if known."""
     if len(texts) == 1:
         try:
             if reason is None:
@@ -130,7 +133,7 @@ def _bisected(
         except EmbedderError as other:
             _raise_where_down(embedder, other)
             return first + _bisected(embedder, *tail, other)
-    # The fault is in the other half: asking for the whole of it would say nothing new.
+    # The failing text is in the other half: no need to try all of that.
     return first + _bisected(embedder, *tail, None)
 
 
@@ -140,7 +143,7 @@ def _raise_where_down(embedder: EmbedderHandle, fault: EmbedderError) -> None:
 
 
 def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[Parts]:
-    """The parts of each text, all at once. Raises EmbedderError."""
+    """The parts of each text, embedded in one call. Raises EmbedderError."""
     embedded, codes = embedder.documents(texts, contexts)
     try:
         values = np.ascontiguousarray(embedded.vectors, dtype="<f4")
@@ -167,7 +170,7 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
 
 
 def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) -> None:
-    """Check and normalise the given vectors, all at once when they stack."""
+    """Check and normalise the given vectors, in one array where possible."""
     chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
     stacked = _stack([vector for _, vector in chosen], dimension)
     if stacked is None:
@@ -180,17 +183,17 @@ def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) 
 
 
 def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
-    """All vectors as unit rows, or None when any of them is not plainly valid."""
+    """All vectors as unit rows; None where any of them needs its own check."""
     if not all(
         isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
     ):
         return None
-    with np.errstate(over="ignore"):  # what float32 cannot hold is checked one by one
+    with np.errstate(over="ignore"):  # an overflow of float32 is reported by the check of each
         stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
     norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None
     unit: NDArray[np.float32] = (stacked / norms[:, None]).astype(
         "<f4"
-    )  # norms are float64: a large component stays finite
+    )  # norms are float64: large components do not overflow
     return unit

@@ -1,4 +1,4 @@
-"""Links between memories: making and removing them, listing them, walking along them."""
+"""Links between memories: create, remove, list and traverse them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 
 
 def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
-    """Link two records; again with another strength, it is changed."""
+    """Link two records; linking them again changes the strength."""
     type = check_link_type(type)
     strength = checks.check_unit(strength, "strength")
     with engine.atomic() as writer:
@@ -55,8 +55,8 @@ def traverse(
 ) -> list[Reached]:
     """The records that links lead to from one, breadth first, each once, at its least distance.
 
-    A walk passes only through what a recall of the handle would see. Of the shortest paths the strongest counts; a
-    path's strength is the product of its links'. Nearest first, then strongest, then first stored.
+    Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
+    the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
     """
     way, chosen = check_direction(direction), [check_link_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
@@ -91,7 +91,7 @@ def check_link_type(type: object) -> str:
 
 
 def check_direction(direction: Any) -> Direction:
-    """Which way links are followed."""
+    """The direction in which links are followed."""
     if not isinstance(direction, str) or direction not in _DIRECTIONS:
         raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
     return direction

@@ -1,4 +1,4 @@
-"""Vectors for records that wait for theirs: the embedder failed, or was not there, when they were written."""
+"""Embedding pending records: those whose embedder failed or was missing when they were written."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ BATCH = 256
 def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Progress | None = None) -> int:
     """Embed records whose embedding failed or was not possible when they were written; returns how many.
 
-    A text that the embedder refuses is marked so. Raises EmbedderError where it fails; of one text only after the
-    others were embedded.
+    A refused text is marked as such. Raises EmbedderError where the embedder fails; where it fails for one text, only
+    after the others were embedded.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as writer:
@@ -32,7 +32,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
         with engine.store.read() as reader:
             waiting = reader.vectors.waiting(BATCH if limit is None else min(BATCH, limit - tried), last)
         if not waiting:
-            # One that fails alone is not asked for again by every write.
+            # A text that fails alone is not tried again on every write.
             engine.may_have_pending = False
             break
         last = waiting[-1][0]
@@ -53,7 +53,7 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
 
 
 def drain_pending(engine: Engine, limit: int | None) -> None:
-    """Embed waiting records after a successful write; a failure leaves them waiting."""
+    """Embed pending records; a failure leaves them pending."""
     try:
         embed_pending(engine, limit=limit)
     except EmbedderError:

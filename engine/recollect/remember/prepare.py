@@ -1,4 +1,4 @@
-"""From the caller's arguments to a row: every field checked, the text tokenised. Nothing is written here."""
+"""From a caller's arguments to a row: every field checked, the text tokenised. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_new_record(item: object) -> NewRecord:
 
 
 def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy) -> Row:
-    """The row of a new record, written through a handle bound to the scope `base`, without what `policy` redacts."""
+    """The row of a new record, written through a handle bound to the scope `base`, redacted as `policy` says."""
     text = policy.clean(check_text(item.text, max_text_chars))
     context = check_context(item.context)
     context = None if context is None else policy.clean(context)

@@ -1,4 +1,4 @@
-"""The move of a store to another embedder."""
+"""Moving a store to another embedder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["reembed", "start_over"]
 def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
     """Give every record vectors of the configured embedder, then switch to them; returns how many were embedded.
 
-    What it has refused is tried again. Token codes are added or removed as the settings say.
-    It can be stopped and resumed: finished batches stay. Recall goes on with the old vectors until the switch.
+    Refused texts are tried again. Token codes are added or removed as the settings say. It can be interrupted and
+    resumed: finished batches stay. Recall uses the old vectors until the switch.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as writer:
@@ -25,7 +25,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
     engine.may_have_pending = True
     if active is None or active.fingerprint == identity.fingerprint:
         embedded = embed_pending(engine, on_progress=on_progress)
-        return embedded + _settle_codes(engine, target.id)
+        return embedded + _update_codes(engine, target.id)
     done = 0
     while True:
         with engine.store.read() as reader:
@@ -68,10 +68,10 @@ def start_over(engine: Engine) -> bool:
     return True
 
 
-def _settle_codes(engine: Engine, embedder_id: int) -> int:
-    """Add the codes of tokens that vectors lack, or remove all codes; returns how many records were embedded for it.
+def _update_codes(engine: Engine, embedder_id: int) -> int:
+    """Add missing token codes, or remove all; returns how many records were embedded for it.
 
-    A record whose vector the caller gave, in fewer parts than its text has, stays without.
+    A record with a given vector, in fewer parts than its text has, gets none.
     """
     if not engine.settings.token_codes:
         with engine.atomic() as writer:
@@ -96,7 +96,7 @@ def _settle_codes(engine: Engine, embedder_id: int) -> int:
 
 
 def _switch(engine: Engine, target: EmbedderRow) -> bool:
-    """Make the new vectors the active ones; False if a record was written meanwhile that lacks them."""
+    """Make the new vectors the active ones; False if a record written meanwhile lacks them."""
     with engine.atomic() as writer:
         if writer.vectors.lacking(target, 1):
             return False

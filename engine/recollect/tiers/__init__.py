@@ -1,1 +1,1 @@
-"""Services over records for agents: four tiers of memory, sessions, experience, consolidation and bootstrap."""
+"""Services for agents: four tiers of memory, sessions, experience, consolidation and bootstrap."""

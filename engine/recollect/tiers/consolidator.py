@@ -1,4 +1,4 @@
-"""Consolidation: episodes fade, the faintest go, and what is new is read again for lasting facts."""
+"""Consolidation: lowers the importance of episodes, prunes the least important, extracts facts from new ones."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["AsyncConsolidator", "Consolidator", "Cycle"]
 
 
 class Cycle(Struct, frozen=True, kw_only=True):
-    """What one cycle did; `created_at` is None when there was no episode to work on.
+    """What one cycle did; `created_at` is None where there was no episode to work on.
 
-    - compressed: episodes whose importance was multiplied, those pruned among them; pruned: those deleted
-    - replayed: episodes since the last cycle that replayed; promoted: semantic memories made of them
-    - error: why the extractor gave nothing; its episodes are replayed again by the next cycle
+    - compressed: episodes whose importance was lowered, including the pruned ones; pruned: those deleted
+    - replayed: episodes that were new since the last replay; promoted: semantic memories made from them
+    - error: why the extractor failed; the next cycle replays its episodes again
     """
 
     agent: str | None = None
@@ -44,23 +44,26 @@ class Cycle(Struct, frozen=True, kw_only=True):
 
 
 class Consolidator(Service):
-    """Works on the episodes of exactly one scope at a time: an agent's, or the handle's own without an agent."""
+    """Works on the episodes of one scope at a time: that of an agent, or without one the handle's own.
+
+    Consolidation does not affect ranking: recency applies at query time.
+    """
 
     def run(self, agent: str | None = None, *, extract: bool | Extractor = False) -> Cycle:
-        """One cycle, in one transaction, whatever the threshold; with no new episode since the last one it changes
-        nothing and returns that one's report. An extractor is given what none has read yet, even then.
+        """Run one cycle in one transaction, whatever the threshold. Without a new episode since the last cycle it
+        changes nothing and returns the report of that cycle; an extractor still gets the episodes not yet extracted.
 
-        COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those under `prune_threshold`;
-        pinned ones are exempt, and each recall of an episode holds off its end for `cycles_a_recall`. What recall ranks
-        by does not fade. REPLAY counts the new episodes and, with `extract`, has them read for lasting facts, which
-        become semantic memories linked to their episodes: True asks the language model, a callable takes the episodes
-        and returns facts. Settings are those of `Settings.consolidation`. Accesses that other processes have counted
-        and not written yet are not seen.
+        COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those below `prune_threshold`.
+        Pinned episodes are exempt, and each recall of an episode delays its deletion by `cycles_a_recall` cycles.
+        REPLAY counts the new episodes and, with `extract`, extracts lasting facts from them, which become semantic
+        memories linked to their episodes: True asks the language model, a callable takes the episodes and returns
+        facts. `Settings.consolidation` has the parameters. Accesses that other processes have not written yet do not
+        count.
         """
         return self._run(self._scope(agent), self._extractor(extract), new_from=1)
 
     def cycles(self, agent: str | None = None, *, limit: int = 10) -> list[Cycle]:
-        """What the last cycles did, newest first."""
+        """The reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
             rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._cycle(row) for row in rows]
@@ -74,7 +77,7 @@ class Consolidator(Service):
             if reader.consolidations.new_episodes(scope, chosen.threshold) < chosen.threshold:
                 return
         extract = chosen.extract and self._engine.language_model is not None
-        # The episode is stored: that the store is locked now is no failure of its logging, and the next tries again.
+        # The episode is stored: a locked store must not fail `log`. The next episode tries again.
         with suppress(StoreError):
             self._run(scope, self._extractor(extract), new_from=chosen.threshold)
 
@@ -96,7 +99,7 @@ class Consolidator(Service):
                 last = reader.consolidations.last(scope)
                 trigger = reader.consolidations.last_episode(scope)
                 due = reader.consolidations.new_episodes(scope, new_from) >= new_from
-                # Without an extractor episodes are counted alone; the next one gets to read them.
+                # Without an extractor episodes are only counted; the next cycle with one reads them.
                 after = 0 if last is None else last.trigger_id if extractor is None else last.replayed_id
                 counts = due or new_from == 1
                 between = reader.consolidations.episodes_between(scope, after, trigger) if counts else []
@@ -117,13 +120,13 @@ class Consolidator(Service):
                 return done
 
     def _extract(self, extractor: Extractor | None, episodes: Sequence[Record]) -> tuple[list[Fact], str | None]:
-        """What the extractor makes of episodes, or why it failed; no transaction is open."""
+        """The facts that the extractor finds in episodes, or why it failed. No transaction is open."""
         if extractor is None or not episodes:
             return [], None
         shown = [as_seen(episode, self._base) for episode in episodes]
         try:
             return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
-        except Exception as fault:  # an extractor is foreign code: whatever it raises, the cycle goes on without it
+        except Exception as fault:  # the caller's code: whatever it raises, the cycle continues
             return [], checks.fault_text(fault)
 
     def _rows(self, scope: str, facts: Sequence[Fact]) -> tuple[list[Row], Identity | None]:
@@ -150,8 +153,9 @@ class Consolidator(Service):
         facts: Sequence[Fact],
         prepared: tuple[list[Row], Identity | None],
     ) -> Cycle | None:
-        """The transaction of a cycle, or of the last one's replay where none is due; None where another process has run
-        one meanwhile.
+        """Write a cycle, or the replay of the last one where none is due, in one transaction.
+
+        Returns None where another process has run a cycle since `last` was read.
         """
         engine = self._engine
         chosen = engine.settings.consolidation or Consolidation()
@@ -190,7 +194,7 @@ class Consolidator(Service):
         rows: Sequence[Row],
         identity: Identity | None,
     ) -> int:
-        """Store facts that are not known word for word, and link all to those of their episodes that are left."""
+        """Store the facts whose text is not stored yet, and link all facts to those of their episodes that remain."""
         promoted, now = 0, checks.now_us()
         for fact, row in zip(facts, rows, strict=True):
             known = writer.records.same_text(scope, row.kind, row.content_hash)

@@ -27,7 +27,7 @@ EVENT_TYPES = (
 
 
 class Episodes(Service):
-    """Records of kind "episode"; their event type, task, cost and duration stand in their metadata."""
+    """Records of kind "episode"; event type, task, cost and duration are in their metadata."""
 
     def __init__(self, engine: Engine, base: str) -> None:
         super().__init__(engine, base)
@@ -53,11 +53,11 @@ class Episodes(Service):
         event_at: datetime | str | None = None,
         vector: object = None,
     ) -> Record:
-        """Store an episode. Cost is in whatever unit the agent counts in; `pinned` exempts it from consolidation.
+        """Store an episode. `cost` is in a unit of your choice; `pinned` exempts the episode from consolidation.
 
-        It is linked to episodes like it where `Settings.write` says so, and never merged or left out as a duplicate.
-        Where `Settings.consolidation` is set and this is the last of `threshold` new episodes, a cycle runs before
-        this returns; one that finds the store locked is left to the next episode.
+        It is linked to similar episodes where `Settings.write` says so, and never merged or treated as a duplicate.
+        Where `Settings.consolidation` is set, every `threshold`-th new episode runs a cycle before this returns; where
+        the store is locked, the next episode runs it.
         """
         kept = own_metadata(
             metadata,
@@ -75,12 +75,12 @@ class Episodes(Service):
         return record
 
     def _policy(self) -> WritePolicy:
-        """Of the policy of writing, its links alone: that something was said twice are two events."""
+        """Only the links of the write policy: the same text twice is two events."""
         chosen = self._engine.settings.write_policy
         return WritePolicy(link_cosine=chosen.link_cosine, most_links=chosen.most_links)
 
     def recent(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Record]:
-        """The newest episodes, newest first."""
+        """The newest episodes, the newest first."""
         return self._records(agent, KIND, limit=limit)
 
     def list(

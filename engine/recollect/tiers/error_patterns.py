@@ -1,4 +1,4 @@
-"""When two errors are the same: what differs from run to run (numbers, paths, ids) masked, the words compared."""
+"""Comparing errors: what differs between runs (numbers, paths, ids) is masked, and the words are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.text.tokens import tokenize
 
 __all__ = ["alike", "error_pattern"]
 
-# Dice's coefficient of the words; "no such file" and "permission denied" of one tool share a third of theirs.
+# Dice coefficient of the words. Different errors of one tool, as "no such file" and "permission denied", reach 1/3.
 _ALIKE = 0.5
 _MASKS = (
     (re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s'\"<>)\]]+", re.IGNORECASE), "<url>"),
@@ -17,7 +17,7 @@ _MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"(?<![\w/.])(?:~|\.{1,2})?(?:/[^\s/:'\"<>)\],;]+)+/?|\b[A-Za-z]:\\[^\s:'\"<>]+"), "<path>"),
     (re.compile(r"\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<id>"),
-    # A status such as 404 says which error it is; other numbers do not.
+    # A status code such as 404 identifies the error; other numbers do not.
     (re.compile(r"(?<![\w.])(?![1-5]\d\d(?![\w.]))[-+]?\d+(?:[.,]\d+)*"), "<n>"),
 )
 _MASK = re.compile(r"<(?:url|id|time|path|n)>")
@@ -25,16 +25,16 @@ _STATUS = re.compile(r"(?<![\w.])[1-5]\d\d(?![\w.])")
 
 
 def error_pattern(error: str) -> str:
-    """An error with numbers, paths, addresses, times and ids masked, its spaces and case made even."""
+    """An error with numbers, paths, addresses, times and ids masked, and with white space and case normalised."""
     for mask, name in _MASKS:
         error = mask.sub(name, error)
     return " ".join(error.lower().split())
 
 
 def alike(pattern: str, other: str) -> float:
-    """How alike two patterns are, 0 for not enough: 1 for equal ones, else Dice's coefficient of their words.
+    """The similarity of two patterns: 1 for equal ones, else the Dice coefficient of their words, or 0 if low.
 
-    Patterns that name different statuses (404, 500) are not alike.
+    Patterns with different status codes (404, 500) have 0.
     """
     if pattern == other:
         return 1.0

@@ -1,4 +1,4 @@
-"""Experience: which tools worked for which tasks, and what helped against which errors, as tips for the next run."""
+"""Experience: which tools worked for which tasks and what fixed which errors, as tips for the next run."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from recollect.tiers.service import Service
 
 __all__ = ["AsyncExperience", "Experience", "Tip", "unique_tools"]
 
-# A pattern becomes a tip from so many runs and so much success on.
+# The fewest runs and the lowest success rate of a pattern that is given as a tip.
 FEWEST_RUNS = 2
 LEAST_SUCCESS = 0.5
 MAX_ERROR_CHARS = 4_000
-# Of steps and tokens of a run: sums of nine million such still fit in 64 bits.
+# The most steps or tokens of a run: sums over nine million runs still fit in 64 bits.
 MAX_FIGURE = 10**12
 
 
 class Tip(Struct, frozen=True, kw_only=True):
     """One lesson; its `str` is a sentence for a prompt.
 
-    A "pattern" has the task type, tools and figures; a "recovery" has the one tool, the error and what helped.
+    A "pattern" has the task type, the tools and their figures; a "recovery" has the tool, the error and what fixed it.
     """
 
     kind: Literal["pattern", "recovery"]
@@ -61,7 +61,7 @@ class Tip(Struct, frozen=True, kw_only=True):
 
 
 class Experience(Service):
-    """Recorded without an agent, experience is shared by all agents of the handle's scope; with one, it is its own."""
+    """Experience recorded without an agent is shared by all agents of the handle's scope; with one it is private."""
 
     def record(
         self,
@@ -73,7 +73,7 @@ class Experience(Service):
         tokens: int | None = None,
         agent: str | None = None,
     ) -> None:
-        """Count a run: the tools in the order of their first use, whether the task succeeded, its steps and tokens."""
+        """Record a run: its tools in the order of first use, whether the task succeeded, its steps and tokens."""
         kind = checks.check_name(task_type, "task_type")
         pattern = msgspec.json.encode(unique_tools(tools)).decode()
         check_flag(success, "success")
@@ -86,7 +86,7 @@ class Experience(Service):
             writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
-        """Note what helped when a tool failed; of one tool and error pattern the latest recovery is kept."""
+        """Record what helped when a tool failed; for each tool and error pattern the latest recovery is kept."""
         name = checks.check_name(tool, "tool")
         policy = self._engine.settings.write_policy
         message = policy.clean(_message(error, "error"))
@@ -107,8 +107,8 @@ class Experience(Service):
     ) -> list[Tip]:
         """What helped before: recoveries for `error` of `tool`, then tool patterns for `task_type` (None: any).
 
-        A pattern is a tip from 2 runs and 50 % success on; the most successful come first. Recoveries are those of
-        the same tool and a similar error. An agent sees its own experience and what is shared.
+        Patterns need at least 2 runs and 50 % success; the most successful come first. Recoveries are those for the
+        same tool and a similar error. An agent sees its own experience and the shared one.
         """
         if task_type is not None:
             checks.check_name(task_type, "task_type")

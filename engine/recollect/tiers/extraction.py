@@ -1,4 +1,4 @@
-"""Lasting facts out of episodes: what an extractor gives, and the one that asks a language model."""
+"""Extracting lasting facts from episodes: checks of what an extractor returns, and one that asks a language model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from recollect.records import Record
 
 __all__ = ["Extractor", "Fact", "ask_model", "check_facts"]
 
-# About 4,000 tokens of episodes a question, and the start of one that is long.
+# About 4,000 tokens of episodes per request; of a long episode only its beginning.
 _CHARS_A_QUESTION = 16_000
 _CHARS_AN_EPISODE = 2_000
 _MOST_TOKENS = 1_500
-# A fact without its episodes is linked to so many of the newest.
+# A fact that names no episodes is linked to this many of the newest.
 _LINKS_BACK = 20
 _CHARS_A_KEY = 30
 _Checked = TypeVar("_Checked")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """Something worth knowing for good, and the ids of the episodes that support it."""
+    """A lasting fact, and the ids of the episodes that support it."""
 
     content: str
     importance: float = 0.5
@@ -66,7 +66,7 @@ _TASK = (
 
 
 class _Said(Struct):
-    """One fact as a model says it; episodes by their number."""
+    """A fact as the model returns it, with episodes by number."""
 
     content: str
     importance: float = 0.5
@@ -78,9 +78,9 @@ class _Answer(Struct):
 
 
 def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) -> list[Fact]:
-    """The facts that an extractor gave, checked; one that names no episodes is of the newest of them.
+    """The facts that an extractor returned, checked; one that names no episodes gets the newest ones.
 
-    Errors name the fact and the key and never its value: they are kept longer than the episodes that it may quote.
+    Errors name the fact and the key, never its value: they are kept longer than the episodes it may quote.
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidInput(f"the extractor gave a {type(given).__name__}: it gives a list of facts")
@@ -121,7 +121,10 @@ def _unfit(place: int, key: str, wanted: str) -> InvalidInput:
 
 
 def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
-    """The facts that a language model finds in episodes, some thousand words a question; LanguageModelError."""
+    """The facts that a language model finds in episodes, in requests of some thousand words.
+
+    Raises LanguageModelError.
+    """
     facts = []
     for batch in _batches(episodes):
         log = [
@@ -168,7 +171,7 @@ def _fact(given: object, place: int) -> Fact:
         raise InvalidInput(f"fact {place} is a {type(given).__name__}: {wanted}")
     for key in given:
         if key not in Fact.__struct_fields__:
-            # A long key may itself be text of an episode.
+            # A long key may itself be the text of an episode.
             named = f" {key!r}" if isinstance(key, str) and key.isidentifier() and len(key) <= _CHARS_A_KEY else ""
             raise InvalidInput(f"fact {place} has an unknown key{named}: {wanted}")
     if "content" not in given:

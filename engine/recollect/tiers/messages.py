@@ -14,12 +14,12 @@ from recollect.store.values import SessionRow
 
 __all__ = ["Checked", "check_message", "decoded", "no_session", "read_messages"]
 
-# Pictures and files stand in messages as base64.
+# Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
 
 
 class Checked(NamedTuple):
-    """A message ready to be stored: its role, what it says as plain text, and itself as JSON."""
+    """A message ready to be stored: its role, its plain text, and the message as JSON."""
 
     role: str
     content: str
@@ -27,7 +27,7 @@ class Checked(NamedTuple):
 
 
 def check_message(message: object, policy: WritePolicy) -> Checked:
-    """A message without what `policy` redacts: a JSON object with a role; its content is a str, None, or parts."""
+    """A message, checked and redacted: a JSON object with a role, whose content is a str, None or a list of parts."""
     if not isinstance(message, Mapping):
         raise InvalidInput(
             f"the message is {type(message).__name__} {checks.shown(message)}: give a dict such as "
@@ -44,7 +44,7 @@ def check_message(message: object, policy: WritePolicy) -> Checked:
 
 
 def plain_text(content: object) -> str:
-    """What a content says: the str itself, or the texts of its parts; tool calls and pictures say nothing."""
+    """The plain text of a content: the str itself, or the texts of its parts, without tool calls and pictures."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -55,7 +55,7 @@ def plain_text(content: object) -> str:
 
 
 def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
-    """A stored message as it was given; SessionDamaged where that cannot be."""
+    """A stored message as it was given. Raises SessionDamaged where it cannot be read."""
     try:
         message = json.loads(text.decode())
     except (ValueError, RecursionError) as fault:
@@ -66,7 +66,7 @@ def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
 
 
 def read_messages(reader: Reader, scope: str, session_id: str) -> tuple[SessionRow, list[str]]:
-    """A session of exactly this scope, and its messages as JSON; SessionDamaged where one is not."""
+    """A session of exactly this scope, and its messages as JSON. Raises SessionDamaged where one cannot be read."""
     found = reader.sessions.find(scope, session_id)
     if found is None:
         raise no_session(session_id)

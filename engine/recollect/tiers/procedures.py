@@ -26,7 +26,7 @@ from recollect.tiers.service import Service
 __all__ = ["AsyncProcedures", "Procedure", "Procedures"]
 
 KIND = "procedure"
-# Of the outcome just seen; the rest is what was known before.
+# The weight of the newest outcome in the moving rate.
 WEIGHT = 0.1
 FIRST_RATE = 0.5
 
@@ -34,7 +34,7 @@ FIRST_RATE = 0.5
 class Procedure(Struct, frozen=True, kw_only=True):
     """A named way to do something.
 
-    `success_rate` is the moving rate, which follows what happened lately; `true_rate` is that of all uses.
+    `success_rate` is a moving average that follows recent outcomes; `true_rate` is the rate over all uses.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Procedures(Service):
     ) -> Procedure:
         """Store a procedure; one of the same name in the same scope is updated and keeps its counts.
 
-        `success_rate` is where the moving rate starts, 0.5 when it is not given.
+        `success_rate` is the initial value of the moving rate, 0.5 by default.
         """
         name = checks.check_name(name, "name")
         description = checks.check_text(description, self._engine.settings.max_text_chars)
@@ -106,7 +106,7 @@ class Procedures(Service):
     def record_outcome(self, procedure: str, success: bool, *, agent: str | None = None) -> Procedure:
         """Count a use of the procedure with this name or id: rate = 0.9 * rate + 0.1 * outcome, and exact counts.
 
-        Atomic: two processes that count at once lose nothing.
+        Atomic: outcomes that two processes record at once are both counted.
         """
         check_flag(success, "success")
         with self._engine.atomic() as writer:
@@ -123,7 +123,7 @@ class Procedures(Service):
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
     ) -> builtins.list[Procedure]:
-        """Procedures, those that succeed most first; of equal ones the more used, by name, the first stored."""
+        """Procedures by success rate, highest first, then by uses, then by name, then in the order stored."""
         most = None if limit is None else checks.check_count(limit, "limit")
         chosen = Filter(kinds=[KIND], tags=tags).within(self._scope(agent))
         with self._engine.store.read() as reader:
@@ -140,7 +140,7 @@ class Procedures(Service):
     def _row_id(self, reader: Reader, procedure: object, agent: str | None) -> int:
         """The row id of the procedure with this name in exactly this scope, or with this id anywhere below."""
         scope = self._scope(agent)
-        # What cannot be stored is nobody's name.
+        # A name that cannot be stored matches none.
         storable = isinstance(procedure, str) and len(procedure) <= checks.MAX_QUERY_CHARS
         if storable and procedure == (called := checks.check_query(procedure)):
             for find in (reader.procedures.named, reader.procedures.with_id):
@@ -150,7 +150,7 @@ class Procedures(Service):
         raise NotFound(f"no procedure {checks.shown(procedure)} here: never saved, forgotten, or elsewhere")
 
     def _rewrite(self, writer: Writer, record_id: int, row: Row, identity: Identity | None) -> None:
-        """Make a stored procedure what `row` says; a new text closes the old version."""
+        """Replace the contents of a stored procedure; a new text closes the old version."""
         old = writer.records.get(record_id)
         if (old.text, old.context) != (row.text, row.context):
             embedder = embedder_of(self._engine, writer, [row], identity)

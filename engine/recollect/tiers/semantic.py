@@ -1,4 +1,4 @@
-"""Semantic memory: long-lived knowledge, with summaries, verification and links to what is alike."""
+"""Semantic memory: long-lived knowledge, with summaries, verification and links to similar memories."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from recollect.tiers.service import Service, own_metadata
 __all__ = ["AsyncSemantic", "Semantic"]
 
 KIND = "memory"
-# The cosine from which a new memory is linked to what is there, and how many links it gets at most.
+# The lowest cosine at which a new memory is linked to a stored one, and the most links that it gets.
 LINK_COSINE = 0.85
 MOST_LINKS = 10
 
 
 class Semantic(Service):
-    """What `remember` writes, seen as a tier: records of kind "memory"; recall and links serve them as any other."""
+    """What `remember` writes, as a tier: records of kind "memory"."""
 
     def add(
         self,
@@ -50,7 +50,7 @@ class Semantic(Service):
         expires_at: datetime | str | None = None,
         vector: object = None,
     ) -> Record:
-        """Store a piece of knowledge; the summary and whether it is verified stand in its metadata.
+        """Store a piece of knowledge; the summary and whether it is verified are kept in its metadata.
 
         With `auto_link` it is linked, as "similar", to at most 10 memories of its scope at cosine 0.85 or more
         (or as `Settings.write` says).
@@ -65,7 +65,7 @@ class Semantic(Service):
         )  # fmt: skip
 
     def recent(self, limit: int = 10, *, agent: str | None = None) -> list[Record]:
-        """The newest knowledge, newest first."""
+        """The newest knowledge, the newest first."""
         return self._records(agent, KIND, limit=limit)
 
     def search(

@@ -1,4 +1,4 @@
-"""What every service is built on: an engine, and the scope of the handle that it belongs to."""
+"""The base of every service: an engine, and the scope of the handle that it belongs to."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ AGENT_SCOPES = "/agents/"
 
 
 class Service:
-    """Works within one scope, as the handle that it belongs to does.
+    """A service works within one scope, as the handle that it belongs to does.
 
-    An agent's own rows stand in the scope `/agents/<agent>` within it. What is written without an agent stands in the
-    handle's own scope; what is read without one comes from there and below, agents included.
+    An agent's records are in the scope `/agents/<agent>` below it. Without an agent, writes go to the handle's own
+    scope, and reads cover that scope and all below it, agents included.
     """
 
     def __init__(self, engine: Engine, base: str) -> None:
@@ -40,7 +40,7 @@ class Service:
         return checks.agent_scope(self._base, agent)
 
     def _seen(self, scope: str) -> str:
-        """A scope of the file as the handle shows it."""
+        """A scope of the file, relative to the handle's."""
         return scope if self._base == "/" else scope.removeprefix(self._base) or "/"
 
     def _agent_of(self, scope: str) -> str | None:
@@ -94,7 +94,7 @@ class Service:
 
 
 def own_metadata(given: Mapping[str, Any] | None, **fields: Any) -> dict[str, Any]:
-    """The caller's metadata and a service's own fields, those that are None left out; a clash is refused."""
+    """The caller's metadata with a service's own fields, those that are None left out; a clash is refused."""
     metadata = checks.check_metadata(given)
     for name in fields:
         if name in metadata:

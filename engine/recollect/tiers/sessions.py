@@ -1,4 +1,4 @@
-"""Sessions: conversations that outlive the process, each message stored as it is said."""
+"""Sessions: conversations that outlive the process, each message stored as it is appended."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class Session(Service):
 
     @property
     def provider(self) -> str | None:
-        """Who answers in it, as last said to `open`."""
+        """The model provider, as last given to `open`."""
         return self._provider
 
     @property
     def created_at(self) -> datetime:
-        """When it was opened first."""
+        """When it was first opened."""
         return checks.to_datetime(self._created_at)
 
     def append(
@@ -107,7 +107,7 @@ class Session(Service):
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """The messages in order, as they were given; with `limit`, the last of them.
 
-        SessionDamaged names a message that another program has broken; `skip_damaged` leaves such out.
+        SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out.
         """
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
@@ -131,7 +131,10 @@ class Session(Service):
         total_cost: float = 0.0,
         total_tokens: int = 0,
     ) -> Snapshot | None:
-        """Remove the session, in one transaction with a snapshot of it where one is asked for. Again, nothing."""
+        """Remove the session and, with `snapshot`, keep a snapshot of it, in one transaction.
+
+        Returns the snapshot; None without one, and for a session that has ended already.
+        """
         details = checked_details(
             self._engine.settings.write_policy,
             summary=summary, key_decisions=key_decisions, task_ids=task_ids, total_cost=total_cost,
@@ -174,20 +177,20 @@ class AsyncSession(AsyncService[Session]):
 
     @property
     def provider(self) -> str | None:
-        """Who answers in it, as last said to `open`."""
+        """The model provider, as last given to `open`."""
         return self._now().provider
 
     @property
     def created_at(self) -> datetime:
-        """When it was opened first."""
+        """When it was first opened."""
         return self._now().created_at
 
 
 class Sessions(Service):
-    """Conversations by id. Each agent has ids of its own: no agent can open, or learn of, another's session."""
+    """Conversations by id. Ids belong to an agent: no agent can open, or learn of, a session of another."""
 
     def open(self, id: str | None = None, *, agent: str | None = None, provider: str | None = None) -> Session:
-        """The session of this id, with all its messages, or a new one; without an id it gets a UUID."""
+        """Open the session with this id, or create it; without an id it gets a UUID."""
         name = str(uuid.uuid4()) if id is None else checks.check_name(id, "id")
         if provider is not None:
             provider = checks.check_name(provider, "provider")
@@ -206,7 +209,7 @@ class Sessions(Service):
         return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
 
     def get(self, id: str, *, agent: str | None = None) -> Session:
-        """The session of this id, which was opened before; NotFound if there is none here."""
+        """The existing session with this id; NotFound if there is none here."""
         scope = self._scope(agent)
         name = checks.check_name(id, "id")
         with self._engine.store.read() as reader:
@@ -216,7 +219,7 @@ class Sessions(Service):
         return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
 
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
-        """Sessions, the one used last first; without an agent those of all agents too."""
+        """Sessions, the last used first; without an agent, those of all agents."""
         scope = self._scope(agent)
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
@@ -257,7 +260,7 @@ class Sessions(Service):
         ]
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
-        """Remove the sessions that were not used for so long; returns how many."""
+        """Remove the sessions not used for longer than this; returns how many."""
         if not isinstance(older_than, timedelta) or older_than < timedelta(0):
             raise InvalidInput(f"older_than is {checks.shown(older_than)}: give a timedelta, e.g. timedelta(days=30)")
         scope = self._scope(agent)

@@ -1,4 +1,4 @@
-"""Snapshots of sessions: what was said, decided and spent, kept after the session itself is gone."""
+"""Snapshots of sessions: messages, decisions and costs, kept after the session itself is removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Snapshot", "Snapshots", "checked_details"]
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A session as it was; messages are kept whole, as they were given."""
+    """A session as it was, with its complete messages as they were given."""
 
     id: str
     agent: str | None = None
@@ -114,7 +114,7 @@ def checked_details(
     total_cost: float = 0.0,
     total_tokens: int = 0,
 ) -> dict[str, Any]:
-    """What a snapshot says beside its messages, checked, without what `policy` redacts, and as it is stored."""
+    """The fields of a snapshot besides its messages, checked, redacted as `policy` says, and as they are stored."""
     if not isinstance(summary, str):
         raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
     ended = checks.check_time(ended_at, "ended_at")

@@ -1,4 +1,4 @@
-"""Working memory: the few things an agent has in mind, in RAM, with the least worth keeping let go."""
+"""Working memory: a few items in RAM, from which a policy evicts the oldest or the least important."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_ITEM_BYTES = 1_000_000
 
 
 class WorkingItem(Struct, frozen=True, kw_only=True):
-    """One thing in mind: any JSON value; `str` is its text."""
+    """One item: any JSON value; `str` is its text."""
 
     id: str
     content: Any
@@ -43,21 +43,21 @@ class WorkingItem(Struct, frozen=True, kw_only=True):
 
 
 class Evicted(Struct, frozen=True, kw_only=True):
-    """An item that was let go, and the record that it became if it was promoted."""
+    """An evicted item, and the record that it became if it was promoted."""
 
     item: WorkingItem
     promoted: Record | None = None
 
 
 class Added(Struct, frozen=True, kw_only=True):
-    """What `add` did: the new item, and what had to go for it."""
+    """What `add` did: the new item, and the one evicted for it."""
 
     item: WorkingItem
     evicted: Evicted | None = None
 
 
 class _State(NamedTuple):
-    """What a working memory is at one moment: a change makes another one and puts it in place once it is kept."""
+    """The immutable state of a working memory; a change replaces it, after it has been saved where it is to be."""
 
     items: tuple[WorkingItem, ...] = ()
     capacity: int = CAPACITY
@@ -68,11 +68,11 @@ class _State(NamedTuple):
 
 
 class Working(Service):
-    """At most `capacity` items, oldest first when iterated. Each handle has its own, and each agent within it.
+    """At most `capacity` items, iterated oldest first. Each handle has its own, and each agent within it.
 
-    Policy "fifo" lets the oldest go, "importance" the least important, of equal ones the oldest. In memory only,
-    unless saved: by `save`, or after every change with `persist`. A call that fails changes nothing here; what it has
-    promoted by then stays stored, and is not stored again by the next.
+    Policy "fifo" evicts the oldest item, "importance" the least important, and the oldest of equally important ones.
+    Items are in RAM only, unless saved: by `save`, or after every change with `persist`. A call that fails changes
+    nothing; items that it had promoted by then stay stored, and are not stored again by the next call.
     """
 
     def __init__(self, engine: Engine, base: str, agent: str | None = None) -> None:
@@ -82,12 +82,12 @@ class Working(Service):
         self._agent = agent
         self._lock = threading.RLock()
         self._state = _State()
-        # What calls that failed later have promoted, by item and tier.
+        # Records promoted by calls that failed afterwards, by item and tier.
         self._promoted: dict[tuple[str, Tier], Record] = {}
         self._agents: dict[str, Working] = {}
 
     def agent(self, agent: str) -> Working:
-        """The working memory of an agent, apart from this one."""
+        """The working memory of an agent, separate from this one."""
         self._scope(agent)
         with self._lock:
             if agent not in self._agents:
@@ -103,10 +103,10 @@ class Working(Service):
         promote_to: Tier | None = None,
         persist: bool | None = None,
     ) -> list[Evicted]:
-        """Change what is given; returns what a smaller capacity evicts.
+        """Change the options given; returns the items that a smaller capacity evicts.
 
-        From the importance `promote_above` on an evicted item is stored for good, in the tier `promote_to`;
-        1.1 or any number above 1 promotes nothing.
+        Evicted items with at least the importance `promote_above` are stored in the tier `promote_to`; a number above
+        1 promotes none.
         """
         if capacity is not None:
             checks.check_count(capacity, "capacity")
@@ -132,7 +132,7 @@ class Working(Service):
             return evicted
 
     def add(self, item: object, *, importance: float = 0.5) -> Added:
-        """Take in a copy of an item, any JSON value; where there is no room, one is evicted first and handed back."""
+        """Add a copy of an item, any JSON value. At capacity one item is evicted first and returned."""
         self._engine.store.check_usable()
         content = _copied(item)
         if isinstance(item, str) and not item.strip():
@@ -149,7 +149,7 @@ class Working(Service):
         return Added(item=new, evicted=evicted)
 
     def evict(self) -> Evicted | None:
-        """Let one item go as the policy says; None when there is none."""
+        """Evict one item as the policy says; None where there is none."""
         self._engine.store.check_usable()
         with self._lock:
             if not self._state.items:
@@ -163,7 +163,7 @@ class Working(Service):
         return list(self._state.items)
 
     def clear(self) -> list[WorkingItem]:
-        """Let all items go, none promoted; returns them."""
+        """Remove all items without promoting any; returns them."""
         self._engine.store.check_usable()
         with self._lock:
             items = self._state.items
@@ -171,9 +171,9 @@ class Working(Service):
         return list(items)
 
     def promote(self, item: WorkingItem | str, to: Tier = "semantic") -> Record:
-        """Store an item for good, as semantic memory or as an episode; out of working memory it goes.
+        """Store an item as a semantic memory or as an episode, and remove it from working memory.
 
-        `item` is one that was evicted, or one that is here, or the id of one that is here.
+        `item` is an evicted item, a current item, or the id of a current item.
         """
         _check_tier(to)
         with self._lock:
@@ -188,13 +188,13 @@ class Working(Service):
         return record
 
     def save(self) -> int:
-        """Keep the items in the store, in place of what was kept; returns how many."""
+        """Save the items in the store, replacing those saved before; returns how many."""
         with self._lock:
             self._write(self._state.items)
             return len(self._state.items)
 
     def load(self) -> list[WorkingItem]:
-        """Take up the items that were saved, in place of those here; the oldest beyond the capacity are left out."""
+        """Replace the items by the saved ones, the newest that fit the capacity; returns them."""
         with self._lock:
             with self._engine.store.read() as reader:
                 text = reader.working.load(self._scope(self._agent))
@@ -209,7 +209,7 @@ class Working(Service):
         return len(self._state.items)
 
     def _let_go(self, state: _State) -> tuple[_State, Evicted]:
-        """The state without the item that its policy names, which is promoted first where it is important enough."""
+        """The state without the item that the policy evicts, which is promoted first if it is important enough."""
         place = 0
         if state.policy == "importance":
             place = min(range(len(state.items)), key=lambda each: (state.items[each].importance, each))
@@ -232,7 +232,7 @@ class Working(Service):
         return record
 
     def _become(self, state: _State) -> None:
-        """Put a state in place, once it is kept where it is to be."""
+        """Make this the state, after saving it where `persist` is set."""
         if state.persist:
             self._write(state.items)
         self._state = state
@@ -271,7 +271,7 @@ def _copied(content: object) -> Any:
 
 
 def _sound(item: WorkingItem) -> WorkingItem:
-    """The item as JSON keeps it; InvalidInput where its content was changed into what JSON has no words for."""
+    """The item as JSON stores it. InvalidInput where the caller has since put other values into it."""
     return structs.replace(item, content=_copied(item.content))
 
 

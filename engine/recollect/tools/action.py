@@ -1,4 +1,4 @@
-"""A tool, the actions that it offers to models, and what carrying one out needs and answers."""
+"""The base of tools: a tool and its actions, what executing an action needs, and common results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Action", "Call", "Changed", "DocumentAccess", "Quotes", "Recorded", 
 
 
 class DocumentAccess(Struct, frozen=True):
-    """From where a model may ingest: folders, and whether URLs of public addresses. By default from nowhere."""
+    """The documents that a model may ingest: those in folders, and those at public URLs. By default none."""
 
     folders: tuple[Path, ...] = ()
     urls: bool = False
@@ -36,7 +36,7 @@ class DocumentAccess(Struct, frozen=True):
 
 
 class Call(NamedTuple):
-    """What an action works on: a handle, its scope as the caller names it, and the documents that it may read."""
+    """The context of an action: a handle, its scope as the caller names it, and the documents that may be read."""
 
     memory: Memory
     within: str
@@ -50,14 +50,14 @@ class Call(NamedTuple):
 
 
 class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action"):
-    """One thing a model may ask for. The docstring is what the model is told; calling it carries it out."""
+    """One action that a model may ask for. Its docstring is shown to the model; calling it executes it."""
 
     def __call__(self, call: Call) -> Struct:
         raise NotImplementedError
 
 
 class Tool(Struct, frozen=True):
-    """A tool: what it is for, and its actions."""
+    """A tool: its purpose and its actions."""
 
     name: str
     description: str
@@ -65,7 +65,7 @@ class Tool(Struct, frozen=True):
 
 
 class Quotes(Struct, frozen=True, kw_only=True):
-    """Stored texts, with where each is from; the notice says that they are quotes."""
+    """Stored texts with their sources; the notice says that they are quotes."""
 
     results: list[Any]
     notice: str = NOTICE
@@ -77,14 +77,14 @@ class Quotes(Struct, frozen=True, kw_only=True):
 
 
 class Changed(Struct, frozen=True, kw_only=True):
-    """What was done to which memory or document."""
+    """What was done to a memory or document."""
 
     outcome: str
     id: str
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """What an action on a session, or a record of experience, did."""
+    """What was done to a session, or that experience was recorded."""
 
     outcome: str
     id: str | None = None

@@ -1,4 +1,4 @@
-"""One call of a tool: read, carry out, answer. What a model gets wrong is part of the answer."""
+"""Executing a call of a tool: parse, execute, answer. Mistakes of the model are part of the answer."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def call(
     document_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     document_urls: bool = False,
 ) -> dict[str, Any]:
-    """Carry out what a model asks for; the result can be written as JSON.
+    """Execute a call of a model; the result can be encoded as JSON.
 
-    `arguments` are an object or JSON text. With `scope` everything happens within it, whatever scope the model gives.
-    What is wrong in name or arguments is the result: {"error": {"type", "field", "message", "allowed"}}, with
-    "candidates" where several memories could be meant. Stored text stands under "results" with a "notice".
+    `arguments` are an object or JSON text. With `scope`, the call is confined to it, whatever scope the model names.
+    For a wrong name or wrong arguments the result is {"error": {"type", "field", "message", "allowed"}}, with
+    "candidates" where several memories match. Stored text is under "results", with a "notice".
 
-    A model ingests documents from nowhere unless `document_folders` name folders, of which it may give paths (links in
-    them are not followed), or `document_urls` allows URLs, which lead to public addresses only.
+    A model may ingest documents only from `document_folders`, by path and without following links, and, with
+    `document_urls`, from URLs at public addresses.
 
-    Raises InvalidInput for a wrong `memory` or `scope`, and what the store and the embedder raise by themselves.
+    Raises InvalidInput for a wrong `memory` or `scope`, and the errors of the store and the embedder.
     """
     if not isinstance(memory, Memory):
         raise InvalidInput(
@@ -62,7 +62,7 @@ def call(
 
 
 def as_text(result: dict[str, Any]) -> str:
-    """A result as it is best handed to a model: JSON between marks that no stored text can forge."""
+    """A result as text for a model: JSON between delimiters that stored text cannot forge."""
     return quoted(msgspec.json.encode(result).decode())
 
 
@@ -85,7 +85,7 @@ def _carried_out(action: Action, call: Call) -> Any:
 
 
 def _fault(type: FailureType, fault: Exception, action: Action, field: str) -> ToolFault:
-    """What the engine says of a field, where the action has it."""
+    """An error of the engine as the fault of a field, where the action has that field."""
     takes = properties(action.__class__)
     if field not in takes:
         return ToolFault(type, None, str(fault))

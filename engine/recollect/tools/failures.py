@@ -1,4 +1,4 @@
-"""What a model is told when it asks for something that cannot be done."""
+"""Errors as a model is shown them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FailureType = Literal[
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """One of several memories that could be meant."""
+    """One of several memories that match."""
 
     id: str
     content: str
@@ -37,7 +37,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 class ToolFailure(Struct, frozen=True, kw_only=True):
     """The `error` of a result: what is wrong, in which field, and what is allowed there.
 
-    Candidates are stored texts, and come with the notice that they are quotes.
+    Candidates are stored texts, with the notice that they are quotes.
     """
 
     type: FailureType
@@ -49,7 +49,7 @@ class ToolFailure(Struct, frozen=True, kw_only=True):
 
 
 class ToolFault(Exception):
-    """Carries a `ToolFailure` to where it becomes a result."""
+    """Raised to make a `ToolFailure` the result of a call."""
 
     def __init__(
         self,
@@ -68,5 +68,5 @@ class ToolFault(Exception):
 
 
 def _encodable(text: str) -> str:
-    """Text with lone surrogates, which `json.loads` makes of escapes, written out as they were."""
+    """Text with lone surrogates, which `json.loads` accepts, escaped."""
     return text.encode("utf-8", "backslashreplace").decode()

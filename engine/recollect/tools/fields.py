@@ -1,4 +1,4 @@
-"""The types of the fields that actions take: what models are told of each, and what the engine accepts in it."""
+"""The types of the fields of actions: the description that models see, and the check of the value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Check = Callable[[Any, str, int], object]
 
 
 def _field(description: str, check: Check, allowed: str, min_length: int | None = None) -> Meta:
-    """A field whose value `check` takes, with the field's name and the most characters of a text, or refuses.
+    """A field with a check, called with the value, the name of the field and the most characters of a text.
 
-    `allowed` says in words what is accepted.
+    `allowed` describes accepted values.
     """
     return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
 

@@ -24,7 +24,7 @@ _LEFT_OUT = ("chars", "document")
 
 
 class FoundPassage(Struct, frozen=True, kw_only=True):
-    """A passage of a document; `metadata` has the document's own, and title, headings, path, and lines or page."""
+    """A passage of a document; `metadata` has that of the document, and title, headings, path, and lines or page."""
 
     content: str
     source: str
@@ -47,7 +47,7 @@ class ListedDocument(Struct, frozen=True, kw_only=True):
 
 
 class IngestedFile(Struct, frozen=True, kw_only=True):
-    """What became of a document: created, updated, unchanged or duplicate."""
+    """The outcome for a document: created, updated, unchanged or duplicate."""
 
     outcome: str
     document_id: str = field(name="documentId")
@@ -57,7 +57,7 @@ class IngestedFile(Struct, frozen=True, kw_only=True):
 
 
 class IngestedDocuments(Struct, frozen=True, kw_only=True):
-    """What an ingest did, the first documents of many; `counts` has all."""
+    """The result of an ingest: the first documents, and `counts` of all."""
 
     results: list[IngestedFile]
     counts: dict[str, int]
@@ -94,7 +94,7 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
         )  # fmt: skip
 
     def _ingest(self, call: Call) -> Ingested:
-        """Read only what the host allows: otherwise a model could have any file or server read to it."""
+        """Read only what the host allows: otherwise a model could read any file or server."""
         ingest, access = call.memory.knowledge.ingest, call.documents
         if is_url(self.source):
             if not access.urls:
@@ -163,7 +163,7 @@ class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
 
 
 def _name(source: str) -> str:
-    """A source as a model is shown it: the name of a file, or the URL without what may be a secret."""
+    """A source as models see it: the name of a file, or a URL without query and fragment, which may hold secrets."""
     if is_url(source):
         return urlsplit(source)._replace(query="", fragment="").geturl()
     return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source

@@ -33,7 +33,7 @@ from recollect.tools.schema import allowed_in
 
 __all__ = ["TOOL"]
 
-# The kinds of records that the tool is about: others have tools of their own.
+# Kinds of records that this tool handles; other kinds have their own tools.
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5
 _CANDIDATE_CHARS = 200
@@ -48,7 +48,7 @@ class Contradicted(Struct, frozen=True, kw_only=True):
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """What a write did: `outcome` is created, merged, replaced or duplicate; the last three name the memory."""
+    """The outcome of a write: created, merged, replaced or duplicate; `merged_into` is the existing memory."""
 
     outcome: str
     id: str
@@ -105,7 +105,7 @@ class RecalledMemory(Struct, frozen=True, kw_only=True):
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
-    """The hits of recall, and what the store seems not to know."""
+    """The hits of recall, with evidence gaps and sub-queries."""
 
     results: list[RecalledMemory]
     evidence_gaps: list[str] = []
@@ -145,7 +145,7 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Written:
-        # A model may well write down again what it was shown.
+        # A model may write down again what it was shown.
         policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
         record = call.memory.remember(
             self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
@@ -271,7 +271,7 @@ def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
 
 
 def _profile(memory: Memory, name: str) -> str | Profile:
-    """The profile that the action is known for, with the choices of the settings where they are of that profile."""
+    """The profile of this name, with the values of the settings where these use the same profile."""
     own = resolve_profile(memory.settings.profile)
     return own if own.name == name else name
 

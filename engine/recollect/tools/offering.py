@@ -1,4 +1,4 @@
-"""The tools as models are shown them: one flat JSON schema each, as providers take no alternatives at the top."""
+"""Schemas of the tools: one flat JSON schema each, as providers accept no alternatives at the top level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a model sent to an action, or to an error that names the field and what is allowed."""
+"""Parsing the arguments of a model into an action, or an error that names the field and what is allowed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.tools.schema import allowed_in, allowed_values, checks_of, proper
 
 __all__ = ["check_fields", "parse", "tool_named"]
 
-# Metadata may be nested so deep.
+# How deep metadata may be nested.
 _DEEPEST = 64
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 
@@ -30,7 +30,7 @@ def tool_named(name: object) -> Tool:
 
 
 def parse(tool: Tool, arguments: object) -> Action:
-    """The action that the arguments, an object or JSON text of one, ask for. What is null is not given."""
+    """The action that the arguments, an object or its JSON text, describe. Null is as if not given."""
     given = _object(tool, arguments)
     actions = {tag(action): action for action in tool.actions}
     named = given.pop("action", None)
@@ -61,7 +61,7 @@ def parse(tool: Tool, arguments: object) -> Action:
     except msgspec.ValidationError as fault:
         raise _refused(str(fault), given, takes) from None
     except UnicodeError:
-        # A lone surrogate where no text is taken: msgspec fails over it before it can say that.
+        # A lone surrogate in a field that is not text: msgspec fails to encode it in its own error.
         name = next(name for name, value in given.items() if isinstance(value, str) and takes[name]["type"] != "string")
         allowed = allowed_values(takes[name])
         raise ToolFault(
@@ -99,7 +99,7 @@ def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """A value with texts of subclasses, which msgspec refuses, as what they are."""
+    """A value with instances of str subclasses, which msgspec refuses, as plain str."""
     if isinstance(value, str):
         return plain_str(value)
     if depth < _DEEPEST and isinstance(value, dict):
@@ -110,7 +110,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _refused(message: str, given: Mapping[str, Any], takes: Mapping[str, Any]) -> ToolFault:
-    """What msgspec says of one field, which stands at the end of its message as a path."""
+    """An error of msgspec as a fault of the field, whose path is at the end of its message."""
     found = _PATH.search(message)
     path = found[1] if found else ""
     name = re.split(r"[.\[]", path)[0]

@@ -1,4 +1,4 @@
-"""What an action takes: the JSON schema of each field, and what may be in it."""
+"""The fields of an action: their JSON schemas, checks and accepted values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["allowed_in", "allowed_values", "checks_of", "properties", "required"
 
 @cache
 def properties(action: type[Action]) -> dict[str, Any]:
-    """The JSON schema of each field of an action; one that may be null is shown as what it is otherwise.
+    """The JSON schema of each field of an action, without null as an alternative.
 
-    Kept, as it takes 3 ms: not to be changed.
+    Cached, as it takes 3 ms: do not change the result.
     """
     (_, components) = msgspec.json.schema_components([action])
     found: dict[str, Any] = dict(components[action.__name__]["properties"])
@@ -28,7 +28,7 @@ def properties(action: type[Action]) -> dict[str, Any]:
 
 
 def required(action: type[Action]) -> list[str]:
-    """The fields that an action cannot do without."""
+    """The required fields of an action."""
     return [field.encode_name for field in structs.fields(action) if field.required]
 
 
@@ -39,7 +39,7 @@ def tag(action: type[Action]) -> str:
 
 @cache
 def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
-    """The check of each field that has one, and in words what it accepts."""
+    """The check of each field that has one, and a description of accepted values."""
     fields = msgspec.inspect.type_info(action).fields  # type: ignore[attr-defined]
     return {
         field.name: (each.extra["check"], each.extra["allowed"])
@@ -50,13 +50,13 @@ def checks_of(action: type[Action]) -> dict[str, tuple[Check, str]]:
 
 
 def allowed_in(action: type[Action], name: str) -> list[str]:
-    """What a field may hold, in a few words; nothing for one that may hold anything of its type."""
+    """A description of accepted values of a field; none where every value of its type is accepted."""
     checks = checks_of(action)
     return [checks[name][1]] if name in checks else []
 
 
 def allowed_values(schema: dict[str, Any]) -> list[str]:
-    """What a field may hold, in words: its choices, or its type with its bounds."""
+    """Accepted values of a field: its choices, or its type with its bounds."""
     if "enum" in schema:
         return [str(value) for value in schema["enum"]]
     if schema["type"] == "array":
