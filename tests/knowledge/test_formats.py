@@ -205,7 +205,7 @@ def test_a_server_may_say_what_it_is():
     [
         (b"", "a.md", "it is empty"),
         (b"\x89PNG\r\n\x1a\n", "a.pdf", "looks like a PNG image"),
-        (b"plain words", "a.pdf", r"named \.pdf and its content is none"),
+        (b"plain words", "a.pdf", r"named \.pdf, but its content is not"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "a.doc", "old Office document"),
         (b"PK\x03\x04 not really", "a.docx", "damaged DOCX or zip"),
     ],

@@ -112,7 +112,7 @@ def test_restore_names_what_is_wrong_with_a_version(memory, changed, version, sa
 
 
 def test_a_memory_without_a_past_has_nothing_to_restore(memory):
-    with pytest.raises(InvalidInput, match="stands"):
+    with pytest.raises(InvalidInput, match="is the current one"):
         memory.restore(memory.remember("one").id, 0)
     with pytest.raises(NotFound):
         memory.restore("01234567-89ab-7def-8123-456789abcdef", 0)
