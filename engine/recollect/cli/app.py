@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import (
-    demo,
-    options,
-    read,
-    tiers,
-    tool,
-    transfer,
-    upkeep,
-    workspace_memory,
-    write,
-)
+from recollect.cli import demo, options, read, tiers, tool, transfer, upkeep, workspace_memory, write
+from recollect.cli.options import option
 from recollect.services import SERVICES
 
 __all__ = ["app"]
@@ -74,12 +65,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def recollect(
     context: typer.Context,
-    db: Annotated[
-        str | None, typer.Option(metavar="PATH", help="The store; else RECOLLECT_DB, else the user's own.")
-    ] = None,
-    settings: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Settings as TOML, JSON or YAML; else RECOLLECT_SETTINGS.")
-    ] = None,
+    db: Annotated[str | None, option("PATH", "The store; else RECOLLECT_DB, else the user's own.")] = None,
+    settings: Annotated[str | None, option("FILE", "Settings as TOML, JSON or YAML; else RECOLLECT_SETTINGS.")] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -90,37 +77,12 @@ def recollect(
 
 
 for command in (
-    write.remember,
-    read.recall,
-    read.get,
-    read.list_,
-    read.count,
-    write.update,
-    write.forget,
-    write.link,
-    write.unlink,
-    read.neighbors,
-    read.links,
-    read.history,
-    write.restore,
-    read.explain,
-    tiers.consolidate,
-    tiers.bootstrap,
-    tool.tool,
-    transfer.import_,
-    transfer.export,
-    upkeep.stats,
-    upkeep.verify,
-    upkeep.audit,
-    upkeep.rebuild,
-    upkeep.purge_expired,
-    upkeep.vacuum,
-    upkeep.backup,
-    upkeep.reembed,
-    upkeep.rekey,
-    upkeep.warmup,
+    write.remember, read.recall, read.get, read.list_, read.count, write.update, write.forget, write.link,
+    write.unlink, read.neighbors, read.links, read.history, write.restore, read.explain, tiers.consolidate,
+    tiers.bootstrap, tool.tool, transfer.import_, transfer.export, upkeep.stats, upkeep.verify, upkeep.audit,
+    upkeep.rebuild, upkeep.purge_expired, upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup,
     demo.demo,
-):
+):  # fmt: skip
     app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
 for name, service in SERVICES.items():
     if service.commands:

@@ -12,8 +12,8 @@ import typer
 
 from recollect.cli.command import prints
 from recollect.cli.hits import print_hits, reasons
-from recollect.cli.options import open_memory
-from recollect.cli.output import progress, safe
+from recollect.cli.options import flag, open_memory
+from recollect.cli.output import attributes, progress, safe
 
 if TYPE_CHECKING:
     from recollect.records import Hits
@@ -51,13 +51,13 @@ class Shown(NamedTuple):
 
 
 def _demo_json(shown: Shown) -> dict[str, Any]:
-    names = ("query", "hits", "evidence_gaps", "stages")
     return {
         "memories": len(MEMORIES),
         "remember_ms": shown.remember_ms,
-        **{name: getattr(shown.stats, name) for name in ("embedder", "kernels", "mode", "notes")},
+        **attributes(shown.stats, "embedder kernels mode notes"),
         "questions": [
-            {name: list(hits) if name == "hits" else getattr(hits, name) for name in names} for hits in shown.answers
+            {"query": hits.query, "hits": list(hits), **attributes(hits, "evidence_gaps stages")}
+            for hits in shown.answers
         ],
     }
 
@@ -99,7 +99,7 @@ def _answer(hits: Hits) -> Iterator[str]:
 @prints(_print_demo, json=_demo_json)
 def demo(
     context: typer.Context,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every figure of every hit.")] = False,
+    explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False,
 ) -> Shown:
     """Store a few memories in a temporary store, ask about them, and say why each answer was found."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:

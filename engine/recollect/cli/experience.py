@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Limit, Within, open_within
+from recollect.cli.options import Agent, Limit, Within, flag, open_within, option
 from recollect.cli.output import print_rows, print_table
 
 if TYPE_CHECKING:
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["experience"]
 
 experience = typer.Typer(no_args_is_help=True, help="Which tools worked for which tasks, and what helped when not.")
-
-
-def _tip_row(tip: Tip) -> tuple[object, ...]:
-    return (str(tip),)
 
 
 def _tips_json(found: list[Tip]) -> object:
@@ -33,12 +29,12 @@ def _print_recorded(done: dict[str, bool]) -> None:
 
 
 @experience.command("tips")
-@prints(print_table("tip", _tip_row), json=_tips_json, fails=nothing)
+@prints(print_table("tip", lambda tip: (str(tip),)), json=_tips_json, fails=nothing)
 def tips(
     context: typer.Context,
-    task_type: Annotated[str | None, typer.Option(metavar="TYPE", help="Only for this type of task.")] = None,
-    tool: Annotated[str | None, typer.Option(metavar="NAME", help="The tool that failed; with --error.")] = None,
-    error: Annotated[str | None, typer.Option(metavar="TEXT", help="Its error message; with --tool.")] = None,
+    task_type: Annotated[str | None, option("TYPE", "Only for this type of task.")] = None,
+    tool: Annotated[str | None, option("NAME", "The tool that failed; with --error.")] = None,
+    error: Annotated[str | None, option("TEXT", "Its error message; with --tool.")] = None,
     agent: Agent = None,
     limit: Limit = 10,
     scope: Within = None,
@@ -52,11 +48,9 @@ def tips(
 @prints(_print_recorded)
 def record(
     context: typer.Context,
-    task_type: Annotated[str, typer.Option(metavar="TYPE", help="The type of the task.", show_default=False)],
-    tool: Annotated[
-        list[str], typer.Option(metavar="NAME", help="A tool that was used; repeat in order.", show_default=False)
-    ],
-    success: Annotated[bool, typer.Option("--success/--failure", help="How it went.", show_default=False)],
+    task_type: Annotated[str, option("TYPE", "The type of the task.")],
+    tool: Annotated[list[str], option("NAME", "A tool that was used; repeat in order.")],
+    success: Annotated[bool, flag("How it went.", "--success/--failure")],
     steps: Annotated[int | None, typer.Option(help="How many steps it took.")] = None,
     tokens: Annotated[int | None, typer.Option(help="How many tokens it took.")] = None,
     agent: Agent = None,
@@ -74,9 +68,9 @@ def record(
 @prints(_print_recorded)
 def recovery(
     context: typer.Context,
-    tool: Annotated[str, typer.Option(metavar="NAME", help="The tool that failed.", show_default=False)],
-    error: Annotated[str, typer.Option(metavar="TEXT", help="Its error message.", show_default=False)],
-    helped: Annotated[str, typer.Option(metavar="TEXT", help="What helped.", show_default=False)],
+    tool: Annotated[str, option("NAME", "The tool that failed.")],
+    error: Annotated[str, option("TEXT", "Its error message.")],
+    helped: Annotated[str, option("TEXT", "What helped.")],
     agent: Agent = None,
     scope: Within = None,
 ) -> dict[str, bool]:

@@ -15,11 +15,14 @@ from recollect.cli.options import (
     Overrides,
     Where,
     Within,
+    argument,
+    flag,
     open_within,
+    option,
     parse_json,
     recall_fields,
 )
-from recollect.cli.output import hint, print_rows, print_table, progress, stamp
+from recollect.cli.output import attributes, hint, print_table, progress
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -41,8 +44,7 @@ class Ingestion(NamedTuple):
 
 def _print_ingestion(ingestion: Ingestion) -> None:
     done = ingestion.done
-    rows = [(each.id, each.outcome, each.chunks, each.source) for each in done.documents]
-    print_rows(("id", "outcome", "chunks", "source"), rows)
+    print_table("id outcome chunks source")(done.documents)
     for document in done.documents:
         for warning in document.warnings:
             hint(f"{document.source}: {warning}")
@@ -52,42 +54,25 @@ def _print_ingestion(ingestion: Ingestion) -> None:
         hint("nothing was ingested: no document that can be read was found")
 
 
-def _ingestion_json(ingestion: Ingestion) -> dict[str, Any]:
-    return {name: getattr(ingestion.done, name) for name in ("documents", "skipped", "counts", "seconds")}
-
-
-def _has_failed(ingestion: Ingestion) -> bool:
-    return ingestion.failed
-
-
 @knowledge.command("ingest")
-@prints(_print_ingestion, json=_ingestion_json, fails=_has_failed)
+@prints(
+    _print_ingestion,
+    json=lambda ingestion: attributes(ingestion.done, "documents skipped counts seconds"),
+    fails=lambda ingestion: ingestion.failed,
+)
 def ingest(
     context: typer.Context,
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE...", help="Files, folders and http(s) URLs; - is standard input.", show_default=False
-        ),
-    ],
-    metadata: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Kept with each document, to search by with --where.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="The name of a single document.")] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of a single document.")] = None,
-    include: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="In folders only what matches, as in .gitignore.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Not what matches; repeat for more.")
-    ] = None,
-    password: Annotated[str | None, typer.Option(metavar="TEXT", help="Opens encrypted PDFs.")] = None,
+    sources: Annotated[list[str], argument("SOURCE...", "Files, folders and http(s) URLs; - is standard input.")],
+    metadata: Annotated[str | None, option("JSON", "Kept with each document, to search by with --where.")] = None,
+    name: Annotated[str | None, option("NAME", "The name of a single document.")] = None,
+    title: Annotated[str | None, option("TEXT", "The title of a single document.")] = None,
+    include: Annotated[list[str] | None, option("PATTERN", "In folders only what matches, as in .gitignore.")] = None,
+    exclude: Annotated[list[str] | None, option("PATTERN", "Not what matches; repeat for more.")] = None,
+    password: Annotated[str | None, option("TEXT", "Opens encrypted PDFs.")] = None,
     recursive: Annotated[bool, typer.Option(help="Look into folders of folders.")] = True,
-    follow_symlinks: Annotated[
-        bool, typer.Option("--follow-symlinks", help="Follow links that stay in the folder.")
-    ] = False,
+    follow_symlinks: Annotated[bool, flag("Follow links that stay in the folder.", "--follow-symlinks")] = False,
     allow_private_addresses: Annotated[
-        bool, typer.Option("--allow-private-addresses", help="URLs may lead into private networks.")
+        bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
     ] = False,
     scope: Within = None,
 ) -> Ingestion:
@@ -132,22 +117,16 @@ def _print_passages(found: Hits | str) -> None:
         print_table("score place context text", _passage_row, under=("context",))(found)
 
 
-def _passages_json(found: Hits | str) -> object:
-    return {"context": found} if isinstance(found, str) else found
-
-
 @knowledge.command("search")
-@prints(_print_passages, json=_passages_json, fails=nothing)
+@prints(_print_passages, json=lambda found: {"context": found} if isinstance(found, str) else found, fails=nothing)
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.", show_default=False)],
+    query: Annotated[str, argument("QUERY", "The question.")],
     limit: Limit = 5,
     where: Where = None,
     mode: Mode = None,
     overrides: Overrides = None,
-    budget: Annotated[
-        int | None, typer.Option(metavar="TOKENS", help="Print Markdown for a prompt within so many tokens instead.")
-    ] = None,
+    budget: Annotated[int | None, option("TOKENS", "Print Markdown for a prompt of at most so many tokens.")] = None,
     scope: Within = None,
 ) -> Hits | str:
     """Find passages, best first, with path:line or page."""
@@ -158,36 +137,19 @@ def search(
         return memory.knowledge.search(query, limit, **options)
 
 
-def _document_row(document: Document) -> tuple[object, ...]:
-    return document.id, document.chunks, stamp(document.updated_at), document.title, document.source
-
-
 @knowledge.command("list")
-@prints(print_table("id chunks updated title source", _document_row), fails=nothing)
+@prints(print_table("id chunks updated:updated_at title source"), fails=nothing)
 def list_documents(context: typer.Context, limit: Limit = 1000, scope: Within = None) -> list[Document]:
     """Show the documents, in the order of their sources."""
     with open_within(context, scope) as memory:
         return memory.knowledge.list(limit=limit)
 
 
-def _deleted_row(document: DeletedDocument) -> tuple[object, ...]:
-    return document.id, f"deleted with {document.chunks:,} chunks", document.source
-
-
-def _print_deleted(deleted: list[DeletedDocument]) -> None:
-    print_rows(("id", "", "source"), [_deleted_row(each) for each in deleted])
-
-
 @knowledge.command("delete")
-@prints(_print_deleted)
+@prints(print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)))
 def delete(
     context: typer.Context,
-    ids: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ID...", help="Sources of documents, or their ids, or starts or ends of these.", show_default=False
-        ),
-    ],
+    ids: Annotated[list[str], argument("ID...", "Sources of documents, or their ids, or starts or ends of these.")],
     scope: Within = None,
 ) -> list[DeletedDocument]:
     """Delete documents with all their passages."""

@@ -14,67 +14,63 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
 
 __all__ = [
-    "SETTINGS",
-    "AsJson",
-    "FilterOptions",
-    "RecallOptions",
-    "SelectOptions",
-    "filter_fields",
-    "new_key",
-    "open_memory",
-    "open_within",
-    "parse_json",
-    "recall_fields",
-]
+    "SETTINGS", "AsJson", "FilterOptions", "RecallOptions", "SelectOptions", "argument", "filter_fields", "flag",
+    "new_key", "open_memory", "open_within", "option", "parse_json", "recall_fields",
+]  # fmt: skip
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of a memory, or an unambiguous start or end.", show_default=False)
-]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Their ids, or unambiguous starts or ends.")]
-Direction = Annotated[str, typer.Option(metavar="DIRECTION", help="out, in or both.")]
-LinkTypes = Annotated[
-    list[str] | None, typer.Option("--type", metavar="TYPE", help="Only links of this type; repeat for more.")
-]
-Scope = Annotated[str | None, typer.Option(metavar="/A/B", help="Only this scope and those below it.")]
-Where = Annotated[
-    str | None, typer.Option(metavar="JSON", help="""Only what this matches, e.g. '{"importance": {"gte": 0.5}}'.""")
-]
-Mode = Annotated[str | None, typer.Option(metavar="MODE", help="hybrid (the default), vector or keyword.")]
+
+def option(metavar: str, help: str, *names: str) -> Any:
+    """An option with a value; without names it is called as its parameter."""
+    return typer.Option(*names, metavar=metavar, help=help)
+
+
+def flag(help: str, *names: str) -> Any:
+    """An option without a value."""
+    return typer.Option(*names, help=help)
+
+
+def argument(metavar: str, help: str | None = None) -> Any:
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+AsJson = Annotated[bool, flag("Print JSON.", "--json")]
+Id = Annotated[str, argument("ID", "The id of a memory, or an unambiguous start or end.")]
+Ids = Annotated[list[str] | None, argument("[ID]...", "Their ids, or unambiguous starts or ends.")]
+Direction = Annotated[str, option("DIRECTION", "out, in or both.")]
+LinkTypes = Annotated[list[str] | None, option("TYPE", "Only links of this type; repeat for more.", "--type")]
+Scope = Annotated[str | None, option("/A/B", "Only this scope and those below it.")]
+Where = Annotated[str | None, option("JSON", """Only what this matches, e.g. '{"importance": {"gte": 0.5}}'.""")]
+Mode = Annotated[str | None, option("MODE", "hybrid (the default), vector or keyword.")]
 Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any option of the profile for this call, e.g. --set spread=0."),
+    list[str] | None, option("NAME=VALUE", "An option of the profile, for this call: spread=0.", "--set")
 ]
-Vector = Annotated[str | None, typer.Option(metavar="JSON", help="The vector itself, as a JSON list of numbers.")]
-Metadata = Annotated[str | None, typer.Option(metavar="JSON", help="A JSON object; it replaces what was there.")]
+Vector = Annotated[str | None, option("JSON", "The vector itself, as a JSON list of numbers.")]
 Importance = Annotated[float, typer.Option(help="From 0 to 1.")]
-Pinned = Annotated[bool, typer.Option("--pinned", help="Never prune it.")]
-Tag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; repeat for more.")]
-Format = Annotated[
-    str | None,
-    typer.Option(metavar="FORMAT", help="jsonl, csv, text or markdown (to a folder); else by the file's ending."),
-]
+Pinned = Annotated[bool, flag("Never prune it.", "--pinned")]
+Tag = Annotated[list[str] | None, option("TAG", "A tag; repeat for more.")]
+Format = Annotated[str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder); else by the file's name.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="The most to show.")]
-Agent = Annotated[str | None, typer.Option(metavar="NAME", help="The agent; without it, the scope's own.")]
-Within = Annotated[str | None, typer.Option("--scope", metavar="/A/B", help="Within this scope.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Agent = Annotated[str | None, option("NAME", "The agent; without it, the scope's own.")]
+Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
+Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 
 
 class SelectOptions(TypedDict, total=False):
     """Which memories, whatever their time."""
 
     scope: Scope
-    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help="Only this kind; repeat for more.")]
-    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Any of these tags; repeat for more.")]
+    kind: Annotated[list[str] | None, option("KIND", "Only this kind; repeat for more.")]
+    tag: Annotated[list[str] | None, option("TAG", "Any of these tags; repeat for more.")]
     where: Where
 
 
 class FilterOptions(SelectOptions, total=False):
     """Which memories."""
 
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not older than this, ISO 8601 with an offset.")]
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not newer than this.")]
-    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="As the store was at this time.")]
+    since: Annotated[str | None, option("TIME", "Not older than this, ISO 8601 with an offset.")]
+    until: Annotated[str | None, option("TIME", "Not newer than this.")]
+    as_of: Annotated[str | None, option("TIME", "As the store was at this time.")]
 
 
 class RecallOptions(FilterOptions, total=False):
@@ -82,8 +78,8 @@ class RecallOptions(FilterOptions, total=False):
 
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="The most hits; else the profile's.")]
     mode: Mode
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="A named set of recall's options.")]
-    group_by: Annotated[str | None, typer.Option(metavar="source", help="Only the best hit of each source.")]
+    profile: Annotated[str | None, option("NAME", "A named set of recall's options.")]
+    group_by: Annotated[str | None, option("source", "Only the best hit of each source.")]
     token_budget: Annotated[int | None, typer.Option(help="Only hits that fit into so many tokens.")]
     min_score: Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
     min_confidence: Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]

@@ -7,32 +7,19 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from rich.console import Console
 
 __all__ = [
-    "console",
-    "fail",
-    "fail_quietly",
-    "hint",
-    "named",
-    "one_line",
-    "print_json",
-    "print_number",
-    "print_pairs",
-    "print_rows",
-    "print_table",
-    "progress",
-    "safe",
-    "short_ids",
-    "stamp",
-]
+    "attributes", "console", "fail", "fail_quietly", "hint", "named", "one_line", "print_json", "print_number",
+    "print_pairs", "print_rows", "print_table", "progress", "safe", "short_ids", "stamp",
+]  # fmt: skip
 
 # What could move a terminal's cursor, change its colours or feed it keys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -42,7 +29,6 @@ _SHORT_CHARS = 8
 _IDS = ("id", "from", "to")
 # A bar is for what takes longer.
 _PATIENCE_S = 1.0
-T = TypeVar("T")
 
 
 def safe(text: str) -> str:
@@ -111,10 +97,26 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
 
 
 def print_table(
-    columns: str, row: Callable[[T], Sequence[object]], *, under: Collection[str] = ()
-) -> Callable[[Iterable[T]], None]:
-    """`print_rows` for values of which `row` makes the cells; `columns` are names in one text."""
-    return lambda values: print_rows(columns.split(), [row(value) for value in values], under=under)
+    columns: str, row: Callable[[Any], Sequence[object]] | None = None, *, under: Collection[str] = ()
+) -> Callable[[Iterable[Any]], None]:
+    """`print_rows` for values of which `row` makes the cells, or else each column an attribute.
+
+    `columns` are names, as "score id created:created_at uses:use_count:.0%" with attributes and formats.
+    """
+    parts = [column.split(":") for column in columns.split()]
+
+    def cells(value: object) -> list[str]:
+        return [_cell(attrgetter(part[min(1, len(part) - 1)])(value), *part[2:]) for part in parts]
+
+    return lambda values: print_rows([part[0] for part in parts], [*map(row or cells, values)], under=under)
+
+
+def _cell(value: object, style: str = ".2f") -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return stamp(value)
+    return format(value, style) if isinstance(value, float) else "" if value is None else str(value)
 
 
 def short_ids(ids: Sequence[str]) -> list[str]:
@@ -128,6 +130,11 @@ def short_ids(ids: Sequence[str]) -> list[str]:
 def print_number(what: str) -> Callable[[int], None]:
     """Print a number and what it counts."""
     return lambda number: print_rows(("", ""), [(f"{number:,}", what)])
+
+
+def attributes(value: object, names: str) -> dict[str, Any]:
+    """Attributes of a value by name, for JSON."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def named(name: str) -> Callable[[object], dict[str, object]]:

@@ -16,11 +16,14 @@ from recollect.cli.options import (
     Limit,
     LinkTypes,
     RecallOptions,
+    argument,
     filter_fields,
+    flag,
     open_memory,
+    option,
     recall_fields,
 )
-from recollect.cli.output import named, print_pairs, print_table, stamp
+from recollect.cli.output import attributes, named, print_pairs, print_table, stamp
 from recollect.cli.streams import stdin_lines
 from recollect.errors import InvalidInput
 
@@ -40,8 +43,8 @@ class Answers(NamedTuple):
 
 def _answers_json(found: Answers) -> object:
     """The hits of one question; with --explain, or of many questions, an object a question."""
-    names = ("query", "hits", "evidence_gaps", "sub_queries", "scopes", "left_out", "stages")
-    shown = [{name: list(hits) if name == "hits" else getattr(hits, name) for name in names} for hits in found.hits]
+    names = "evidence_gaps sub_queries scopes left_out stages"
+    shown = [{"query": hits.query, "hits": list(hits), **attributes(hits, names)} for hits in found.hits]
     return shown if found.many else shown[0] if found.explained else found.hits[0]
 
 
@@ -53,11 +56,9 @@ def _print_answers(found: Answers) -> None:
 @prints(_print_answers, json=_answers_json, fails=lambda found: not any(found.hits))
 def recall(
     context: typer.Context,
-    query: Annotated[
-        str | None, typer.Argument(metavar="[QUERY]", help="The question; without it, one a line of --file or stdin.")
-    ] = None,
-    file: Annotated[str | None, typer.Option(metavar="FILE", help="Many questions, one a line; - is stdin.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show signals, and the time each stage took.")] = False,
+    query: Annotated[str | None, argument("[QUERY]", "The question; else one a line of --file or stdin.")] = None,
+    file: Annotated[str | None, option("FILE", "Many questions, one a line; - is stdin.")] = None,
+    explain: Annotated[bool, flag("Show signals, and the time each stage took.", "--explain")] = False,
     **options: Unpack[RecallOptions],
 ) -> Answers:
     """Find the memories that answer a question, best first.
@@ -78,7 +79,7 @@ def recall(
 @prints(print_explanation)
 def explain(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", show_default=False)],
+    query: Annotated[str, argument("QUERY")],
     id: Id,
     **options: Unpack[RecallOptions],
 ) -> Explanation:
@@ -98,14 +99,10 @@ def get(context: typer.Context, id: Id) -> Record:
         return memory.get(whole_id(memory, id))
 
 
-def _record_row(record: Record) -> tuple[object, ...]:
-    return record.id, record.scope, record.kind, stamp(record.created_at), record.text
-
-
-@prints(print_table("id scope kind created text", _record_row, under=("scope", "kind", "created")), fails=nothing)
+@prints(print_table("id scope kind created:created_at text", under=("scope", "kind", "created")), fails=nothing)
 def list_(
     context: typer.Context,
-    order: Annotated[str, typer.Option(metavar="ORDER", help="newest, oldest or importance.")] = "newest",
+    order: Annotated[str, option("ORDER", "newest, oldest or importance.")] = "newest",
     limit: Limit = 100,
     offset: Annotated[int, typer.Option(help="How many to leave out first.")] = 0,
     **options: Unpack[FilterOptions],
@@ -122,11 +119,7 @@ def count(context: typer.Context, **options: Unpack[FilterOptions]) -> int:
         return memory.count(**filter_fields(options))
 
 
-def _link_row(link: Link) -> tuple[object, ...]:
-    return link.source, link.target, link.type, f"{link.strength:g}"
-
-
-@prints(print_table("from to type strength", _link_row), fails=nothing)
+@prints(print_table("from:source to:target type strength:strength:g"), fails=nothing)
 def neighbors(
     context: typer.Context, id: Id, type: LinkTypes = None, direction: Direction = "both"
 ) -> list[Link]:  # fmt: skip
@@ -135,11 +128,7 @@ def neighbors(
         return memory.neighbors(whole_id(memory, id), types=type or (), direction=direction)
 
 
-def _reached_row(found: Reached) -> tuple[object, ...]:
-    return found.distance, f"{found.strength:.2f}", found.record.id, found.record.text
-
-
-@prints(print_table("distance strength id text", _reached_row), fails=nothing)
+@prints(print_table("distance strength id:record.id text:record.text"), fails=nothing)
 def links(
     context: typer.Context,
     id: Id,

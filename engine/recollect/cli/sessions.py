@@ -10,8 +10,8 @@ import typer
 
 from recollect.checks import check_finite
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Limit, Within, Yes, open_within
-from recollect.cli.output import hint, named, print_number, print_rows, print_table, stamp
+from recollect.cli.options import Agent, Limit, Within, Yes, argument, flag, open_within, option
+from recollect.cli.output import hint, named, print_number, print_rows, print_table
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,15 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["sessions"]
 
 sessions = typer.Typer(no_args_is_help=True, help="Conversations that are kept message by message.")
-SessionId = Annotated[str, typer.Argument(metavar="ID", help="The id of a session.", show_default=False)]
-
-
-def _session_row(session: SessionInfo) -> tuple[object, ...]:
-    return session.id, session.agent, session.provider, session.messages, stamp(session.updated_at)
+SessionId = Annotated[str, argument("ID", "The id of a session.")]
 
 
 @sessions.command("list")
-@prints(print_table("session agent provider messages used", _session_row), fails=nothing)
+@prints(print_table("session:id agent provider messages used:updated_at"), fails=nothing)
 def list_sessions(
     context: typer.Context, agent: Agent = None, limit: Limit = 100, scope: Within = None
 ) -> list[SessionInfo]:
@@ -50,7 +46,7 @@ def show_session(
     id: SessionId,
     agent: Agent = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="Only the last so many messages.")] = None,
-    skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Leave out what cannot be read.")] = False,
+    skip_damaged: Annotated[bool, flag("Leave out what cannot be read.", "--skip-damaged")] = False,
     scope: Within = None,
 ) -> list[dict[str, Any]]:
     """Show the messages of a session in order."""
@@ -58,15 +54,11 @@ def show_session(
         return memory.sessions.get(id, agent=agent).messages(limit=limit, skip_damaged=skip_damaged)
 
 
-def _found_row(found: MessageHit) -> tuple[object, ...]:
-    return f"{found.score:.2f}", found.session, found.position, found.role, found.content
-
-
 @sessions.command("search")
-@prints(print_table("score session position role content", _found_row), fails=nothing)
+@prints(print_table("score session position role content"), fails=nothing)
 def search_sessions(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", show_default=False)],
+    query: Annotated[str, argument("QUERY")],
     agent: Agent = None,
     limit: Limit = 10,
     scope: Within = None,
@@ -87,10 +79,8 @@ def end_session(
     context: typer.Context,
     id: SessionId,
     agent: Agent = None,
-    summary: Annotated[str | None, typer.Option(metavar="TEXT", help="Keep a snapshot with this summary.")] = None,
-    decision: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A key decision, kept with the snapshot; repeat for more.")
-    ] = None,
+    summary: Annotated[str | None, option("TEXT", "Keep a snapshot with this summary.")] = None,
+    decision: Annotated[list[str] | None, option("TEXT", "A key decision for the snapshot; repeat for more.")] = None,
     scope: Within = None,
 ) -> dict[str, Any]:
     """Remove a session; with --summary or --decision a snapshot of it is kept."""

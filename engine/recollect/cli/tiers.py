@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Importance, Limit, Pinned, Tag, Within, open_within
+from recollect.cli.options import Agent, Importance, Limit, Pinned, Tag, Within, argument, flag, open_within, option
 from recollect.cli.output import hint, print_pairs, print_rows, print_table, safe, stamp
 from recollect.cli.write import EventAt, print_id
 
@@ -22,19 +22,17 @@ __all__ = ["bootstrap", "consolidate", "episodes", "procedures"]
 
 episodes = typer.Typer(no_args_is_help=True, help="What happened: log it, list it, see the snapshots of sessions.")
 procedures = typer.Typer(no_args_is_help=True, help="How things are done, and how well it went.")
-ProcedureName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.", show_default=False)]
+ProcedureName = Annotated[str, argument("NAME", "Its name or id.")]
 
 
 @episodes.command("log")
 @prints(print_id)
 def log_episode(
     context: typer.Context,
-    content: Annotated[str, typer.Argument(metavar="CONTENT", show_default=False)],
-    type: Annotated[
-        str, typer.Option(metavar="TYPE", help="task-started, decision-made, error-encountered, tool-call, ...")
-    ] = "observation",
+    content: Annotated[str, argument("CONTENT")],
+    type: Annotated[str, option("TYPE", "task-started, decision-made, tool-call, ...")] = "observation",
     agent: Agent = None,
-    task: Annotated[str | None, typer.Option(metavar="ID", help="The task it belongs to.")] = None,
+    task: Annotated[str | None, option("ID", "The task it belongs to.")] = None,
     importance: Importance = 0.5,
     pinned: Pinned = False,
     tag: Tag = None,
@@ -61,12 +59,12 @@ def _episode_row(episode: Record) -> tuple[object, ...]:
 def list_episodes(
     context: typer.Context,
     agent: Agent = None,
-    task: Annotated[str | None, typer.Option(metavar="ID", help="Only those of this task.")] = None,
-    type: Annotated[str | None, typer.Option(metavar="TYPE", help="Only those of this type.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="DAY", help="Only those of this day of UTC.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not older than this.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not newer than this.")] = None,
-    order: Annotated[str, typer.Option(metavar="ORDER", help="oldest, newest or importance.")] = "newest",
+    task: Annotated[str | None, option("ID", "Only those of this task.")] = None,
+    type: Annotated[str | None, option("TYPE", "Only those of this type.")] = None,
+    on: Annotated[str | None, option("DAY", "Only those of this day of UTC.")] = None,
+    since: Annotated[str | None, option("TIME", "Not older than this.")] = None,
+    until: Annotated[str | None, option("TIME", "Not newer than this.")] = None,
+    order: Annotated[str, option("ORDER", "oldest, newest or importance.")] = "newest",
     limit: Limit = 100,
     scope: Within = None,
 ) -> list[Record]:
@@ -91,16 +89,12 @@ def list_snapshots(
         return memory.episodes.snapshots(limit, agent=agent)
 
 
-def _procedure_row(procedure: Procedure) -> tuple[object, ...]:
-    return procedure.name, f"{procedure.success_rate:.0%}", procedure.use_count, procedure.description
-
-
 @procedures.command("list")
-@prints(print_table("name success uses description", _procedure_row), fails=nothing)
+@prints(print_table("name success:success_rate:.0% uses:use_count description"), fails=nothing)
 def list_procedures(
     context: typer.Context,
     agent: Agent = None,
-    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Any of these tags; repeat for more.")] = None,
+    tag: Annotated[list[str] | None, option("TAG", "Any of these tags; repeat for more.")] = None,
     limit: Limit = 100,
     scope: Within = None,
 ) -> list[Procedure]:
@@ -113,8 +107,8 @@ def list_procedures(
 @prints(print_id)
 def save_procedure(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
-    description: Annotated[str, typer.Argument(metavar="DESCRIPTION", show_default=False)],
+    name: Annotated[str, argument("NAME")],
+    description: Annotated[str, argument("DESCRIPTION")],
     pattern: Annotated[str, typer.Option(help="The steps, in any form.")] = "",
     tag: Tag = None,
     agent: Agent = None,
@@ -134,7 +128,7 @@ def _print_outcome(counted: Procedure) -> None:
 def record_outcome(
     context: typer.Context,
     name: ProcedureName,
-    success: Annotated[bool, typer.Option("--success/--failure", help="How it went.", show_default=False)],
+    success: Annotated[bool, flag("How it went.", "--success/--failure")],
     agent: Agent = None,
     scope: Within = None,
 ) -> Procedure:
@@ -156,13 +150,9 @@ def _print_cycles(ran: Cycle | list[Cycle]) -> None:
 @prints(_print_cycles)
 def consolidate(
     context: typer.Context,
-    agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", help="Whose episodes; else those of no agent.")
-    ] = None,
-    extract: Annotated[
-        bool, typer.Option("--extract", help="Have the language model find lasting facts in new episodes.")
-    ] = False,
-    cycles: Annotated[int | None, typer.Option(metavar="N", help="Show the last N cycles, and run none.")] = None,
+    agent: Annotated[str | None, argument("[AGENT]", "Whose episodes; else those of no agent.")] = None,
+    extract: Annotated[bool, flag("Have the language model find lasting facts in new episodes.", "--extract")] = False,
+    cycles: Annotated[int | None, option("N", "Show the last N cycles, and run none.")] = None,
     scope: Within = None,
 ) -> Any:
     """Run one consolidation cycle on the episodes of an agent: lower their importance, prune those that have become
@@ -190,10 +180,10 @@ def _print_bootstrap(found: Bootstrap) -> None:
 @prints(_print_bootstrap)
 def bootstrap(
     context: typer.Context,
-    task: Annotated[str, typer.Option(metavar="TEXT", help="What is to be done.", show_default=False)],
-    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Who it is for; else no agent.")] = None,
-    budget: Annotated[int, typer.Option(metavar="TOKENS", help="The most tokens.")] = 2_000,
-    task_type: Annotated[str | None, typer.Option(metavar="TYPE", help="Tips for this type of task only.")] = None,
+    task: Annotated[str, option("TEXT", "What is to be done.")],
+    agent: Annotated[str | None, argument("[AGENT]", "Who it is for; else no agent.")] = None,
+    budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
+    task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
     scope: Within = None,
 ) -> Bootstrap:
     """Print what an agent should have in mind for a task, as Markdown."""

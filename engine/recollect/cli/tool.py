@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.options import AsJson, open_memory
+from recollect.cli.options import AsJson, argument, flag, open_memory, option
 from recollect.cli.output import print_json
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
@@ -16,25 +16,14 @@ __all__ = ["tool"]
 
 def tool(
     context: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="memory, session, experience or knowledge.")
-    ] = None,
-    arguments: Annotated[
-        str | None, typer.Argument(metavar="[JSON]", help="""E.g. '{"action": "list"}'; - or nothing reads stdin.""")
-    ] = None,
-    scope: Annotated[
-        str | None, typer.Option(metavar="/A/B", help="Everything happens within it, whatever scope the JSON names.")
-    ] = None,
-    quoted: Annotated[
-        bool, typer.Option("--quoted", help="Put the answer between marks that no stored text can forge.")
-    ] = False,
-    document_folder: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FOLDER", help="Documents in it may be ingested; repeat for more. Else none may be."),
-    ] = None,
-    document_urls: Annotated[bool, typer.Option("--document-urls", help="Documents at URLs may be ingested.")] = False,
-    schemas: Annotated[bool, typer.Option("--schemas", help="Print the schemas of all tools instead.")] = False,
-    shape: Annotated[str, typer.Option(metavar="SHAPE", help="Of --schemas: plain, openai or anthropic.")] = "plain",
+    name: Annotated[str | None, argument("[NAME]", "memory, session, experience or knowledge.")] = None,
+    arguments: Annotated[str | None, argument("[JSON]", """As '{"action": "list"}'; else standard input.""")] = None,
+    scope: Annotated[str | None, option("/A/B", "Act within this scope, whatever the JSON says.")] = None,
+    quoted: Annotated[bool, flag("Put the answer between marks that no stored text can forge.", "--quoted")] = False,
+    document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")] = None,
+    document_urls: Annotated[bool, flag("Documents at URLs may be ingested.", "--document-urls")] = False,
+    schemas: Annotated[bool, flag("Print the schemas of all tools instead.", "--schemas")] = False,
+    shape: Annotated[str, option("SHAPE", "Of --schemas: plain, openai or anthropic.")] = "plain",
     as_json: AsJson = False,
 ) -> None:
     """Carry out one call of a tool for agents; the answer is always JSON.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import typer
 
 from recollect.cli.command import prints
-from recollect.cli.options import Format, SelectOptions, filter_fields, open_memory
+from recollect.cli.options import Format, SelectOptions, argument, filter_fields, flag, open_memory, option
 from recollect.cli.output import hint, print_rows, progress
 from recollect.cli.streams import stdin_stream, stdout_stream
 from recollect.errors import InvalidInput
@@ -66,21 +66,12 @@ def _print_imported(done: Imported | Restored) -> None:
 @prints(_print_imported, fails=lambda done: isinstance(done, Restored) and left_out(done))
 def import_(
     context: typer.Context,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="The file, or a folder of Markdown; - is standard input.", show_default=False
-        ),
-    ],
+    file: Annotated[str, argument("FILE", "The file, or a folder of Markdown; - is standard input.")],
     format: Format = None,
-    scope: Annotated[str, typer.Option(metavar="/A/B", help="Put this before the scopes of the file.")] = "/",
+    scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     batch_size: Annotated[int, typer.Option(help="Memories a transaction.")] = 1024,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Of a folder: the file wins where the store has changed too.")
-    ] = False,
-    forget_missing: Annotated[
-        bool, typer.Option("--forget-missing", help="Of a folder: forget memories that were removed from its files.")
-    ] = False,
+    overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
+    forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
 ) -> Imported | Restored:
     """Read memories from JSON lines, CSV or plain text, and skip those that are already here. Or from a folder of
     Markdown, and update those that were changed there.
@@ -106,17 +97,10 @@ def _print_export(done: Exported | dict[str, Any]) -> None:
 @prints(_print_export, fails=lambda done: isinstance(done, Exported) and left_files(done))
 def export(
     context: typer.Context,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="The file; - is standard output; the folder for Markdown.", show_default=False
-        ),
-    ],
+    file: Annotated[str, argument("FILE", "The file; - is standard output; the folder for Markdown.")],
     format: Format = None,
-    vectors: Annotated[bool, typer.Option("--vectors", help="With vectors, which JSON lines can hold.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Of Markdown: replace files that were changed since the last export.")
-    ] = False,
+    vectors: Annotated[bool, flag("With vectors, which JSON lines can hold.", "--vectors")] = False,
+    overwrite: Annotated[bool, flag("Of Markdown: replace changed files too.", "--overwrite")] = False,
     **options: Unpack[SelectOptions],
 ) -> Exported | dict[str, Any]:
     """Write memories as JSON lines (without loss), CSV or plain text; a file is replaced when all is written. Or as

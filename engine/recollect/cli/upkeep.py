@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.command import prints
-from recollect.cli.options import Scope, new_key, open_memory
-from recollect.cli.output import hint, named, print_number, print_pairs, print_rows, progress
+from recollect.cli.options import Scope, argument, flag, new_key, open_memory, option
+from recollect.cli.output import attributes, hint, named, print_number, print_pairs, print_rows, progress
 
 if TYPE_CHECKING:
     from recollect.reports import Audit, Forgotten, Stats, Verification
@@ -43,22 +43,21 @@ def _print_verification(found: Verification) -> None:
     hint(f"{found.records:,} records and {found.vectors:,} vectors: {outcome}")
 
 
-def _verification_json(found: Verification) -> dict[str, Any]:
-    return {"ok": found.ok, "records": found.records, "vectors": found.vectors, "problems": found.problems}
+_prints_verification = prints(
+    _print_verification,
+    json=lambda found: attributes(found, "ok records vectors problems"),
+    fails=lambda found: not found.ok,
+)
 
 
-def _is_unsound(found: Verification) -> bool:
-    return not found.ok
-
-
-@prints(_print_verification, json=_verification_json, fails=_is_unsound)
+@_prints_verification
 def verify(context: typer.Context) -> Verification:
     """Check the file and everything derived from the memories; changes nothing."""
     with open_memory(context) as memory, progress("verifying", "memories") as report:
         return memory.verify(on_progress=report)
 
 
-@prints(_print_verification, json=_verification_json, fails=_is_unsound)
+@_prints_verification
 def rebuild(context: typer.Context) -> Verification:
     """Rebuild everything that is derived from the memories, and verify."""
     with open_memory(context) as memory, progress("rebuilding", "memories") as report:
@@ -75,18 +74,12 @@ def _print_audit(found: Audit) -> None:
         hint(f"{name} were not looked for: {why}")
 
 
-def _has_unmended(found: Audit) -> bool:
-    return not all(each.mended for each in found.findings)
-
-
-@prints(_print_audit, fails=_has_unmended)
+@prints(_print_audit, fails=lambda found: not all(each.mended for each in found.findings))
 def audit(
     context: typer.Context,
-    checks: Annotated[
-        list[str] | None, typer.Argument(metavar="[CHECK]...", help=f"{', '.join(_CHECKS)}; all of them.")
-    ] = None,
+    checks: Annotated[list[str] | None, argument("[CHECK]...", f"{', '.join(_CHECKS)}; all of them.")] = None,
     scope: Scope = None,
-    mend: Annotated[bool, typer.Option("--mend", help="Carry out what the findings propose.")] = False,
+    mend: Annotated[bool, flag("Carry out what the findings propose.", "--mend")] = False,
 ) -> Audit:
     """Find memories that should not be there, and propose what to do; changes nothing without --mend.
 
@@ -97,7 +90,7 @@ def audit(
 
 
 def _print_purged(gone: Forgotten) -> None:
-    print_rows(("memories", ""), [(gone.records, "purged")])
+    print_number("purged")(gone.records)
 
 
 @prints(_print_purged)
@@ -117,7 +110,7 @@ def vacuum(context: typer.Context) -> int:
 @prints(typer.echo, json=named("path"))
 def backup(
     context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file.", show_default=False)],
+    file: Annotated[str, argument("FILE", "A new file.")],
 ) -> str:
     """Copy the store to a new file, while others read and write."""
     with open_memory(context) as memory, progress("copying", "pages") as report:
@@ -140,10 +133,8 @@ def _print_encrypted(encrypted: bool) -> None:
 @prints(_print_encrypted, json=named("encrypted"))
 def rekey(
     context: typer.Context,
-    new_key_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file whose first line is the new key; else RECOLLECT_NEW_KEY.")
-    ] = None,
-    decrypt: Annotated[bool, typer.Option("--decrypt", help="Write the store without encryption instead.")] = False,
+    new_key_file: Annotated[str | None, option("FILE", "A file with the new key; else RECOLLECT_NEW_KEY.")] = None,
+    decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
 ) -> bool:
     """Encrypt the store with a new key; RECOLLECT_KEY or RECOLLECT_KEY_FILE gives the present one, if there is one.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import AsJson
+from recollect.cli.options import AsJson, argument, flag, option
 from recollect.cli.output import hint, print_json, print_pairs, print_rows, print_table, progress
 from recollect.errors import InvalidInput
 
@@ -21,17 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["open_workspace", "workspace"]
 
 workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
-Folder = Annotated[
-    str | None,
-    typer.Option("--workspace", "-w", metavar="FOLDER", help="The folder; else that of --config, else this one."),
-]
-Config = Annotated[
-    str | None, typer.Option("--config", metavar="FILE", help="The configuration as TOML, JSON or YAML.")
-]
-EmbedderName = Annotated[
-    str | None, typer.Option("--embedder", metavar="NAME", help="Instead of the configuration's, e.g. none or default.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Read and cut files that seem unchanged too.")]
+Folder = Annotated[str | None, option("FOLDER", "The folder; else --config's, else this one.", "--workspace", "-w")]
+Config = Annotated[str | None, option("FILE", "The configuration as TOML, JSON or YAML.", "--config")]
+EmbedderName = Annotated[str | None, option("NAME", "Instead of the configured one, e.g. none.", "--embedder")]
+Force = Annotated[bool, flag("Read and cut files that seem unchanged too.", "--force")]
 
 
 def open_workspace(folder: str | None, config: str | None, embedder: str | None, *, make: bool = False) -> Workspace:
@@ -56,12 +49,8 @@ def _print_result(result: IndexResult) -> None:
     print_pairs({**shown, "duration_ms": round(result.duration_ms)})
 
 
-def _has_unread(result: IndexResult) -> bool:
-    return any(not problem.indexed for problem in result.problems)
-
-
 @workspace.command("index")
-@prints(_print_result, fails=_has_unread)
+@prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
 def index_files(
     folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None
 ) -> IndexResult:
@@ -77,9 +66,9 @@ def index_files(
 
 
 @workspace.command("add")
-@prints(_print_result, fails=_has_unread)
+@prints(_print_result, fails=lambda result: any(not problem.indexed for problem in result.problems))
 def add_file(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file in the folder.", show_default=False)],
+    file: Annotated[str, argument("FILE", "A file in the folder.")],
     folder: Folder = None,
     force: Force = False,
     config: Config = None,
@@ -94,15 +83,11 @@ def add_file(
     return result
 
 
-def _file_row(file: FileInfo) -> tuple[object, ...]:
-    return file.source, file.chunks, "yes" if file.is_evergreen else "no", file.path
-
-
 @workspace.command("files")
-@prints(print_table("label chunks evergreen file", _file_row), fails=nothing)
+@prints(print_table("label:source chunks evergreen:is_evergreen file:path"), fails=nothing)
 def list_files(
     folder: Folder = None,
-    source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only those of this label.")] = None,
+    source: Annotated[str | None, option("LABEL", "Only those of this label.")] = None,
     config: Config = None,
 ) -> list[FileInfo]:
     """Show the indexed files."""

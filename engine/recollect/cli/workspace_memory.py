@@ -10,7 +10,7 @@ import typer
 
 from recollect.cli.command import prints
 from recollect.cli.hits import marked
-from recollect.cli.options import SelectOptions, filter_fields, open_memory
+from recollect.cli.options import SelectOptions, argument, filter_fields, flag, open_memory, option
 from recollect.cli.output import console, hint, named, one_line, progress, safe
 from recollect.cli.streams import stdin_text
 from recollect.cli.transfer import left_files, left_out, print_exported, print_restored
@@ -44,23 +44,21 @@ def _passages_json(passages: Passages) -> object:
 @workspace.command("search")
 @prints(_print_passages, json=_passages_json, fails=lambda passages: not passages.found)
 def search_files(
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question; else standard input.")] = None,
+    query: Annotated[str | None, argument("QUERY", "The question; else standard input.")] = None,
     folder: Folder = None,
     max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
     min_confidence: Annotated[float | None, typer.Option(help="Drop results of a confidence below this.")] = None,
-    strategy: Annotated[str | None, typer.Option(metavar="NAME", help="hybrid, vector or keyword.")] = None,
-    source: Annotated[str | None, typer.Option(metavar="LABEL", help="Only files of this label.")] = None,
-    vector_weight: Annotated[
-        float | None, typer.Option(help="Share of meaning, from 0 to 1; words have the rest.")
-    ] = None,
-    text_weight: Annotated[float | None, typer.Option(help="Share of words; meaning has the rest.")] = None,
+    strategy: Annotated[str | None, option("NAME", "hybrid, vector or keyword.")] = None,
+    source: Annotated[str | None, option("LABEL", "Only files of this label.")] = None,
+    vector_weight: Annotated[float | None, typer.Option(help="Share of the vector score, from 0 to 1.")] = None,
+    text_weight: Annotated[float | None, typer.Option(help="Share of the keyword score, from 0 to 1.")] = None,
     candidate_multiplier: Annotated[
-        int | None, typer.Option(help="Meaning and words each find so many times the limit.")
+        int | None, typer.Option(help="Candidates of each search, times the limit.")
     ] = None,
-    mmr_lambda: Annotated[float | None, typer.Option(help="From 1, relevance alone, to 0, diversity alone.")] = None,
-    half_life_days: Annotated[float | None, typer.Option(help="Scores halve in so many days.")] = None,
-    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Whether old files score less.")] = None,
+    mmr_lambda: Annotated[float | None, typer.Option(help="From 1 (relevance only) to 0 (diversity only).")] = None,
+    half_life_days: Annotated[float | None, typer.Option(help="Half-life of scores, in days.")] = None,
+    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Score old files lower.")] = None,
     snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
@@ -89,14 +87,10 @@ def _print_flushed(written: str | None) -> None:
 @workspace.command("flush")
 @prints(_print_flushed, json=named("written"))
 def flush_conversation(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The conversation as JSON, a list of messages; - is standard input.")
-    ] = "-",
+    file: Annotated[str, argument("FILE", "The conversation as JSON, a list of messages; - is standard input.")] = "-",
     folder: Folder = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model, as gpt-4o-mini or gemini/gemini-2.0-flash.")
-    ] = None,
-    system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of Recollect's own.")] = None,
+    model: Annotated[str | None, option("NAME", "The model, as gpt-4o-mini or gemini/gemini-2.0-flash.")] = None,
+    system_prompt: Annotated[str | None, option("TEXT", "Instead of Recollect's own.")] = None,
     config: Config = None,
     embedder: EmbedderName = None,
 ) -> str | None:
@@ -113,9 +107,7 @@ def flush_conversation(
 def export_memories(
     context: typer.Context,
     folder: Folder = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that were changed since the last export too.")
-    ] = False,
+    overwrite: Annotated[bool, flag("Replace changed files too.", "--overwrite")] = False,
     config: Config = None,
     embedder: EmbedderName = None,
     **options: Unpack[SelectOptions],
@@ -134,12 +126,8 @@ def export_memories(
 def restore_memories(
     context: typer.Context,
     folder: Folder = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="The file wins where the store has changed too.")
-    ] = False,
-    forget_missing: Annotated[
-        bool, typer.Option("--forget-missing", help="Forget memories that were removed from their files.")
-    ] = False,
+    overwrite: Annotated[bool, flag("The file wins where the store has changed too.", "--overwrite")] = False,
+    forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
     config: Config = None,
 ) -> Restored:
     """Read the memories below memory/ into --db, with what was changed in them."""

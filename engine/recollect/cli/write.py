@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
 
@@ -14,14 +14,15 @@ from recollect.cli.options import (
     Id,
     Ids,
     Importance,
-    Metadata,
     Pinned,
     SelectOptions,
-    Tag,
     Vector,
     Yes,
+    argument,
     filter_fields,
+    flag,
     open_memory,
+    option,
     parse_json,
 )
 from recollect.cli.output import hint, named, print_number, print_rows
@@ -35,16 +36,24 @@ if TYPE_CHECKING:
 
 __all__ = ["forget", "link", "print_id", "remember", "restore", "unlink", "update"]
 
-From = Annotated[str, typer.Argument(metavar="FROM", help="An id.", show_default=False)]
-To = Annotated[str, typer.Argument(metavar="TO", help="An id.", show_default=False)]
-Header = Annotated[
-    str | None, typer.Option("--context", help="A short header that is found with the text: a speaker, a title.")
-]
-Topic = Annotated[str | None, typer.Option(help="The topic it belongs to.")]
-Source = Annotated[str | None, typer.Option(help="The document or session it comes from.")]
-Position = Annotated[int | None, typer.Option(help="Its place in the source.")]
-EventAt = Annotated[str | None, typer.Option(metavar="TIME", help="When it happened.")]
-ExpiresAt = Annotated[str | None, typer.Option(metavar="TIME", help="When it stops being true.")]
+From = Annotated[str, argument("FROM", "An id.")]
+To = Annotated[str, argument("TO", "An id.")]
+EventAt = Annotated[str | None, option("TIME", "When it happened; else when it was learnt.")]
+
+
+class FieldOptions(TypedDict, total=False):
+    """Fields of a memory that may be left out."""
+
+    tag: Annotated[list[str] | None, option("TAG", "A tag; repeat for more. They replace those it has.")]
+    metadata: Annotated[str | None, option("JSON", "A JSON object. It replaces what it has.")]
+    header: Annotated[str | None, option("TEXT", "Searched with the text: a speaker, a title.", "--context")]
+    topic: Annotated[str | None, option("TEXT", "The topic it belongs to.")]
+    source: Annotated[str | None, option("NAME", "The document or session it comes from.")]
+    position: Annotated[int | None, option("N", "Its place in the source.")]
+    event_at: EventAt
+    expires_at: Annotated[str | None, option("TIME", "When it stops being true.")]
+    vector: Vector
+
 
 _CLEARED: dict[str, Any] = {
     "context": None, "topic": None, "source": None, "position": None, "event_at": None, "expires_at": None, "tags": (),
@@ -70,34 +79,28 @@ def _print_ids(stored: Record | list[Record]) -> None:
         print_id(record)
 
 
+def _given(options: FieldOptions) -> dict[str, Any]:
+    """The fields that were given, as `Memory.remember` names them."""
+    fields: dict[str, Any] = {**options, "metadata": parse_json(options["metadata"], "--metadata")}
+    fields["vector"] = parse_json(fields["vector"], "--vector", kind=list)
+    fields["context"], fields["tags"] = fields.pop("header"), fields.pop("tag") or None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 @prints(_print_ids)
 def remember(
     context: typer.Context,
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TEXT]...", help="A memory each; without one, all of standard input is one memory."),
-    ] = None,
-    scope: Annotated[str, typer.Option(metavar="/A/B", help="Where it belongs.")] = "/",
-    kind: Annotated[str, typer.Option(help="What it is.")] = "memory",
-    tag: Tag = None,
+    texts: Annotated[list[str] | None, argument("[TEXT]...", "A memory each; else standard input is one.")] = None,
+    scope: Annotated[str, option("/A/B", "Where it belongs.")] = "/",
+    kind: Annotated[str, option("KIND", "What it is.")] = "memory",
     importance: Importance = 0.5,
-    metadata: Metadata = None,
-    header: Header = None,
-    topic: Topic = None,
-    source: Source = None,
-    position: Position = None,
-    created_at: Annotated[str | None, typer.Option(metavar="TIME", help="When it was learnt; else now.")] = None,
-    event_at: EventAt = None,
-    expires_at: ExpiresAt = None,
+    created_at: Annotated[str | None, option("TIME", "When it was learnt; else now.")] = None,
     pinned: Pinned = False,
-    vector: Vector = None,
+    **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:
     """Store memories; prints their ids."""
-    fields: dict[str, Any] = {
-        "scope": scope, "kind": kind, "tags": tag or (), "importance": importance,
-        "metadata": parse_json(metadata, "--metadata"), "context": header, "topic": topic, "source": source,
-        "position": position, "created_at": created_at, "event_at": event_at, "expires_at": expires_at,
-        "pinned": pinned, "vector": parse_json(vector, "--vector", kind=list),
+    fields = _given(options) | {
+        "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
     }  # fmt: skip
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
     with open_memory(context) as memory:
@@ -110,33 +113,20 @@ def remember(
 def update(
     context: typer.Context,
     id: Id,
-    text: Annotated[str | None, typer.Option(help="The new text; - reads standard input.")] = None,
-    scope: Annotated[str | None, typer.Option(metavar="/A/B", help="Move it there.")] = None,
-    kind: Annotated[str | None, typer.Option(help="What it is.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Its tags from now on; repeat for more.")] = None,
-    importance: Annotated[float | None, typer.Option(help="From 0 to 1.")] = None,
-    metadata: Metadata = None,
-    header: Header = None,
-    topic: Topic = None,
-    source: Source = None,
-    position: Position = None,
-    event_at: EventAt = None,
-    expires_at: ExpiresAt = None,
-    pinned: Annotated[bool | None, typer.Option("--pinned/--unpinned", help="Whether it is never pruned.")] = None,
-    vector: Vector = None,
-    clear: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD", help=f"Empty a field: {', '.join(_CLEARED)}; repeat for more.")
-    ] = None,
+    text: Annotated[str | None, option("TEXT", "The new text; - reads standard input.")] = None,
+    scope: Annotated[str | None, option("/A/B", "Move it there.")] = None,
+    kind: Annotated[str | None, option("KIND", "What it is.")] = None,
+    importance: Annotated[float | None, option("N", "From 0 to 1.")] = None,
+    pinned: Annotated[bool | None, flag("Whether it is never pruned.", "--pinned/--unpinned")] = None,
+    clear: Annotated[list[str] | None, option("FIELD", f"Empty a field: {', '.join(_CLEARED)}.")] = None,
+    **options: Unpack[FieldOptions],
 ) -> Record:
     """Change fields of a memory; `history` keeps its old texts."""
-    given: dict[str, Any] = {
+    fields = {
         "text": stdin_text("update --text -") if text == "-" else text,
-        "scope": scope, "kind": kind, "tags": tag or None,
-        "importance": importance, "metadata": parse_json(metadata, "--metadata"), "context": header, "topic": topic,
-        "source": source, "position": position, "event_at": event_at, "expires_at": expires_at, "pinned": pinned,
-        "vector": parse_json(vector, "--vector", kind=list),
+        "scope": scope, "kind": kind, "importance": importance, "pinned": pinned,
     }  # fmt: skip
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes = _given(options) | {name: value for name, value in fields.items() if value is not None}
     for name in clear or ():
         field = name.replace("-", "_")
         if field not in _CLEARED:
@@ -152,14 +142,15 @@ def _print_restored(record: Record) -> None:
     print_rows(("id", "text"), [(record.id, record.text)])
 
 
+def _print_restored(record: Record) -> None:
+    print_rows(("id", "text"), [(record.id, record.text)])
+
+
 @prints(_print_restored)
 def restore(
     context: typer.Context,
     id: Id,
-    to: Annotated[
-        str,
-        typer.Option(metavar="VERSION", help="Its place in history, from 0; -2 is the one before now; or a time."),
-    ] = "-2",
+    to: Annotated[str, option("VERSION", "Its place in history, from 0; -2 is the one before now; or a time.")] = "-2",
 ) -> Record:
     """Make an earlier text of a memory its newest version; nothing is lost."""
     place = to.removeprefix("-")
@@ -183,9 +174,7 @@ def forget(
     context: typer.Context,
     ids: Ids = None,
     yes: Yes = False,
-    receipt: Annotated[
-        bool, typer.Option("--receipt", help="Compact the file, search its bytes for what was removed, and report.")
-    ] = False,
+    receipt: Annotated[bool, flag("Compact the file, search it for the removed text, report.", "--receipt")] = False,
     **options: Unpack[SelectOptions],
 ) -> Forgotten:
     """Purge memories for good, by id or all that filters match. On a terminal it asks before it removes several.
@@ -252,7 +241,7 @@ def unlink(
     context: typer.Context,
     source: From,
     target: To,
-    type: Annotated[str | None, typer.Option(metavar="TYPE", help="Only the link of this type.")] = None,
+    type: Annotated[str | None, option("TYPE", "Only the link of this type.")] = None,
 ) -> int:
     """Remove the links from one memory to another, not those in the other direction."""
     with open_memory(context) as memory:
