@@ -142,10 +142,6 @@ def _print_restored(record: Record) -> None:
     print_rows(("id", "text"), [(record.id, record.text)])
 
 
-def _print_restored(record: Record) -> None:
-    print_rows(("id", "text"), [(record.id, record.text)])
-
-
 @prints(_print_restored)
 def restore(
     context: typer.Context,
