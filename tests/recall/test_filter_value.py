@@ -18,6 +18,7 @@ FIELDS = [
     {"scope": ["/a/x", "/b"]},
     {"where": {"topic": "t1"}},
     {"where": {"or": [{"topic": "t1"}, {"importance": {"gt": 0.7}}]}},
+    {"where": {"scope": "/x"}},
     {"kinds": "note"},
     {"kinds": ["note", "memory"], "tags": ["x"]},
     {"since": "2026-01-05", "until": "2026-01-15T00:00:00Z"},

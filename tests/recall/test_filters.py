@@ -135,6 +135,9 @@ CASES: list[dict[str, Any]] = [
     {"kind": {"ne": "note"}},
     {"kind": {"in": ["note", "episode"]}},
     {"kind": {"nin": ["note"]}},
+    {"kind": {"in": []}},
+    {"kind": {"in": ["note", "episode"], "ne": "note"}},
+    {"kind": "note", "importance": {"gt": 0.3}, "and": [{"kind": {"ne": "memory"}}]},
     {"importance": {"gt": 0.3, "lte": 0.8}},
     {"importance": {"gte": 0.5}},
     {"importance": {"lt": 0.5}},
@@ -147,12 +150,24 @@ CASES: list[dict[str, Any]] = [
     {"topic": {"contains": "4"}},
     {"source": {"eq": "s1"}},
     {"source": None},
+    {"source": {"ne": None}},
+    {"source": {"ne": "s1"}},
+    {"source": {"in": ["s1", "s2", "no such source"]}},
+    {"source": {"nin": ["s1", "s2"]}},
+    {"source": {"gt": "s1"}},
+    {"source": {"contains": "2"}},
+    {"not": {"source": "s1"}},
+    {"or": [{"source": "s1"}, {"topic": "topic 4"}]},
     {"position": {"gte": 2}},
     {"position": {"ne": 2}},
     {"context": {"contains": "arol"}},
     {"text": {"contains": "number1"}},
     {"text": {"contains": "NUMBER1"}},
     {"scope": "/app"},
+    {"scope": {"in": ["/app", "/app/x", "app"]}},
+    {"scope": {"ne": "/app"}},
+    {"scope": {"nin": ["/app", "/"]}},
+    {"scope": {"gt": "/app"}},
     {"scope": {"contains": "app"}},
     {"tags": "x"},
     {"tags": {"contains": "it's"}},
@@ -245,6 +260,32 @@ def test_where_in_any_nesting(store, where):
     place = {record_id: number for number, record_id in enumerate(store.ids)}
     assert {place[record.id] for record in store.list(limit=None, where=where)} == wanted
     assert {place[hit.id] for hit in store.recall("common", limit=60, where=where)} == wanted
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"scope": "/"},
+        {"scope": "/x"},
+        {"scope": "/app/x"},
+        {"scope": "x"},
+        {"scope": {"ne": "/"}},
+        {"scope": {"in": ["/", "/x"]}},
+        {"scope": {"nin": ["/x"]}},
+        {"scope": {"contains": "app"}},
+        {"scope": {"lt": "/x"}},
+    ],
+    ids=repr,
+)
+def test_scopes_in_where_are_those_of_the_handle(store, where):
+    def seen(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "scope": item["scope"].removeprefix("/app") or "/"}
+
+    place = {record_id: number for number, record_id in enumerate(store.ids)}
+    wanted = expected(lambda item: alive(item) and item["scope"] in ("/app", "/app/x") and satisfies(seen(item), where))
+    handle = store.scoped("/app")
+    assert {place[record.id] for record in handle.list(limit=None, where=where)} == wanted
+    assert {place[hit.id] for hit in handle.recall("common", limit=60, where=where)} == wanted
 
 
 @pytest.mark.parametrize("scope", [*SCOPES, "/ap", "/apple/x", "/nothing"])
