@@ -98,24 +98,24 @@ def query(forward_lists):
     held = np.diff(starts)
     chosen = np.array([np.argmin(np.abs(held - share * ROWS)) for share in (0.06, 0.04, 0.02, 0.007, 0.002)])
     lengths = np.diff(forward_lists[2]).astype(np.float32)
-    return {
-        "rows": rows,
-        "counts": counts,
-        "starts": starts[chosen],
-        "ends": starts[chosen + 1],
-        "idf": np.log(1 + ROWS / held[chosen]).astype(np.float32),
-        "slice_offsets": np.array([0, len(chosen)]),
-        "lengths": lengths,
-        "average_length": float(lengths.mean()),
-        "k1": 1.2,
-        "b": 0.75,
-    }
+    return kernels.Postings(
+        rows=rows,
+        counts=counts,
+        starts=starts[chosen],
+        ends=starts[chosen + 1],
+        idf=np.log(1 + ROWS / held[chosen]).astype(np.float32),
+        slice_offsets=np.array([0, len(chosen)]),
+        lengths=lengths,
+        average_length=float(lengths.mean()),
+        k1=1.2,
+        b=0.75,
+    )
 
 
 def repeated(query, count):
     """The same query so many times, as a batch has them."""
-    slices = {name: np.tile(query[name], count) for name in ("starts", "ends", "idf")}
-    return {**query, **slices, "slice_offsets": np.arange(count + 1) * len(query["starts"])}
+    slices = {name: np.tile(getattr(query, name), count) for name in ("starts", "ends", "idf")}
+    return query._replace(**slices, slice_offsets=np.arange(count + 1) * len(query.starts))
 
 
 @pytest.mark.parametrize("queries", [1, 64])
@@ -139,33 +139,9 @@ def test_rescore_shortlist(benchmark, backend, generator, vectors, codes, querie
     benchmark(kernels.rescore_shortlist, vectors[:queries], *codes, rows, distances, SHORTLIST, 80)
 
 
-def test_row_cosines(benchmark, backend, vectors, codes, shortlist):
-    places, parts, offsets = np.arange(ROWS), np.ones(ROWS, np.int32), np.array([0, SHORTLIST])
-
-    def fill(cosines):
-        kernels.row_cosines(vectors[5:6], offsets, shortlist, places, parts, *codes, cosines)
-
-    benchmark.pedantic(fill, setup=unknown, rounds=50)
-
-
-def unknown():
-    return (np.full(SHORTLIST, np.nan, np.float32),), {}
-
-
-def test_rescore(benchmark, backend, vectors, shortlist):
-    benchmark(kernels.rescore, vectors[5], vectors, shortlist[:32])
-
-
-def test_cosine_top_k(benchmark, backend, vectors):
-    benchmark(kernels.cosine_top_k, vectors[5], vectors, 10)
-
-
-def test_cosine_top_k_many(benchmark, backend, vectors):
-    benchmark(kernels.cosine_top_k_many, vectors[:64], vectors, 10)
-
-
-def test_top_k(benchmark, backend, generator):
-    benchmark(kernels.top_k, generator.random(ROWS, np.float32), SHORTLIST)
+@pytest.mark.parametrize("queries", [1, 64])
+def test_cosine_top_k(benchmark, backend, vectors, queries):
+    benchmark(kernels.cosine_top_k, vectors[:queries], vectors, 10)
 
 
 def test_sketch(benchmark, backend, vectors):
@@ -179,25 +155,29 @@ def test_quantize_int8(benchmark, backend, vectors):
 @pytest.mark.parametrize("queries", [1, 64])
 def test_bm25_top_k(benchmark, backend, query, queries):
     scratch = np.zeros(ROWS, np.float32)
-    benchmark(kernels.bm25_top_k, **repeated(query, queries), mask=None, scratch=scratch, k=SHORTLIST)
+    benchmark(kernels.bm25_top_k, repeated(query, queries), None, scratch, SHORTLIST)
+
+
+def unknown():
+    return (np.full(SHORTLIST, np.nan, np.float32),), {}
 
 
 def test_bm25_for_rows(benchmark, backend, query, shortlist):
     def fill(scores):
-        kernels.bm25_for_rows(**query, offsets=np.array([0, SHORTLIST]), candidates=shortlist, scores=scores)
+        kernels.bm25_for_rows(query, offsets=np.array([0, SHORTLIST]), candidates=shortlist, scores=scores)
 
     benchmark.pedantic(fill, setup=unknown, rounds=50)
 
 
 def test_word_coverage(benchmark, backend, query, shortlist):
-    words, offsets = np.arange(len(query["starts"])), np.array([0, SHORTLIST])
-    slices = query["rows"], query["starts"], query["ends"]
-    benchmark(kernels.word_coverage, *slices, words, query["slice_offsets"], query["idf"], offsets, shortlist)
+    words, offsets = np.arange(len(query.starts)), np.array([0, SHORTLIST])
+    slices = query.rows, query.starts, query.ends
+    benchmark(kernels.word_coverage, *slices, words, query.slice_offsets, query.idf, offsets, shortlist)
 
 
 def test_allowed_in_slices(benchmark, backend, generator, query):
     mask = (generator.random(ROWS) < 0.9).astype(np.uint8)
-    benchmark(kernels.allowed_in_slices, query["rows"], query["starts"], query["ends"], mask)
+    benchmark(kernels.allowed_in_slices, query.rows, query.starts, query.ends, mask)
 
 
 def test_invert(benchmark, backend, forward_lists):
@@ -211,44 +191,20 @@ def best(generator, queries, width):
 
 
 @pytest.mark.parametrize("queries", [1, 64])
-def test_candidate_stages(benchmark, backend, generator, graph, queries):
-    """Join, fuse, expand, spread, weigh and order, one kernel after the other."""
-    lists = *best(generator, queries, 80), *best(generator, queries, 80)
-    weights, normalise = np.array([0.6, 0.4]), np.array([0, 1], np.uint8)
-    chains = graph.previous, graph.following, graph.heads, graph.nexts, graph.targets
-    ages = generator.random(queries * 1000) * 100
-
-    def fused(offsets, first, second):
-        signals = np.nan_to_num(np.stack([first, second]).astype(np.float64))
-        return kernels.weighted_fusion(signals, weights, normalise, offsets)
-
-    def stages():
-        joined = kernels.join_candidates(*lists)
-        score = fused(joined[0], *joined[2:])
-        offsets, rows, first, second = kernels.expand_candidates(*joined, score, 20, *chains, None)
-        score = fused(offsets, first, second)
-        by_chain, *_ = kernels.spread_activation(offsets, rows, score, *graph[:7], None, 1.0, 0.7)
-        score = (score + by_chain) * kernels.decay(ages[: len(rows)], 30.0, 0.5)
-        return kernels.order_by_score(offsets, score, rows)
-
-    benchmark(stages)
-
-
-@pytest.mark.parametrize("queries", [1, 64])
 def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, graph, queries):
-    """The same in one call, with every signal measured."""
+    """Join, measure, fuse, expand, spread, weigh and order."""
     lists = kernels.Lists(*best(generator, queries, 80), *best(generator, queries, 80))
     measured = kernels.Codes(
         vectors[:queries], np.ones(queries, np.float32), np.arange(ROWS), np.ones(ROWS, np.int32), *codes
     )
     records = kernels.Records(np.arange(ROWS), np.zeros(ROWS, np.int64), np.full(ROWS, 0.5, np.float32))
-    choices = kernels.Choices(
-        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expanded=20, neighbor_weight=0.4, source_weight=0.5,
+    parameters = kernels.RankParameters(
+        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expansion_depth=20, neighbor_weight=0.4, source_weight=0.5,
         near=1.0, far=0.7, lone_share=0.8, clock=0, half_life_days=90.0, decay_floor=0.5, exponential=0,
         importance_weight=0.0,
     )  # fmt: skip
-    postings = kernels.Postings(**repeated(query, queries))
-    benchmark(kernels.rank_candidates, lists, measured, postings, graph, records, choices)
+    postings = repeated(query, queries)
+    benchmark(kernels.rank_candidates, lists, measured, postings, graph, records, parameters)
 
 
 @pytest.mark.parametrize("items", [50, 400])

@@ -50,7 +50,7 @@ _WORDS = ("apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel", 
 _QUERY = "apple berry unique7"
 _LIMIT_S = 900.0
 # These are compiled within seconds where they have to be.
-_KERNELS = ("decay", "normalise_scores", "quantize", "reciprocal_rank_fusion", "sketch")
+_KERNELS = ("decay", "quantize", "reciprocal_rank_fusion", "sketch")
 
 Spoil = Callable[[], None]
 
@@ -319,7 +319,7 @@ def _computed() -> list[float]:
     ages, ranks = values.random(50) * 100, values.integers(0, 20, (2, 30))
     codes, scales = kernels.quantize_int8(vectors)
     parts = (
-        kernels.decay(ages, 30.0), kernels.normalise_scores(ages), codes, scales,
+        kernels.decay(ages, 30.0), codes, scales,
         kernels.reciprocal_rank_fusion(ranks, np.array([1.0, 0.5])), kernels.sketch(vectors) % 2**32,
     )  # fmt: skip
     return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts]).tolist()

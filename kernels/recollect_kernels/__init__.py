@@ -1,76 +1,38 @@
-"""Numeric kernels of Recollect: NumPy arrays in, NumPy arrays out, JIT where numba is there.
+"""Numeric kernels of Recollect: NumPy arrays in, NumPy arrays out, compiled by numba where it is installed.
 
-Every function checks its arguments once and raises `KernelError` for those it refuses.
+Every function checks its arguments once and raises `KernelError` for those it refuses. The engine does not call
+`cosine_top_k` and `reciprocal_rank_fusion`; they are here for users.
 """
 
-from recollect_kernels.arguments import Choices, Codes, Graph, Lists, Postings, Records, Sketches
-from recollect_kernels.candidates import expand_candidates, join_candidates, order_by_score
-from recollect_kernels.contenders import contenders
-from recollect_kernels.dispatch import KernelStatus, cached, start_background, status, warmup
-from recollect_kernels.errors import KernelError
-from recollect_kernels.graph import spread_activation
-from recollect_kernels.lexical import allowed_in_slices, bm25_for_rows, bm25_top_k, invert, word_coverage
-from recollect_kernels.look import max_sim
-from recollect_kernels.pooling import pool_tokens
-from recollect_kernels.rank import rank_candidates
-from recollect_kernels.ranking import (
-    decay,
-    maximal_marginal_relevance,
-    normalise_scores,
-    reciprocal_rank_fusion,
-    weighted_fusion,
-)
-from recollect_kernels.vectors import (
-    cosine_top_k,
-    cosine_top_k_many,
-    hamming_shortlist,
-    quantize_int8,
-    rescore,
-    rescore_shortlist,
-    row_cosines,
-    sketch,
-    top_k,
-)
-
-__all__ = [
-    "Choices",
-    "Codes",
-    "Graph",
-    "KernelError",
-    "KernelStatus",
-    "Lists",
-    "Postings",
-    "Records",
-    "Sketches",
-    "allowed_in_slices",
-    "bm25_for_rows",
-    "bm25_top_k",
-    "cached",
-    "contenders",
-    "cosine_top_k",
-    "cosine_top_k_many",
-    "decay",
-    "expand_candidates",
-    "hamming_shortlist",
-    "invert",
-    "join_candidates",
-    "max_sim",
-    "maximal_marginal_relevance",
-    "normalise_scores",
-    "order_by_score",
-    "pool_tokens",
-    "quantize_int8",
-    "rank_candidates",
-    "reciprocal_rank_fusion",
-    "rescore",
-    "rescore_shortlist",
-    "row_cosines",
-    "sketch",
-    "spread_activation",
-    "start_background",
-    "status",
-    "top_k",
-    "warmup",
-    "weighted_fusion",
-    "word_coverage",
-]
+from recollect_kernels.arguments import Codes as Codes
+from recollect_kernels.arguments import Graph as Graph
+from recollect_kernels.arguments import Lists as Lists
+from recollect_kernels.arguments import Postings as Postings
+from recollect_kernels.arguments import Records as Records
+from recollect_kernels.arguments import Sketches as Sketches
+from recollect_kernels.dispatch import KernelStatus as KernelStatus
+from recollect_kernels.dispatch import cached as cached
+from recollect_kernels.dispatch import start_background as start_background
+from recollect_kernels.dispatch import status as status
+from recollect_kernels.dispatch import warmup as warmup
+from recollect_kernels.errors import KernelError as KernelError
+from recollect_kernels.late_interaction import max_sim as max_sim
+from recollect_kernels.lexical import allowed_in_slices as allowed_in_slices
+from recollect_kernels.lexical import bm25_for_rows as bm25_for_rows
+from recollect_kernels.lexical import bm25_top_k as bm25_top_k
+from recollect_kernels.lexical import invert as invert
+from recollect_kernels.lexical import word_coverage as word_coverage
+from recollect_kernels.pooling import pool_tokens as pool_tokens
+from recollect_kernels.rank import rank_candidates as rank_candidates
+from recollect_kernels.ranking import decay as decay
+from recollect_kernels.ranking import maximal_marginal_relevance as maximal_marginal_relevance
+from recollect_kernels.ranking import reciprocal_rank_fusion as reciprocal_rank_fusion
+from recollect_kernels.score_bounds import score_bound_candidates as score_bound_candidates
+from recollect_kernels.signals import SIGNALS as SIGNALS
+from recollect_kernels.signals import RankParameters as RankParameters
+from recollect_kernels.signals import Signals as Signals
+from recollect_kernels.vectors import cosine_top_k as cosine_top_k
+from recollect_kernels.vectors import hamming_shortlist as hamming_shortlist
+from recollect_kernels.vectors import quantize_int8 as quantize_int8
+from recollect_kernels.vectors import rescore_shortlist as rescore_shortlist
+from recollect_kernels.vectors import sketch as sketch

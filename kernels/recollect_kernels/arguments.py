@@ -1,16 +1,19 @@
-"""What `rank_candidates` takes, in groups that belong together."""
+"""What the kernels take, in groups that belong together."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from recollect_kernels.contract import F32, I8, I32, I64, U8, U64
+import numpy as np
 
-SIGNALS = ("cosine", "bm25", "rerank", "fused", "spread", "lift", "linked", "decay", "score")
+from recollect_kernels.contract import F32, I8, I32, I64, U8, U64
 
 
 class Lists(NamedTuple):
-    """The best rows of each query by vector and by keyword: as `join_candidates` takes them."""
+    """The best rows of each query by vector and by keyword: rows int64 (q, k), values float32 (q, k).
+
+    Of query i only the first counts[i], int64 (q,), are read; a list names each row once.
+    """
 
     vector_rows: I64
     cosines: F32
@@ -21,7 +24,12 @@ class Lists(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """Queries float32 (q, d) and the int8 codes that `row_cosines` takes. What it measures is cut to ceilings (q,)."""
+    """Queries float32 (q, d) of unit length, and the int8 vectors of all records.
+
+    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on; vector p is
+    codes[p] * scales[p], codes int8 (places, d), scales float32 (places,). A measured cosine of query i never exceeds
+    ceilings[i], float32 (q,).
+    """
 
     queries: F32
     ceilings: F32
@@ -43,7 +51,7 @@ class Sketches(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """What the kernels of `recollect_kernels.lexical` take first."""
+    """Postings in shared buffers, and the slices of them that each query reads: see `recollect_kernels.lexical`."""
 
     rows: I32
     counts: U8
@@ -58,7 +66,12 @@ class Postings(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Chains, links and sources by row, as `recollect_kernels.graph` has them; an empty mask allows every row."""
+    """Chains, links and sources by row; an empty mask allows every row.
+
+    previous and following int32 (n,) are the rows before and after in the same source; sources int64 (n,); -1 for
+    none. Links are linked lists: heads int32 (n,) is the index of a row's first link, nexts int32 (e,) that of the next
+    one, -1 for none; targets int32 (e,) is the linked row, -1 for a removed link; strengths float32 (e,).
+    """
 
     previous: I32
     following: I32
@@ -78,42 +91,8 @@ class Records(NamedTuple):
     importance: F32
 
 
-class Choices(NamedTuple):
-    """The numbers of a scoring.
-
-    - vector_weight, keyword_weight: shares of cosine and of BM25 divided by the query's maximum
-    - rrf_k: 0 or more fuses by reciprocal rank instead; -1 does not. A cosine or a BM25 of 0 or less has no rank, nor
-      has a cosine below `ranked_share` of the query's best. The scores of what has a rank are normalised to [0.4, 1.0];
-      what has none gets 0.4 where a weighted signal is above 0, and 0 where none is
-    - expanded: of how many of the best the neighbours join
-    - neighbor_weight, source_weight: shares of the strongest neighbour and of the source's best three; `near` and
-      `far` are what a neighbour one and two places away passes on; `lone_share` of its own score stands for what a
-      record without neighbours cannot have
-    - clock: the moment ages are measured from, microseconds; half_life_days (infinite: no decay), decay_floor,
-      exponential (1: e^(-age / half_life), 0: 0.5^(age / half_life))
-    - importance_weight: importance 1 multiplies by 1 + weight, importance 0 by 1 - weight
-    - stand_in: 1 lets BM25 divided by the query's maximum stand as the fused score of a record that no cosine can be
-      measured of (no codes, or none of its own); not with rrf_k
-    - additive: 1 adds instead of multiplying: semantic_weight times the score after spreading, cut to [0, 1],
-      recency_weight times the decay and importance_weight times the importance, the weights divided by their sum
-    """
-
-    vector_weight: float
-    keyword_weight: float
-    rrf_k: float
-    expanded: int
-    neighbor_weight: float
-    source_weight: float
-    near: float
-    far: float
-    lone_share: float
-    clock: int
-    half_life_days: float
-    decay_floor: float
-    exponential: int
-    importance_weight: float
-    stand_in: int = 0
-    additive: int = 0
-    semantic_weight: float = 0.0
-    recency_weight: float = 0.0
-    ranked_share: float = 0.0
+NO_VECTORS = Codes(
+    np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
+    np.empty((0, 0), np.int8), np.empty(0, np.float32),
+)  # fmt: skip
+NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0), np.uint64), np.empty(0, np.int64))

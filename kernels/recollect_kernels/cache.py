@@ -182,7 +182,8 @@ def _key() -> str:
     import hashlib  # 4 ms that the import of this package need not wait for
 
     digest = hashlib.sha256()
-    for file in sorted((Path(__file__).parent / "numba_backend").glob("*.py")):
+    here = Path(__file__).parent
+    for file in (*sorted((here / "numba_backend").glob("*.py")), here / "arguments.py", here / "signals.py"):
         digest.update(file.read_bytes())
     for name in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(name)

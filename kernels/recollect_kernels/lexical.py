@@ -14,52 +14,38 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
+from recollect_kernels.arguments import Postings
 from recollect_kernels.contract import F32, F64, I32, I64, U8, Mask, array
 from recollect_kernels.errors import KernelError
 
 
-def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, mask: Mask | None, scratch: F32, k: int,
-) -> tuple[I64, F32, I64]:  # fmt: skip
+def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> tuple[I64, F32, I64]:
     """The k best documents of each query with a score above 0.
 
     mask bytes (n,) or None. `scratch` float32 (n,) is all zero on entry and on return, also when an error is raised;
     one per thread. Returns rows int64 (q, k), scores float32 (q, k), best first, ties by ascending row, and how many
     of them count, int64 (q,).
     """
-    average_length, k1, b = check_postings(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b
-    )
-    n = lengths.shape[0]
+    check_postings(postings)
+    n = postings.lengths.shape[0]
     contract.output("scratch", scratch, contract.f32, n)
-    checked = contract.mask(mask, n)
     k = min(contract.whole("k", k, 1), n)
-    found = dispatch.active.bm25_top_k(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b, checked, scratch, k
-    )
+    found = dispatch.active.bm25_top_k(postings, contract.mask(mask, n), scratch, k)
     if found is None:
         raise KernelError("lengths: a score is not finite; wanted finite lengths of 0 or more")
     return found
 
 
-def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
-) -> None:  # fmt: skip
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
     """BM25 of given documents only, each looked up in each slice, written where `scores` is NaN.
 
     Query i asks for candidates[offsets[i]:offsets[i + 1]], int64 (m,); scores float32 (m,).
     """
-    average_length, k1, b = check_postings(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b
-    )
-    contract.indices("candidates", candidates, lengths.shape[0])
-    contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
+    check_postings(postings)
+    contract.indices("candidates", candidates, postings.lengths.shape[0])
+    contract.offsets("offsets", offsets, candidates.shape[0], postings.slice_offsets.shape[0] - 1)
     contract.output("scores", scores, contract.f32, candidates.shape[0])
-    dispatch.active.bm25_for_rows(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b, offsets, candidates, scores
-    )
+    dispatch.active.bm25_for_rows(postings, offsets, candidates, scores)
     contract.finite_scores(scores, "lengths")
 
 
@@ -103,11 +89,9 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     return dispatch.active.invert(term_ids, counts, offsets, first_row)
 
 
-def check_postings(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float,
-) -> tuple[float, float, float]:  # fmt: skip
-    """Refuse postings that a kernel could not walk; returns the three numbers."""
+def check_postings(postings: Postings) -> None:
+    """Refuse postings that a kernel could not walk."""
+    rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b = postings
     _slices(rows, starts, ends, slice_offsets)
     array("counts", counts, contract.u8, rows.shape[0])
     array("idf", idf, contract.f32, starts.shape[0])
@@ -116,11 +100,9 @@ def check_postings(
     contract.finite("idf", idf)
     if idf.size and float(idf.min()) < 0:
         raise KernelError(f"idf: holds {float(idf.min())}; wanted 0 or more")
-    return (
-        contract.real("average_length", average_length, above=0.0),
-        contract.real("k1", k1, low=0.0),
-        contract.real("b", b, low=0.0, high=1.0),
-    )
+    contract.real("average_length", average_length, above=0.0)
+    contract.real("k1", k1, low=0.0)
+    contract.real("b", b, low=0.0, high=1.0)
 
 
 def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64) -> None:

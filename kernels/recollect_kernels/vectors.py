@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F32, I8, I32, I64, U16, U64, Mask, array
+from recollect_kernels.contract import F32, I8, I64, U16, U64, Mask, array
 from recollect_kernels.errors import KernelError
 
 NO_ROWS: I64 = np.empty(0, np.int64)
@@ -82,75 +82,21 @@ def rescore_shortlist(
     return found, cosines
 
 
-def row_cosines(
-    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
-) -> None:
-    """Cosine of each row's best part with its query, from int8 codes, written where `cosines` is NaN.
+def cosine_top_k(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
+    """The k best rows of each query by exact cosine, in one blocked scan; a zero vector scores 0.
 
-    Query i, queries float32 (q, d), asks for rows[offsets[i]:offsets[i + 1]]. Row r has the parts[r] (int32 (n,))
-    codes from first_place[r] (int64 (n,)) on; without a part it gets 0. cosines float32 (m,).
+    queries float32 (q, d), vectors float32 (n, d), mask bytes (n,) or None. Returns rows int64 (q, k') and scores
+    float32 (q, k'), best first; k' is at most the number of allowed rows.
     """
-    array("queries", queries, contract.f32, None, None)
-    contract.finite("queries", queries)
-    array("codes", codes, contract.i8, None, queries.shape[1])
-    array("scales", scales, contract.f32, codes.shape[0])
-    array("first_place", first_place, contract.i64, None)
-    array("parts", parts, contract.i32, first_place.shape[0])
-    contract.indices("rows", rows, first_place.shape[0])
-    contract.offsets("offsets", offsets, rows.shape[0], queries.shape[0])
-    contract.output("cosines", cosines, contract.f32, rows.shape[0])
-    first, count = first_place[rows], parts[rows]
-    held = count > 0
-    if (count < 0).any() or (first[held] < 0).any() or (first[held] > codes.shape[0] - count[held]).any():
-        raise KernelError(f"first_place, parts: name a place outside 0 to {codes.shape[0] - 1}")
-    dispatch.active.row_cosines(queries, offsets, rows, first_place, parts, codes, scales, cosines)
-    contract.finite_scores(cosines, "scales")
-
-
-def rescore(query: F32, vectors: F32, rows: I64) -> F32:
-    """Exact cosine of the query with given rows; a zero vector scores 0.
-
-    query float32 (d,), vectors float32 (n, d), rows int64 (m,) -> float32 (m,).
-    """
-    array("query", query, contract.f32, None)
-    array("vectors", vectors, contract.f32, None, query.shape[0])
-    contract.indices("rows", rows, vectors.shape[0])
-    scores = dispatch.active.rescore(unit("query", query), vectors, rows)
-    contract.finite_scores(scores, "vectors")
-    return scores
-
-
-def cosine_top_k(query: F32, vectors: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
-    """The k best rows by exact cosine: rows int64 (k',), scores float32 (k',); k' is clamped to the rows allowed.
-
-    query float32 (d,), vectors float32 (n, d), mask bytes (n,) or None.
-    """
-    array("query", query, contract.f32, None)
-    array("vectors", vectors, contract.f32, None, query.shape[0])
-    n = vectors.shape[0]
-    k = min(contract.whole("k", k, 1), n)
-    checked = contract.mask(mask, n)
-    found = dispatch.active.cosine_top_k(unit("query", query), vectors, k, checked)
-    return _refuse_rows(found, "vectors")
-
-
-def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
-    """`cosine_top_k` for many queries in one blocked scan: rows int64 (q, k'), scores float32 (q, k')."""
     array("queries", queries, contract.f32, None, None)
     array("vectors", vectors, contract.f32, None, queries.shape[1])
     n = vectors.shape[0]
     checked = contract.mask(mask, n)
     k = min(contract.whole("k", k, 1), int(np.count_nonzero(checked)) if checked.size else n)
-    found = dispatch.active.cosine_top_k_many(unit("queries", queries), vectors, k, checked)
-    return _refuse_rows(found, "vectors")
-
-
-def top_k(scores: F32, k: int, mask: Mask | None = None) -> tuple[I64, F32]:
-    """The k greatest scores: rows int64 (k',), scores float32 (k',), descending, ties by ascending index."""
-    array("scores", scores, contract.f32, None)
-    n = scores.shape[0]
-    k = min(contract.whole("k", k, 1), n)
-    return _refuse_rows(dispatch.active.top_k(scores, k, contract.mask(mask, n)), "scores")
+    found = dispatch.active.cosine_top_k(unit("queries", queries), vectors, k, checked)
+    if found is None:
+        raise KernelError("vectors: holds NaN or infinity; wanted finite numbers")
+    return found
 
 
 def unit(name: str, vectors: F32) -> F32:
@@ -165,9 +111,3 @@ def _bounded(name: str, rows: I64, n: int) -> None:
     """Ascending rows are bounded by their ends: a long list is not walked for a check."""
     if rows.size and not 0 <= rows.item(0) <= rows.item(-1) < n:
         raise KernelError(f"{name}: spans {rows.item(0)} to {rows.item(-1)}; wanted ascending, 0 to {n - 1}")
-
-
-def _refuse_rows(found: tuple[I64, F32] | None, of: str) -> tuple[I64, F32]:
-    if found is None:
-        raise KernelError(f"{of}: holds NaN or infinity; wanted finite numbers")
-    return found

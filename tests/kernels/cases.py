@@ -85,25 +85,31 @@ def postings(generator, n, terms, slices_per_term=1, most=0.6):
     words = np.concatenate([*asked, []]).astype(np.int64)
     slices = (words[:, None] * slices_per_term + np.arange(slices_per_term)).ravel()
     lengths = generator.integers(1, 40, n).astype(np.float32)
-    return {
-        "rows": np.concatenate(rows),
-        "counts": np.concatenate(counts),
-        "starts": np.array(starts, np.int64)[slices],
-        "ends": np.array(ends, np.int64)[slices],
-        "idf": np.repeat(np.array(weights, np.float32)[words], slices_per_term),
-        "slice_offsets": np.cumsum([0, *terms], dtype=np.int64) * slices_per_term,
-        "lengths": lengths,
-        "average_length": float(lengths.mean()) if n else 1.0,
-        "k1": 1.2,
-        "b": 0.75,
-    }
+    return kernels.Postings(
+        rows=np.concatenate(rows),
+        counts=np.concatenate(counts),
+        starts=np.array(starts, np.int64)[slices],
+        ends=np.array(ends, np.int64)[slices],
+        idf=np.repeat(np.array(weights, np.float32)[words], slices_per_term),
+        slice_offsets=np.cumsum([0, *terms], dtype=np.int64) * slices_per_term,
+        lengths=lengths,
+        average_length=float(lengths.mean()) if n else 1.0,
+        k1=1.2,
+        b=0.75,
+    )
 
 
-def freeze(query):
-    for value in query.values():
+def freeze(group):
+    """A group of arguments whose arrays cannot be written to."""
+    for value in group:
         if isinstance(value, np.ndarray):
             frozen(value)
-    return query
+    return group
+
+
+def plain(group):
+    """A group of arguments with lists in place of arrays, as the oracle takes them."""
+    return type(group)(*(value.tolist() if isinstance(value, np.ndarray) else value for value in group))
 
 
 def candidates(generator, n, queries, share=0.3):

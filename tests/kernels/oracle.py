@@ -106,17 +106,6 @@ def invert(term_ids, counts, offsets, first_row):
     return terms, starts, [row for row, _ in flat], [count for _, count in flat]
 
 
-def weighted_fusion(signals, weights, normalise, offsets):
-    total = sum(weights)
-    out = [0.0] * len(signals[0])
-    for start, stop in pairwise(offsets):
-        for signal, weight, scaled in zip(signals, weights, normalise, strict=True):
-            greatest = max(signal[start:stop], default=0.0) if scaled else 1.0
-            for i in range(start, stop):
-                out[i] += weight / total * (signal[i] / greatest if greatest > 0 else 0.0)
-    return out
-
-
 def reciprocal_rank_fusion(ranks, weights, k):
     return [
         sum(weight / (k + rank[i]) for rank, weight in zip(ranks, weights, strict=True) if rank[i])
@@ -177,18 +166,13 @@ def maximal_marginal_relevance(relevance, sets, mmr_lambda, k):
     return chosen
 
 
-def join_candidates(first_rows, first_values, first_counts, second_rows, second_values, second_counts):
-    offsets, joined = [0], []
-    for query in range(len(first_rows)):
-        signals = {}
-        for place, (rows, values, counts) in enumerate(
-            [(first_rows, first_values, first_counts), (second_rows, second_values, second_counts)]
-        ):
-            for row, value in list(zip(rows[query], values[query], strict=True))[: counts[query]]:
-                signals.setdefault(row, [math.nan, math.nan])[place] = value
-        joined += [(row, *signals[row]) for row in sorted(signals)]
-        offsets.append(len(joined))
-    return offsets, joined
+def join(one, other):
+    """Rows of two lists, ascending, with the value that each list gives them."""
+    signals = {}
+    for place, (rows, values, count) in enumerate([one, other]):
+        for row, value in list(zip(rows, values, strict=True))[:count]:
+            signals.setdefault(row, [math.nan, math.nan])[place] = value
+    return {row: signals[row] for row in sorted(signals)}
 
 
 def two_beside(row, chain):
@@ -200,59 +184,120 @@ def two_beside(row, chain):
     return found
 
 
-def links_of(row, heads, nexts, targets):
-    """Places and targets of a row's links; removed ones are left out."""
-    place = heads[row]
+def links_of(row, graph):
+    """Strengths and targets of a row's links; removed ones are left out."""
+    place = graph.heads[row]
     while place >= 0:
-        if targets[place] >= 0:
-            yield place, targets[place]
-        place = nexts[place]
+        if graph.targets[place] >= 0:
+            yield graph.strengths[place], graph.targets[place]
+        place = graph.nexts[place]
 
 
-def expand_candidates(
-    offsets, rows, first, second, scores, best, previous, following, heads, nexts, targets, allowed
-):  # fmt: skip
-    wider, joined = [0], []
-    for start, stop in pairwise(offsets):
-        signals = {rows[i]: (rows[i], first[i], second[i]) for i in range(start, stop)}
-        for i in sorted(range(start, stop), key=lambda i: (-scores[i], rows[i]))[:best]:
-            beside = two_beside(rows[i], previous) + two_beside(rows[i], following)
-            beside += [target for _, target in links_of(rows[i], heads, nexts, targets)]
-            for row in beside:
-                if allowed[row]:
-                    signals.setdefault(row, (row, math.nan, math.nan))
-        joined += [signals[row] for row in sorted(signals)]
-        wider.append(len(joined))
-    return wider, joined
+def allowed(row, graph):
+    return not graph.mask or graph.mask[row] != 0
 
 
-def order_by_score(offsets, scores, keys):
-    order = []
-    for start, stop in pairwise(offsets):
-        order += sorted(range(stop - start), key=lambda i: (-scores[start + i], keys[start + i]))
-    return order
+def expand(rows, scores, best, graph):
+    """The rows and the allowed neighbours of the best by score, ascending."""
+    wider = set(rows)
+    for i in sorted(range(len(rows)), key=lambda i: (-scores[i], rows[i]))[:best]:
+        beside = two_beside(rows[i], graph.previous) + two_beside(rows[i], graph.following)
+        wider |= {row for row in (*beside, *(row for _, row in links_of(rows[i], graph))) if allowed(row, graph)}
+    return sorted(wider)
 
 
-def spread_activation(
-    offsets, rows, scores, previous, following, sources, heads, nexts, targets, strengths, allowed, near, far
-):  # fmt: skip
-    by_chain, by_link, best_three, company = [], [], [], []
-    for start, stop in pairwise(offsets):
-        score_of = {rows[i]: scores[i] for i in range(start, stop)}
-        for row in rows[start:stop]:
-            reached, linked, neighbours = [0.0], [-1.0], 0
-            for chain in (previous, following):
-                for other, weight in zip(two_beside(row, chain), (near, far), strict=False):
-                    if allowed[other]:
-                        neighbours += 1
-                        reached.append(weight * score_of.get(other, 0.0))
-            for place, other in links_of(row, heads, nexts, targets):
-                if allowed[other] and other in score_of:
-                    linked.append(float(strengths[place]) * score_of[other])
-            members = sorted((score_of[other] for other in score_of if sources[other] == sources[row]), reverse=True)
-            by_chain.append(max(reached))
-            by_link.append(max(linked))
-            # From Python 3.12 on sum() compensates; the definition adds from the best down.
-            best_three.append(reduce(add, members[:3], 0.0) if sources[row] >= 0 else 0.0)
-            company.append(min(3, 1 + neighbours))
-    return by_chain, by_link, best_three, company
+def spread_activation(rows, scores, graph, near, far):
+    """The strongest by chain and by link, the source's best three, and how many neighbours there are, by candidate."""
+    score_of = dict(zip(rows, scores, strict=True))
+    out = []
+    for row in rows:
+        reached, linked, neighbours = [0.0], [-1.0], 0
+        for chain in (graph.previous, graph.following):
+            for other, weight in zip(two_beside(row, chain), (near, far), strict=False):
+                if allowed(other, graph):
+                    neighbours += 1
+                    reached.append(weight * score_of.get(other, 0.0))
+        for strength, other in links_of(row, graph):
+            if allowed(other, graph) and other in score_of:
+                linked.append(strength * score_of[other])
+        source = graph.sources[row]
+        members = sorted((score_of[other] for other in rows if graph.sources[other] == source), reverse=True)
+        # From Python 3.12 on sum() compensates; the definition adds from the best down.
+        best_three = reduce(add, members[:3], 0.0) if source >= 0 else 0.0
+        out.append((max(reached), max(linked), best_three, min(3, 1 + neighbours)))
+    return out
+
+
+def fuse(rows, cosine, bm25, parts, keys, chosen):
+    """The fused score of each candidate; `parts` is by row, None where no cosine can be measured."""
+    weights = chosen.vector_weight, chosen.keyword_weight
+    if chosen.rrf_k >= 0:
+        return rank_fusion(cosine, bm25, [keys[row] for row in rows], weights, chosen.rrf_k, chosen.ranked_share)
+    greatest = max([0.0, *bm25])
+    fused = []
+    for row, by_vector, words in zip(rows, cosine, bm25, strict=True):
+        by_words = words / greatest if greatest > 0 else 0.0
+        bare = parts is None or parts[row] == 0
+        both = (weights[0] * by_vector + weights[1] * by_words) / sum(weights)
+        fused.append(by_words if chosen.keyword_fallback and bare else both)
+    return fused
+
+
+def measure(query, known, codes, postings):
+    """Cosine and BM25 of rows of which some are known, as [cosine, bm25] by row."""
+    whole = bm25(*postings)[query]
+    signals = {}
+    for row, (cosine_, words) in known.items():
+        if math.isnan(cosine_):
+            places = range(codes.first_place[row], codes.first_place[row] + codes.parts[row]) if codes else ()
+            every = [int8_cosine(codes.queries[query], codes.codes[at], codes.scales[at]) for at in places]
+            cosine_ = min(max(every, default=0.0), codes.ceilings[query]) if codes else 0.0
+        signals[row] = cosine_, whole[row] if math.isnan(words) else words
+    return signals
+
+
+def candidates(query, lists, codes, postings, graph, keys, chosen):
+    """The candidates of one query, ascending, with cosine and BM25."""
+    known = join(
+        (lists.vector_rows[query], lists.cosines[query], lists.vector_counts[query]),
+        (lists.keyword_rows[query], lists.bm25[query], lists.keyword_counts[query]),
+    )
+    signals = measure(query, known, codes, postings)
+    if chosen.expansion_depth:
+        rows, parts = list(signals), codes.parts if codes else None
+        fused = fuse(rows, *map(list, zip(*signals.values(), strict=True)), parts, keys, chosen) if rows else []
+        wider = expand(rows, fused, chosen.expansion_depth, graph)
+        signals = measure(query, {row: signals.get(row, (math.nan, math.nan)) for row in wider}, codes, postings)
+    return signals
+
+
+def order_by_score(scores, keys):
+    return sorted(range(len(scores)), key=lambda i: (-scores[i], keys[i]))
+
+
+def score(rows, cosine, bm25, rerank, parts, graph, records, chosen):
+    """Every later signal of one query's candidates, as rows of the order of the kernel's, and their places in order."""
+    fused = [a + b for a, b in zip(fuse(rows, cosine, bm25, parts, records.keys, chosen), rerank, strict=True)]
+    own = [max(value, 0.0) for value in fused]
+    near, source = chosen.neighbor_weight, chosen.source_weight
+    reached = spread_activation(rows, own, graph, chosen.near, chosen.far)
+    columns = []
+    for i, (by_chain, by_link, best_three, company) in enumerate(reached):
+        spread, gain, linked = fused[i], 0.0, 0.0
+        if near > 0 or source > 0:
+            alone = chosen.lone_share * own[i] if company == 1 else 0.0
+            gain = near * max(by_chain, by_link) + source * (0.0 if company == 1 else best_three / company)
+            missing = source * alone + (near * alone if by_link < 0 else 0.0)
+            spread = (fused[i] + gain + missing) / (1 + near + source)
+            linked = near * by_link if by_link > by_chain else 0.0
+        age = (chosen.clock - records.created_at[rows[i]]) / 86_400_000_000
+        fresh = decay(age, chosen.half_life_days, chosen.decay_floor, "exp" if chosen.exponential else "half_life")
+        value = records.importance[rows[i]]
+        weights = chosen.semantic_weight, chosen.recency_weight, chosen.importance_weight
+        if chosen.weighted_sum:
+            final = weighted_sum(spread, fresh, value, *weights)
+        else:
+            final = spread * fresh * (1 + chosen.importance_weight * (2 * value - 1))
+        columns.append((cosine[i], bm25[i], rerank[i], fused[i], spread, gain, linked, fresh, final))
+    order = sorted(range(len(rows)), key=lambda i: (-columns[i][-1], records.keys[rows[i]]))
+    return [list(row) for row in zip(*columns, strict=True)], order

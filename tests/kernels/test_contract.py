@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import recollect_kernels as kernels
 from recollect_kernels import KernelError
+from recollect_kernels.protocol import Backend
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -45,7 +47,7 @@ def bm25(**changed):
         "k1": 1.2,
         "b": 0.75,
     }
-    return {**arguments, **changed}
+    return kernels.Postings(**{**arguments, **changed})
 
 
 def max_sim(**changed):
@@ -56,28 +58,14 @@ def max_sim(**changed):
 def look_up(candidates=none, offsets=None, scores=None, **changed):
     scores = unknown(len(candidates)) if scores is None else scores
     offsets = np.array([0, len(candidates)]) if offsets is None else offsets
-    return kernels.bm25_for_rows(**bm25(**changed), offsets=offsets, candidates=candidates, scores=scores)
+    return kernels.bm25_for_rows(bm25(**changed), offsets=offsets, candidates=candidates, scores=scores)
 
 
 def coverage(**changed):
-    arguments = {name: bm25()[name] for name in ("rows", "starts", "ends", "slice_offsets", "idf")}
+    arguments = {name: getattr(bm25(), name) for name in ("rows", "starts", "ends", "slice_offsets", "idf")}
     return kernels.word_coverage(
         **{**arguments, "words": np.array([0]), "offsets": ends, "candidates": np.arange(3), **changed}
     )
-
-
-def cosines(**changed):
-    arguments = {
-        "queries": unit,
-        "offsets": ends,
-        "rows": rows[0],
-        "first_place": np.arange(3),
-        "parts": np.ones(3, np.int32),
-        "codes": codes,
-        "scales": scales,
-        "cosines": unknown(),
-    }
-    return kernels.row_cosines(**{**arguments, **changed})
 
 
 def rescored(**changed):
@@ -85,52 +73,26 @@ def rescored(**changed):
     return kernels.rescore_shortlist(**{**arguments, **changed})
 
 
-def join(**changed):
-    one = {"first_rows": rows, "first_values": unit[:, :3].copy(), "first_counts": np.array([3])}
-    other = {"second_rows": rows, "second_values": unit[:, :3].copy(), "second_counts": np.array([0])}
-    return kernels.join_candidates(**{**one, **other, **changed})
+def rank(**changed):
+    """`rank_candidates` with some of its arrays, which have names of their own, in place of good ones."""
 
+    def group(kind, good):
+        return kind(**{name: changed.pop(name, value) for name, value in zip(kind._fields, good, strict=True)})
 
-def expand(**changed):
-    arguments = {
-        "offsets": ends,
-        "rows": rows[0],
-        "first": unknown(),
-        "second": unknown(),
-        "scores": real,
-        "best": 2,
-        "previous": chain,
-        "following": chain,
-        "heads": chain,
-        "nexts": links[1],
-        "targets": links[2],
-        "mask": None,
-    }
-    return kernels.expand_candidates(**{**arguments, **changed})
-
-
-def spread(**changed):
-    arguments = {
-        "offsets": ends,
-        "rows": rows[0],
-        "scores": real,
-        "previous": chain,
-        "following": chain,
-        "sources": np.full(3, -1),
-        "heads": chain,
-        "nexts": links[1],
-        "targets": links[2],
-        "strengths": unknown(0),
-        "mask": None,
-        "near": 1.0,
-        "far": 0.7,
-    }
-    return kernels.spread_activation(**{**arguments, **changed})
+    cosine_values = unit[:, :3].copy()
+    lists = group(kernels.Lists, (rows, cosine_values, np.array([3]), rows, cosine_values, np.array([0])))
+    vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), np.arange(3), np.ones(3, np.int32), codes, scales))
+    records = group(kernels.Records, (np.arange(3), np.zeros(3, np.int64), np.ones(3, np.float32)))
+    graph = group(kernels.Graph, (chain, chain, np.full(3, -1), chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
+    rerank = changed.pop("rerank", None)
+    chosen = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
+    postings = changed.pop("postings", bm25())
+    return kernels.rank_candidates(lists, vectors, postings, graph, records, chosen._replace(**changed), rerank)
 
 
 def top(**changed):
     scratch = changed.pop("scratch", np.zeros(3, np.float32))
-    return kernels.bm25_top_k(**bm25(**changed), mask=None, scratch=scratch, k=1)
+    return kernels.bm25_top_k(bm25(**changed), mask=None, scratch=scratch, k=1)
 
 
 def shortlist(queries=bit, sketches=bits, allowed=None, start=0, stop=3, size=2):
@@ -144,14 +106,9 @@ REFUSED = [
     ("vectors: shape (4,); wanted (any, any)", lambda: kernels.sketch(vector)),
     ("vectors: not C-contiguous", lambda: kernels.sketch(matrix[:, ::2])),
     ("vectors: not C-contiguous", lambda: kernels.sketch(np.asfortranarray(np.ones((2, 2), np.float32)))),
-    ("vectors: shape (3, 4); wanted (any, 3)", lambda: kernels.cosine_top_k(vector[:3], matrix, 1)),
-    ("k: 0; wanted at least 1", lambda: kernels.cosine_top_k(vector, matrix, 0)),
-    ("k: -2; wanted at least 1", lambda: kernels.top_k(vector, -2)),
-    ("k: 1.5; wanted a whole number", lambda: kernels.top_k(vector, 1.5)),
-    ("mask: shape (2,); wanted (3)", lambda: kernels.cosine_top_k(vector, matrix, 1, np.ones(2, np.uint8))),
-    ("mask: dtype int64; wanted uint8", lambda: kernels.top_k(scales, 1, np.ones(3, np.int64))),
-    ("rows: holds 3; wanted 0 to 2", lambda: kernels.rescore(vector, matrix, np.array([0, 3]))),
-    ("rows: dtype int32; wanted int64", lambda: kernels.rescore(vector, matrix, np.zeros(1, np.int32))),
+    ("vectors: shape (3, 4); wanted (any, 3)", lambda: kernels.cosine_top_k(unit[:, :3].copy(), matrix, 1)),
+    ("k: 0; wanted at least 1", lambda: kernels.cosine_top_k(unit, matrix, 0)),
+    ("mask: shape (2,); wanted (3)", lambda: kernels.cosine_top_k(unit, matrix, 1, np.ones(2, np.uint8))),
     ("queries: 0 words; wanted 1 to 1023", lambda: shortlist(np.ones((1, 0), np.uint64), np.ones((3, 0), np.uint64))),
     ("queries: 1024 words", lambda: shortlist(np.ones((1, 1024), np.uint64), np.ones((3, 1024), np.uint64))),
     ("queries: shape (1,); wanted (any, any)", lambda: shortlist(bits[0])),
@@ -176,14 +133,6 @@ REFUSED = [
     ("distances: dtype int64; wanted uint16", lambda: rescored(distances=near.astype(np.int64))),
     ("size: 0; wanted at least 1", lambda: rescored(size=0)),
     ("k: 0; wanted at least 1", lambda: rescored(k=0)),
-    ("queries: inf at (0, 0)", lambda: cosines(queries=np.array([[np.inf, 0, 0, 0]], np.float32))),
-    ("parts: dtype int64; wanted int32", lambda: cosines(parts=np.ones(3, np.int64))),
-    ("rows: holds 3; wanted 0 to 2", lambda: cosines(rows=np.array([0, 1, 3]))),
-    ("offsets: shape (3,); wanted (2)", lambda: cosines(offsets=np.array([0, 1, 3]))),
-    ("cosines: read-only", lambda: cosines(cosines=read_only())),
-    ("cosines: dtype float64; wanted float32", lambda: cosines(cosines=real * np.nan)),
-    ("first_place, parts: name a place outside 0 to 2", lambda: cosines(first_place=np.array([0, 1, 3]))),
-    ("first_place, parts: name a place outside 0 to 2", lambda: cosines(parts=np.array([1, 1, 2], np.int32))),
     ("starts, ends: a slice is out of order or of range", lambda: top(ends=np.array([3]))),
     ("starts, ends: a slice is out of order or of range", lambda: look_up(starts=np.array([-1]))),
     ("starts, ends: a slice is out of order or of range", lambda: top(starts=np.array([2]), ends=np.array([1]))),
@@ -231,17 +180,7 @@ REFUSED = [
         "first_row: 2147483647; wanted from 0 to 2147483646",
         lambda: kernels.invert(np.zeros(1, np.int32), np.ones(1, np.uint8), np.array([0, 1]), 2**31 - 1),
     ),
-    (
-        "weights: [0.0, 0.0, 0.0]; wanted none negative",
-        lambda: kernels.weighted_fusion(np.ones((3, 2)), real * 0, np.zeros(3, np.uint8)),
-    ),
-    (
-        "signals: inf at (0, 1)",
-        lambda: kernels.weighted_fusion(np.array([[1, np.inf]]), np.ones(1), np.ones(1, np.uint8)),
-    ),
     ("ranks: holds -1", lambda: kernels.reciprocal_rank_fusion(np.array([[-1]]), np.ones(1))),
-    ("scores: nan at 2", lambda: kernels.normalise_scores(np.array([1, 2, np.nan]))),
-    ("high: 0.1; wanted finite, at least 0.4", lambda: kernels.normalise_scores(real, high=0.1)),
     ("half_life_days: 0.0; wanted finite, above 0", lambda: kernels.decay(real, 0.0)),
     ("floor: 2.0", lambda: kernels.decay(real, 30.0, 2.0)),
     ('form: \'linear\'; wanted "half_life" or "exp"', lambda: kernels.decay(real, 30.0, 0.0, "linear")),
@@ -249,41 +188,36 @@ REFUSED = [
         "mmr_lambda: 1.1",
         lambda: kernels.maximal_marginal_relevance(real, none.astype(np.int32), np.zeros(4, np.int64), 1.1, 1),
     ),
-    (
-        "offsets: not CSR offsets; wanted ascending int64 from 0 to 2",
-        lambda: kernels.weighted_fusion(np.ones((3, 2)), real, np.zeros(3, np.uint8), np.array([0, 3])),
-    ),
     ("codes: shape (3, 2); wanted (any, 1)", lambda: max_sim(codes=np.ones((3, 2), np.uint64))),
     ("weights: shape (1,); wanted (3)", lambda: max_sim(weights=np.ones(1, np.float32))),
     ("weights: nan at 0", lambda: max_sim(weights=np.full(3, np.nan, np.float32))),
     ("offsets: not CSR offsets", lambda: max_sim(offsets=np.array([0, 2]))),
     ("dimension: 65; wanted from 1 to 64", lambda: max_sim(dimension=65)),
-    ("first_counts: spans 4 to 4; wanted 0 to 3", lambda: join(first_counts=np.array([4]))),
-    ("second_counts: spans -1 to -1; wanted 0 to 3", lambda: join(second_counts=np.array([-1]))),
-    ("first_values: shape (1, 2); wanted (1, 3)", lambda: join(first_values=unit[:, :2].copy())),
-    ("second_rows: dtype int32; wanted int64", lambda: join(second_rows=rows.astype(np.int32))),
-    ("second_rows: shape (2, 3); wanted (1, any)", lambda: join(second_rows=np.zeros((2, 3), np.int64))),
-    ("rows: holds 3; wanted 0 to 2", lambda: expand(rows=np.array([0, 1, 3]))),
-    ("offsets: not CSR offsets", lambda: expand(offsets=np.array([0, 2, 1, 3]))),
-    ("scores: nan at 1", lambda: expand(scores=np.array([1, np.nan, 1]))),
-    ("first: shape (2,); wanted (3)", lambda: expand(first=unknown(2))),
-    ("best: 0; wanted at least 1", lambda: expand(best=0)),
-    ("following: shape (2,); wanted (3)", lambda: expand(following=chain[:2])),
-    ("heads: shape (0,); wanted (3)", lambda: expand(heads=chain[:0])),
-    ("targets: shape (3,); wanted (0)", lambda: expand(targets=chain)),
-    ("mask: shape (2,); wanted (3)", lambda: expand(mask=np.ones(2, np.uint8))),
-    ("previous, following, links: name a row of 3 or more", lambda: expand(previous=np.array([3, -1, -1], np.int32))),
-    ("scores: inf at 0", lambda: kernels.order_by_score(ends, np.array([np.inf, 1, 1]), np.arange(3))),
-    ("keys: shape (2,); wanted (3)", lambda: kernels.order_by_score(ends, real, np.arange(2))),
-    ("offsets: not CSR offsets", lambda: kernels.order_by_score(ends[:1], real, np.arange(3))),
-    ("rows: not strictly ascending", lambda: spread(rows=np.array([0, 2, 1]))),
-    ("rows: holds -1; wanted 0 to 2", lambda: spread(rows=np.array([-1, 0, 1]))),
-    ("scores: nan at 0", lambda: spread(scores=np.array([np.nan, 1, 1]))),
-    ("sources: dtype int32; wanted int64", lambda: spread(sources=chain)),
-    ("strengths: shape (3,); wanted (0)", lambda: spread(strengths=scales)),
-    ("near: 1.1; wanted finite, at least 0, at most 1", lambda: spread(near=1.1)),
-    ("far: nan; wanted finite", lambda: spread(far=float("nan"))),
-    ("previous, following", lambda: spread(following=np.array([-1, -1, 3], np.int32))),
+    ("k: -2; wanted at least 1", lambda: kernels.cosine_top_k(unit, matrix, -2)),
+    ("k: 1.5; wanted a whole number", lambda: kernels.cosine_top_k(unit, matrix, 1.5)),
+    ("mask: dtype int64; wanted uint8", lambda: kernels.cosine_top_k(unit, matrix, 1, np.ones(3, np.int64))),
+    ("weights: [0.0]; wanted none negative", lambda: kernels.reciprocal_rank_fusion(np.array([[1]]), np.zeros(1))),
+    ("vector_counts: spans 4 to 4; wanted 0 to 3", lambda: rank(vector_counts=np.array([4]))),
+    ("keyword_counts: spans -1 to -1; wanted 0 to 3", lambda: rank(keyword_counts=np.array([-1]))),
+    ("vector values: shape (1, 2); wanted (1, 3)", lambda: rank(cosines=unit[:, :2].copy())),
+    ("keyword_rows: dtype int32; wanted int64", lambda: rank(keyword_rows=rows.astype(np.int32))),
+    ("keyword_rows: shape (2, 3); wanted (1, any)", lambda: rank(keyword_rows=np.zeros((2, 3), np.int64))),
+    ("lists, graph, codes: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, 3]]))),
+    ("lists, graph, codes: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, -1]]))),
+    ("queries: inf at (0, 0)", lambda: rank(queries=np.array([[np.inf, 0, 0, 0]], np.float32))),
+    ("ceilings: shape (2,); wanted (1)", lambda: rank(ceilings=np.ones(2, np.float32))),
+    ("parts: dtype int64; wanted int32", lambda: rank(parts=np.ones(3, np.int64))),
+    ("lists, graph, codes: name a row", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
+    ("lists, graph, codes: name a row", lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32))),
+    ("following: shape (2,); wanted (3)", lambda: rank(following=chain[:2])),
+    ("heads: shape (0,); wanted (3)", lambda: rank(heads=chain[:0])),
+    ("targets: shape (3,); wanted (0)", lambda: rank(targets=chain)),
+    ("mask: shape (2,); wanted (3)", lambda: rank(mask=np.ones(2, np.uint8))),
+    ("sources: dtype int32; wanted int64", lambda: rank(sources=chain)),
+    ("strengths: shape (3,); wanted (0)", lambda: rank(strengths=scales)),
+    ("keys: shape (2,); wanted (3)", lambda: rank(keys=np.arange(2))),
+    ("postings: of other queries or records", lambda: rank(postings=bm25(lengths=np.ones(2, np.float32)))),
+    ("rerank: nan at 1", lambda: rank(rerank=np.array([1, np.nan, 1]))),
 ]
 
 
@@ -294,13 +228,13 @@ def test_the_message_names_what_was_wrong(message, call):
 
 
 def test_an_unaligned_array_is_refused():
-    unaligned = np.frombuffer(b"\0" * 17, np.uint8)[1:].view(np.float32)
+    unaligned = np.frombuffer(b"\0" * 17, np.uint8)[1:].view(np.float64)
     with pytest.raises(KernelError, match="not C-contiguous and aligned"):
-        kernels.top_k(unaligned, 1)
+        kernels.decay(unaligned, 30.0)
 
 
-def test_everything_public_is_listed_and_nothing_else():
-    public = {name for name in vars(kernels) if not name.startswith("_")}
-    modules = {name for name in public if type(getattr(kernels, name)).__name__ == "module"}
-    assert public - modules == set(kernels.__all__)
+def test_every_kernel_of_the_registry_is_public():
+    registered = {name for name in vars(Backend) if not name.startswith("_")}
+    public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
+    assert public == registered | {"cached", "start_background", "status", "warmup"}
     assert issubclass(KernelError, ValueError)

@@ -1,8 +1,6 @@
-"""The kernel of a recall is the other kernels, one after the other; those are held to the definitions."""
+"""`rank_candidates` is held to the definitions in `oracle`, which imports nothing of ours."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
@@ -10,149 +8,109 @@ from hypothesis import strategies as st
 
 import recollect_kernels as kernels
 from tests.kernels import oracle
-from tests.kernels.cases import graph, holds, mask, postings, rng, seeds, vectors
+from tests.kernels.cases import freeze, graph, holds, mask, masks, plain, postings, rng, seeds, vectors
 
 pytestmark = pytest.mark.usefixtures("backend")
 DAY_US = 86_400_000_000
+AT = kernels.SIGNALS
 
 
-def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20):
+def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20, d=16, widths=(9, 7)):
     """Lists, codes, postings, graph and records of a small store."""
     generator = rng(seed)
-    d = 16
 
     def best(k):
-        rows = np.stack([generator.permutation(n)[:k] for _ in range(queries)]) if queries else np.empty((0, k), int)
+        rows = np.array([generator.permutation(n)[:k] for _ in range(queries)], np.int64).reshape(queries, k)
         values = np.sort(generator.random((queries, k), np.float32))[:, ::-1]
-        return rows.astype(np.int64), np.ascontiguousarray(values), generator.integers(0, k + 1, queries)
+        counts = generator.integers(0, k + 1, queries)
+        rows[np.arange(k) >= counts[:, None]] = -(2**62)  # never read
+        return rows, np.ascontiguousarray(values), counts
 
-    lists = kernels.Lists(*best(min(9, n)), *best(min(7, n)))
+    lists = kernels.Lists(*best(min(widths[0], n)), *best(min(widths[1], n)))
     parts = generator.integers(0, 3, n).astype(np.int32)
-    first_place = (np.cumsum(parts) - parts).astype(np.int64)
+    first_place = np.where(parts > 0, np.cumsum(parts) - parts, -1).astype(np.int64)
     codes, scales = kernels.quantize_int8(vectors(generator, int(parts.sum()), d))
+    scales *= generator.choice(np.array([0.1, 1.0], np.float32))  # some cosines pass 1 and are cut
     asked = vectors(generator, queries, d, zeros=False)
     asked /= np.linalg.norm(asked, axis=1, keepdims=True)
     ceilings = generator.random(queries).astype(np.float32)
-    words = kernels.Postings(**postings(generator, n, [3] * queries))
+    words = postings(generator, n, [3] * queries)
     neighbours = graph(generator, n, links, mask(generator, n, kind))
     records = kernels.Records(
-        generator.permutation(n).astype(np.int64), generator.integers(0, 400 * DAY_US, n),
+        generator.permutation(n).astype(np.int64) - n // 2, generator.integers(0, 400 * DAY_US, n),
         generator.random(n).astype(np.float32),
     )  # fmt: skip
     measured = kernels.Codes(asked, ceilings, first_place, parts, codes, scales) if with_codes else None
     return lists, measured, words, neighbours, records
 
 
-def choices(**changed):
-    return kernels.Choices(
-        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expanded=4, neighbor_weight=0.4, source_weight=0.5, near=1.0,
-        far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=90.0, decay_floor=0.5, exponential=0,
+def parameters(**changed):
+    return kernels.RankParameters(
+        vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expansion_depth=4, neighbor_weight=0.4, source_weight=0.5,
+        near=1.0, far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=90.0, decay_floor=0.5, exponential=0,
         importance_weight=0.2,
     )._replace(**changed)  # fmt: skip
 
 
-def composed(lists, codes, words, graph, records, chosen, look=None):
-    """What `rank_candidates` says it is."""
-
-    def measure(joined):
-        offsets, rows, cosine, bm25 = joined
-        unknown = np.isnan(cosine)
-        if codes is None:
-            cosine[unknown] = 0
-        else:
-            kernels.row_cosines(codes.queries, offsets, rows, *codes[2:], cosine)
-            ceilings = np.repeat(codes.ceilings, np.diff(offsets))
-            cosine[unknown] = np.minimum(cosine, ceilings)[unknown]
-        kernels.bm25_for_rows(*words, offsets, rows, bm25)
-
-    def fuse(joined):
-        offsets, rows, cosine, bm25 = joined
-        weights = np.array([chosen.vector_weight, chosen.keyword_weight])
-        if chosen.rrf_k < 0:
-            signals = np.stack([cosine, bm25]).astype(np.float64)
-            fused = kernels.weighted_fusion(signals, weights, np.array([0, 1], np.uint8), offsets)
-            for start, stop in itertools.pairwise(offsets):
-                greatest = max(bm25[start:stop], default=0.0)
-                for i in range(start, stop):
-                    if chosen.stand_in and (codes is None or codes.parts[rows[i]] == 0):
-                        fused[i] = float(bm25[i]) / float(greatest) if greatest > 0 else 0.0
-            return fused
-        scores = []
-        for start, stop in itertools.pairwise(offsets):
-            some, keys = slice(start, stop), records.keys[rows[start:stop]].tolist()
-            scores += oracle.rank_fusion(
-                cosine[some].tolist(), bm25[some].tolist(), keys, weights.tolist(), chosen.rrf_k, chosen.ranked_share
-            )
-        return np.array(scores, dtype=np.float64)
-
-    joined = kernels.join_candidates(*lists)
-    measure(joined)
-    allowed = graph.mask if graph.mask.size else None
-    spreading = chosen.neighbor_weight + chosen.source_weight > 0
-    if chosen.expanded:
-        chains = graph.previous, graph.following, graph.heads, graph.nexts, graph.targets
-        joined = kernels.expand_candidates(*joined, fuse(joined), chosen.expanded, *chains, allowed)
-        measure(joined)
-    offsets, rows, cosine, bm25 = joined
-    look = np.zeros(len(rows)) if look is None else look
-    fused = fuse(joined) + look
-    spread, lift, linked = fused, np.zeros(len(rows)), np.zeros(len(rows))
-    if spreading:
-        own = np.maximum(fused, 0)
-        by_chain, by_link, best_three, company = kernels.spread_activation(
-            offsets, rows, own, *graph[:7], allowed, chosen.near, chosen.far
-        )
-        link, lonely = np.maximum(by_link, 0), company == 1
-        near, source = chosen.neighbor_weight, chosen.source_weight
-        lift = near * np.maximum(by_chain, link) + source * np.where(lonely, 0, best_three / company)
-        stand_in = np.where(lonely, chosen.lone_share * own, 0)
-        stand_in = source * stand_in + near * np.where(by_link < 0, stand_in, 0)
-        spread = (fused + lift + stand_in) / (1 + near + source)
-        linked = np.where(link > by_chain, near * link, 0)
-    form = "exp" if chosen.exponential else "half_life"
-    ages = (chosen.clock - records.created_at[rows]) / DAY_US
-    weight = np.ones(len(rows))
-    if np.isfinite(chosen.half_life_days):
-        weight = kernels.decay(ages, chosen.half_life_days, chosen.decay_floor, form)
-    importance = records.importance[rows].astype(np.float64)
-    score = [
-        oracle.weighted_sum(
-            similarity, recency, value, chosen.semantic_weight, chosen.recency_weight, chosen.importance_weight
-        )
-        if chosen.additive
-        else similarity * recency * (1 + chosen.importance_weight * (2 * value - 1))
-        for similarity, recency, value in zip(spread, weight, importance, strict=True)
-    ]
-    score = np.array(score, dtype=np.float64)
-    signals = np.stack([cosine, bm25, look, fused, spread, lift, linked, weight, score])
-    return offsets, rows, signals, kernels.order_by_score(offsets, score, records.keys[rows])
+def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, rerank=None):
+    """Candidates and measured signals to float32, what follows from those to the last digits, and the order exactly."""
+    for group in filter(None, (lists, codes, words, neighbours, records)):
+        freeze(group)
+    given = (lists, codes, words, neighbours, records, chosen, *(() if rerank is None else (rerank,)))
+    offsets, rows, signals, order = kernels.rank_candidates(*given)
+    assert [part.dtype.name for part in (offsets, rows, signals, order)] == ["int64", "int64", "float64", "int64"]
+    assert len(signals) == len(kernels.Signals._fields)
+    lists, words, neighbours, records = map(plain, (lists, words, neighbours, records))
+    codes = codes and plain(codes)
+    assert len(offsets) == len(lists.vector_counts) + 1
+    for query in range(len(offsets) - 1):
+        own = slice(offsets[query], offsets[query + 1])
+        got, (cosine, bm25) = rows[own].tolist(), signals[:2, own].tolist()
+        wanted = oracle.candidates(query, lists, codes, words, neighbours, records.keys, chosen)
+        assert got == list(wanted)
+        if not got:
+            continue
+        np.testing.assert_allclose(signals[:2, own].T, list(wanted.values()), rtol=1e-5, atol=2e-6)
+        added = [0.0] * len(got) if rerank is None else rerank[own].tolist()
+        parts = codes.parts if codes else None
+        later, places = oracle.score(got, cosine, bm25, added, parts, neighbours, records, chosen)
+        np.testing.assert_allclose(signals[:, own], later, rtol=1e-12, atol=1e-12)
+        scores = signals[AT.score, own]
+        assert order[own].tolist() == oracle.order_by_score(scores.tolist(), [records.keys[row] for row in got])
+        np.testing.assert_allclose(scores[order[own]], scores[places], rtol=1e-12, atol=1e-12)
 
 
 profiles = st.sampled_from(
     [
         {},
         {"neighbor_weight": 0.0, "source_weight": 0.0},
-        {"expanded": 0},
+        {"expansion_depth": 0},
         {"rrf_k": 60.0},
         {"rrf_k": 60.0, "ranked_share": 0.5},
         {"rrf_k": 0.5, "ranked_share": 0.5, "vector_weight": 0.0, "neighbor_weight": 0.0, "source_weight": 0.0},
         {"vector_weight": 0.0},
         {"half_life_days": float("inf"), "decay_floor": 0.0, "importance_weight": 0.0},
         {"exponential": 1, "half_life_days": 10.0, "decay_floor": 0.0},
-        {"stand_in": 1, "keyword_weight": 0.0, "vector_weight": 1.0},
-        {"stand_in": 1, "expanded": 0, "neighbor_weight": 0.0, "source_weight": 0.0},
-        {"stand_in": 1, "rrf_k": 60.0},
+        {"keyword_fallback": 1, "keyword_weight": 0.0, "vector_weight": 1.0},
+        {"keyword_fallback": 1, "expansion_depth": 0, "neighbor_weight": 0.0, "source_weight": 0.0},
+        {"keyword_fallback": 1, "rrf_k": 60.0},
         {
-            "additive": 1,
+            "weighted_sum": 1,
             "semantic_weight": 0.5,
             "recency_weight": 0.3,
             "neighbor_weight": 0.0,
             "source_weight": 0.0,
-            "expanded": 0,
+            "expansion_depth": 0,
             "decay_floor": 0.0,
             "half_life_days": 30.0,
         },
-        {"additive": 1, "semantic_weight": 2.0, "recency_weight": 0.0, "importance_weight": 5.0, "stand_in": 1},
+        {
+            "weighted_sum": 1,
+            "semantic_weight": 2.0,
+            "recency_weight": 0.0,
+            "importance_weight": 5.0,
+            "keyword_fallback": 1,
+        },
     ]
 )
 
@@ -160,49 +118,176 @@ profiles = st.sampled_from(
 @holds(
     seed=seeds,
     queries=st.sampled_from([0, 1, 3]),
-    kind=st.sampled_from(["none", "half", "few"]),
+    n=st.sampled_from([1, 2, 9, 60]),
+    d=st.sampled_from([1, 16, 100, 384]),
+    kind=masks,
     with_codes=st.booleans(),
     links=st.sampled_from([0, 5, 400]),
+    depth=st.sampled_from([None, 1, 1000]),
     changed=profiles,
 )
-def test_it_is_the_other_kernels_in_turn(seed, queries, kind, with_codes, links, changed):
-    arguments = *case(seed, queries, kind=kind, with_codes=with_codes, links=links), choices(**changed)
-    offsets, rows, signals, order = kernels.rank_candidates(*arguments)
-    wanted = composed(*arguments)
-    assert offsets.tolist() == wanted[0].tolist()
-    assert rows.tolist() == wanted[1].tolist()
-    np.testing.assert_allclose(signals, wanted[2], rtol=1e-12, atol=1e-12)
-    assert order.tolist() == wanted[3].tolist()
+def test_every_signal_and_the_order_are_the_definition(seed, queries, n, d, kind, with_codes, links, depth, changed):
+    chosen = parameters(**changed)
+    if depth is not None and chosen.expansion_depth:
+        chosen = chosen._replace(expansion_depth=depth)
+    assert_ranked_as_defined(*case(seed, queries, n, kind, with_codes, links, d), chosen)
+
+
+@holds(seed=seeds, widths=st.sampled_from([(0, 0), (0, 5), (30, 0), (1, 60)]))
+def test_lists_of_any_length_are_joined(seed, widths):
+    assert_ranked_as_defined(*case(seed, 3, widths=widths), parameters())
 
 
 @holds(seed=seeds, queries=st.sampled_from([1, 3]))
-def test_a_look_is_added_before_spreading(seed, queries):
-    arguments = *case(seed, queries), choices(expanded=0)
-    look = rng(seed).random(len(kernels.rank_candidates(*arguments)[1]))
-    _, rows, signals, order = kernels.rank_candidates(*arguments, look)
-    wanted = composed(*arguments, look)
-    assert rows.tolist() == wanted[1].tolist()
-    np.testing.assert_allclose(signals, wanted[2], rtol=1e-12, atol=1e-12)
-    assert order.tolist() == wanted[3].tolist()
+def test_reranking_is_added_before_spreading(seed, queries):
+    arguments = *case(seed, queries), parameters(expansion_depth=0)
+    rerank = rng(seed).random(len(kernels.rank_candidates(*arguments)[1]))
+    assert_ranked_as_defined(*arguments, rerank)
     with pytest.raises(kernels.KernelError, match="one for each of"):
-        kernels.rank_candidates(*arguments, np.append(look, 0.0))
-    with pytest.raises(kernels.KernelError, match="look: with expansion"):
-        kernels.rank_candidates(*arguments[:-1], choices(), look)
+        kernels.rank_candidates(*arguments, np.append(rerank, 0.0))
+    with pytest.raises(kernels.KernelError, match="rerank: with expansion"):
+        kernels.rank_candidates(*arguments[:-1], parameters(), rerank)
+
+
+def without_neighbours(n):
+    return plain_graph(np.full(n, -1, np.int32), np.full(n, -1, np.int32))
+
+
+def plain_graph(previous, following, sources=None, links=None):
+    """A graph of these chains; `links` are heads, nexts, targets and strengths."""
+    n, nothing = len(previous), np.empty(0, np.int32)
+    heads, nexts, targets, strengths = links or (np.full(n, -1, np.int32), nothing, nothing, np.empty(0, np.float32))
+    sources = np.full(n, -1) if sources is None else sources
+    return kernels.Graph(previous, following, sources, heads, nexts, targets, strengths, np.empty(0, np.uint8))
+
+
+def ranked(rows, fused, neighbours, records=None, **changed):
+    """The ranking of one query whose fused scores are exactly these."""
+    n = len(neighbours.previous)
+    empty = np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64)
+    known = np.array([rows], np.int64), np.zeros((1, len(rows)), np.float32), np.array([len(rows)])
+    if records is None:
+        records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    chosen = parameters(**{"expansion_depth": 0, "half_life_days": float("inf"), **changed})
+    return kernels.rank_candidates(
+        kernels.Lists(*known, *empty), None, postings(rng(0), n, [0]), neighbours, records, chosen,
+        np.array(fused, np.float64),
+    )  # fmt: skip
+
+
+def test_worked_example_of_spreading():
+    # 0 - 1 - 2 are a chain and a source, 3 is linked with 0 and with 1; only 0, 2 and 3 are candidates.
+    links = (
+        np.array([0, 1, -1, 2], np.int32), np.array([-1, -1, 3, -1], np.int32), np.array([3, 3, 0, 1], np.int32),
+        np.array([0.5, 0.5, 0.5, 1.0], np.float32),
+    )  # fmt: skip
+    chains = np.array([-1, 0, 1, -1], np.int32), np.array([1, 2, -1, -1], np.int32)
+    neighbours = plain_graph(*chains, np.array([7, 7, 7, -1]), links)
+    _, _, signals, _ = ranked([0, 2, 3], [0.5, 0.1, 0.9], neighbours)
+    # 3 is alone in its chain, so 0.8 of its own score replaces its source.
+    gain = [0.4 * 0.45 + 0.5 * 0.6 / 3, 0.4 * 0.35 + 0.5 * 0.6 / 3, 0.4 * 0.25]
+    spread = [(0.5 + gain[0]) / 1.9, (0.1 + gain[1] + 0.0) / 1.9, (0.9 + gain[2] + 0.5 * 0.72) / 1.9]
+    np.testing.assert_allclose(signals[AT.spread_gain], gain, rtol=1e-12)
+    np.testing.assert_allclose(signals[AT.spread], spread, rtol=1e-12)
+    np.testing.assert_allclose(signals[AT.linked], [0.4 * 0.45, 0.0, 0.4 * 0.25], rtol=1e-12)
+
+
+@pytest.mark.parametrize("stride", [1, 2**11, 2**32, 2**52])
+def test_sources_whose_numbers_share_their_low_bits_stay_apart(stride):
+    n = 900
+    rows = np.arange(n)
+    pairs = np.where(rows % 2, rows - 1, -1).astype(np.int32), np.where(rows % 2, -1, rows + 1).astype(np.int32)
+    scores = rows / n
+    _, _, signals, _ = ranked(rows, scores, plain_graph(*pairs, rows // 2 * stride), neighbor_weight=0.0)
+    np.testing.assert_allclose(signals[AT.spread_gain], 0.5 * np.repeat(scores[1::2] + scores[::2], 2) / 2, rtol=1e-12)
+
+
+def test_a_row_that_leads_to_itself_ends():
+    itself, nothing = np.array([0], np.int32), np.array([-1], np.int32)
+    links = itself, nothing, itself, np.array([0.5], np.float32)
+    for depth in (0, 5):
+        arguments = list(case(1, 1, 1))
+        arguments[3] = plain_graph(itself, itself, links=links)
+        kernels.rank_candidates(*arguments, parameters(expansion_depth=depth))
+    _, _, signals, _ = ranked([0], [0.5], plain_graph(itself, itself, links=links), source_weight=0.0)
+    assert signals[AT.spread_gain].tolist() == [0.4 * 0.5]
+
+
+@pytest.mark.parametrize("links", [5, 900, 3000])
+def test_records_with_hundreds_of_links_find_room(links):
+    # The first query needs more room than is set aside, the second none, the third most.
+    generator = rng(links)
+    n = 2000
+    heads, nexts = np.full(n, -1, np.int32), np.arange(-1, 2 * links - 1, dtype=np.int32)
+    nexts[links] = -1
+    heads[3], heads[700] = links - 1, 2 * links - 1
+    targets = generator.integers(0, n, 2 * links).astype(np.int32)
+    targets[links + links // 2 :] = -1
+    none = np.full(n, -1, np.int32)
+    rows = np.array([[0, 700], [5, 5], [3, 9]])
+    lists = kernels.Lists(
+        rows, np.ones((3, 2), np.float32), np.array([2, 1, 2]), np.empty((3, 0), np.int64),
+        np.empty((3, 0), np.float32), np.zeros(3, np.int64),
+    )  # fmt: skip
+    neighbours = plain_graph(none, none, links=(heads, nexts, targets, np.ones(2 * links, np.float32)))
+    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    words = postings(generator, n, [0, 0, 0])
+    assert_ranked_as_defined(lists, None, words, neighbours, records, parameters(expansion_depth=2))
+
+
+@holds(seed=seeds, n=st.sampled_from([1, 2, 9, 60]), ties=st.booleans(), ascending=st.booleans())
+def test_ties_are_broken_by_key(seed, n, ties, ascending):
+    generator = rng(seed)
+    scores = generator.integers(-3, 4, n) / 3 if ties else generator.standard_normal(n)
+    scores[generator.random(n) < 0.2] = -0.0
+    keys = generator.permutation(n).astype(np.int64) - n // 2
+    keys = np.sort(keys) if ascending else keys * 2**40
+    records = kernels.Records(keys, np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    alone = {"neighbor_weight": 0.0, "source_weight": 0.0}
+    order = ranked(np.arange(n), scores, without_neighbours(n), records, **alone)[3]
+    assert order.tolist() == oracle.order_by_score(scores.tolist(), keys.tolist())
+
+
+def test_equal_keys_keep_their_places():
+    records = kernels.Records(np.array([5, 5, 5, 1]), np.zeros(4, np.int64), np.full(4, 0.5, np.float32))
+    alone = {"neighbor_weight": 0.0, "source_weight": 0.0}
+    assert ranked(np.arange(4), [1.0, 2.0, 1.0, 1.0], without_neighbours(4), records, **alone)[3].tolist() == [
+        1,
+        3,
+        0,
+        2,
+    ]
+
+
+@pytest.mark.parametrize("depth", [0, 3])
+def test_chains_and_links_out_of_range_are_refused(depth):
+    none, one, beyond = np.full(3, -1, np.int32), np.array([0, -1, -1], np.int32), np.array([1, 3, -1], np.int32)
+    strength = np.ones(1, np.float32)
+    for neighbours in (
+        plain_graph(beyond, none),
+        plain_graph(none, beyond),
+        plain_graph(np.array([9, -1, -1], np.int32), none),
+        plain_graph(none, np.array([2**31 - 1, -1, -1], np.int32)),
+        plain_graph(none, none, links=(one, one[1:2], np.array([3], np.int32), strength)),
+        plain_graph(none, none, links=(one + 1, one[1:2], one[:1], strength)),
+        plain_graph(none, none, links=(one, one[:1], one[1:2], strength)),  # a list without an end
+    ):
+        arguments = list(case(2, 1, 3))
+        lists = arguments[0]
+        lists.vector_rows[:], lists.vector_counts[:] = np.arange(len(lists.vector_rows[0])), len(lists.vector_rows[0])
+        arguments[3] = neighbours
+        with pytest.raises(kernels.KernelError, match="name a row of 3 or more"):
+            kernels.rank_candidates(*arguments, parameters(expansion_depth=depth))
 
 
 def scores_of(similarities, days, importances, **changed):
-    """What records of these similarities score, which a look gives to the last bit, at these ages."""
+    """The ranking of records of these similarities and ages."""
     n = len(days)
-    empty = np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64)
-    rows = np.arange(n)[None, :], np.zeros((1, n), np.float32), np.array([n])
-    words = kernels.Postings(**postings(rng(0), n, [0]))
-    neighbours = graph(rng(0), n, 0)
     clock = 400 * DAY_US
     created = clock - np.round(np.array(days) * DAY_US).astype(np.int64)
     records = kernels.Records(np.arange(n), created, np.array(importances, np.float32))
-    chosen = choices(expanded=0, neighbor_weight=0.0, source_weight=0.0, clock=clock, **changed)
-    look = np.array(similarities, np.float64)
-    return kernels.rank_candidates(kernels.Lists(*rows, *empty), None, words, neighbours, records, chosen, look)
+    alone = {"neighbor_weight": 0.0, "source_weight": 0.0, "clock": clock, "half_life_days": 90.0}
+    return ranked(np.arange(n), similarities, without_neighbours(n), records, **{**alone, **changed})
 
 
 def test_reeve_worked_example_to_nine_digits():
@@ -210,10 +295,10 @@ def test_reeve_worked_example_to_nine_digits():
     ages = [180, -30 * np.log2(0.98), 1, 30]
     numbers = {"half_life_days": 30.0, "decay_floor": 0.5, "importance_weight": 0.0}
     _, _, signals, order = scores_of([0.95, 0.6, 1.0, 1.0], ages, [0.9, 0.1, 0.5, 0.5], **numbers)
-    np.testing.assert_allclose(signals[-1], [0.475, 0.588, 0.9771599684342459, 0.5], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(signals[AT.score], [0.475, 0.588, 0.9771599684342459, 0.5], rtol=0, atol=1e-9)
     assert order.tolist() == [2, 1, 3, 0]
     _, _, signals, _ = scores_of([1.0, 1.0], [1, 30], [0.5, 0.5], **{**numbers, "exponential": 1, "decay_floor": 0.0})
-    np.testing.assert_allclose(signals[-1], [0.9672161004820059, 0.36787944117144233], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(signals[AT.score], [0.9672161004820059, 0.36787944117144233], rtol=0, atol=1e-9)
 
 
 def ranked_scores(cosines, share):
@@ -224,13 +309,12 @@ def ranked_scores(cosines, share):
         np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64),
     )  # fmt: skip
     records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
-    chosen = choices(
-        rrf_k=60.0, ranked_share=share, vector_weight=1.0, keyword_weight=1.0, expanded=0, neighbor_weight=0.0,
+    chosen = parameters(
+        rrf_k=60.0, ranked_share=share, vector_weight=1.0, keyword_weight=1.0, expansion_depth=0, neighbor_weight=0.0,
         source_weight=0.0, half_life_days=float("inf"),
     )  # fmt: skip
-    found = kernels.rank_candidates(lists, None, kernels.Postings(**postings(rng(0), n, [0])), graph(rng(0), n, 0),
-                                    records, chosen)  # fmt: skip
-    return found[2][3].tolist()
+    found = kernels.rank_candidates(lists, None, postings(rng(0), n, [0]), without_neighbours(n), records, chosen)
+    return found[2][AT.fused].tolist()
 
 
 def test_what_carries_no_evidence_does_not_stretch_the_normalisation_of_ranks():
@@ -248,38 +332,38 @@ def test_hermes_worked_example_to_nine_digits(similarity, first):
     """Half a year and importance 1 against a day and importance 0: 0.3 * (0.5^(1/30) - 0.5^6) - 0.2 = 0.5 * 0.17692;
     importances are float32, so those of the sum's table are powers of two."""
     numbers = {
-        "additive": 1, "semantic_weight": 0.5, "recency_weight": 0.3, "importance_weight": 0.2, "half_life_days": 30.0,
-        "decay_floor": 0.0,
+        "weighted_sum": 1, "semantic_weight": 0.5, "recency_weight": 0.3, "importance_weight": 0.2,
+        "half_life_days": 30.0, "decay_floor": 0.0,
     }  # fmt: skip
     table = [(similarity - 0.08, 180, 1.0), (0.4, 1, 0.0), (0.75, 30, 0.5), (-0.5, 365, 0.25), (1.5, 0, 1.0)]
     _, _, signals, order = scores_of(*zip(*table, strict=True), **numbers)
     wanted = [0.5 * min(max(s, 0.0), 1.0) + 0.3 * 0.5 ** (age / 30) + 0.2 * value for s, age, value in table]
-    np.testing.assert_allclose(signals[-1], wanted, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(signals[AT.score], wanted, rtol=0, atol=1e-9)
     assert next(place for place in order.tolist() if place < 2) == first
     # Weights are divided by their sum.
     doubled = {**numbers, "semantic_weight": 1.0, "recency_weight": 0.6, "importance_weight": 0.4}
-    np.testing.assert_allclose(scores_of(*zip(*table, strict=True), **doubled)[2][-1], wanted, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(scores_of(*zip(*table, strict=True), **doubled)[2][AT.score], wanted, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
         {"vector_weight": 0.0, "keyword_weight": 0.0},
-        {"expanded": -1},
-        {"additive": 1, "semantic_weight": 1.0, "recency_weight": -0.1},
-        {"additive": 1, "semantic_weight": float("inf"), "recency_weight": 0.1},
-        {"additive": 1, "importance_weight": 0.0},
+        {"expansion_depth": -1},
+        {"weighted_sum": 1, "semantic_weight": 1.0, "recency_weight": -0.1},
+        {"weighted_sum": 1, "semantic_weight": float("inf"), "recency_weight": 0.1},
+        {"weighted_sum": 1, "importance_weight": 0.0},
     ],
 )
-def test_choices_that_make_no_sense_are_refused(changed):
-    with pytest.raises(kernels.KernelError, match="choices"):
-        kernels.rank_candidates(*case(1, 1), choices(**changed))
+def test_parameters_that_make_no_sense_are_refused(changed):
+    with pytest.raises(kernels.KernelError, match="parameters"):
+        kernels.rank_candidates(*case(1, 1), parameters(**changed))
 
 
 @holds(seed=seeds)
 def test_a_query_alone_scores_as_among_others(seed):
     lists, codes, words, graph, records = case(seed, 3)
-    offsets, rows, signals, order = kernels.rank_candidates(lists, codes, words, graph, records, choices())
+    offsets, rows, signals, order = kernels.rank_candidates(lists, codes, words, graph, records, parameters())
     for query in range(3):
         one = slice(query, query + 1)
         slices = words.slice_offsets[query : query + 2]
@@ -290,7 +374,7 @@ def test_a_query_alone_scores_as_among_others(seed):
             words._replace(
                 starts=words.starts[some], ends=words.ends[some], idf=words.idf[some], slice_offsets=slices - slices[0]
             ),
-            graph, records, choices(),
+            graph, records, parameters(),
         )  # fmt: skip
         own = slice(offsets[query], offsets[query + 1])
         assert alone[1].tolist() == rows[own].tolist()
@@ -303,16 +387,16 @@ def test_rows_and_places_that_are_not_there_are_refused():
     lists.vector_counts[:] = 3
     lists.vector_rows[0, 0] = 60
     with pytest.raises(kernels.KernelError, match="row of 60 or more"):
-        kernels.rank_candidates(lists, codes, words, graph, records, choices())
+        kernels.rank_candidates(lists, codes, words, graph, records, parameters())
     lists.vector_rows[0, 0] = 5
     codes.first_place[:] = 10_000
     with pytest.raises(kernels.KernelError, match="a place that is not there"):
-        kernels.rank_candidates(lists, codes, words, graph, records, choices())
+        kernels.rank_candidates(lists, codes, words, graph, records, parameters())
 
 
 def test_groups_of_other_sizes_are_refused():
     lists, codes, words, graph, records = case(1, 2)
     with pytest.raises(kernels.KernelError, match="wanted 2 queries and 60 records"):
-        kernels.rank_candidates(lists, codes, case(1, 1)[2], graph, records, choices())
+        kernels.rank_candidates(lists, codes, case(1, 1)[2], graph, records, parameters())
     with pytest.raises(kernels.KernelError, match="keys"):
-        kernels.rank_candidates(lists, codes, words, graph, records._replace(keys=records.keys[:3]), choices())
+        kernels.rank_candidates(lists, codes, words, graph, records._replace(keys=records.keys[:3]), parameters())

@@ -1,4 +1,4 @@
-"""Shortlists and candidates rescored from int8 codes."""
+"""Shortlists rescored from int8 codes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import recollect_kernels as kernels
 from tests.kernels import oracle
 from tests.kernels.cases import (
     assert_ranked,
-    candidates,
     frozen,
     holds,
     mask,
@@ -111,40 +110,12 @@ def test_a_pool_of_threads_answers_as_one():
     assert answers[0][1].tobytes() == answers[1][1].tobytes()
 
 
-def records(generator, n, d):
-    """First place and parts of records, some of which have no vector, and the codes of all parts."""
-    parts = generator.choice(4, n, p=[0.2, 0.5, 0.2, 0.1]).astype(np.int32)
-    first_place = np.where(parts > 0, np.cumsum(parts) - parts, -1).astype(np.int64)
-    return first_place, parts, *codes_of(generator, int(parts.sum()), d)
-
-
-@holds(seed=seeds, count=counts, n=st.sampled_from([0, 1, 3, 40]), d=widths, known=st.sampled_from([0.0, 0.5, 1.0]))
-def test_row_cosines_fills_in_the_best_part(seed, count, n, d, known):
-    generator = rng(seed)
-    first_place, parts, codes, scales = frozen(*records(generator, n, d))
-    queries = units(generator, count, d)
-    offsets, rows = candidates(generator, n, count)
-    before = np.where(generator.random(len(rows)) < known, generator.random(len(rows)), np.nan).astype(np.float32)
-    cosines = before.copy()
-    kernels.row_cosines(*frozen(queries, offsets, rows), first_place, parts, codes, scales, cosines)
-    for query in range(count):
-        for at in range(offsets[query], offsets[query + 1]):
-            places = range(first_place[rows[at]], first_place[rows[at]] + parts[rows[at]])
-            best = max((oracle.int8_cosine(queries[query], codes[i], scales[i]) for i in places), default=0.0)
-            if np.isnan(before[at]):
-                assert abs(cosines[at] - best) <= 2e-6
-            else:
-                assert cosines[at] == before[at]
-
-
 def test_int8_cosines_stay_near_the_exact_ones():
     generator = rng(1)
     rows = generator.standard_normal((200, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    everything, cosines = np.arange(200), np.full(200, np.nan, np.float32)
     codes = kernels.quantize_int8(rows)
-    ends = np.array([0, 200])
-    kernels.row_cosines(rows[:1], ends, everything, everything, np.ones(200, np.int32), *codes, cosines)
-    np.testing.assert_allclose(cosines, kernels.rescore(rows[0], rows, everything), atol=0.004)
-    nearest = kernels.rescore_shortlist(rows[:1], *codes, everything[None], np.zeros((1, 200), np.uint16), 200, 200)
-    np.testing.assert_allclose(nearest[1][0], cosines[nearest[0][0]], atol=1e-6)
+    everyone, no_distance = np.arange(200)[None], np.zeros((1, 200), np.uint16)
+    found, cosines = kernels.rescore_shortlist(rows[:1], *codes, everyone, no_distance, 200, 200)
+    exact = rows.astype(np.float64) @ rows[0].astype(np.float64)
+    np.testing.assert_allclose(cosines[0], exact[found[0]], atol=0.004)

@@ -53,7 +53,7 @@ class RecordGraph:
 
     @property
     def links(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-        """Heads by row; next, target (-1: removed) and strength by link: see `recollect_kernels.graph`."""
+        """Heads by row; next, target (-1: removed) and strength by link: see `recollect_kernels.Graph`."""
         return self._heads.array, self._nexts.array, self._targets.array, self._strengths.array
 
     @property

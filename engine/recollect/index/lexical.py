@@ -184,7 +184,7 @@ class LexicalIndex:
         Rows (q, wanted), their scores, and how many of them count (q,).
         """
         scratch = self._scratch()
-        found = kernels.bm25_top_k(*self.postings(slices, statistics), mask, scratch, wanted)
+        found = kernels.bm25_top_k(self.postings(slices, statistics), mask, scratch, wanted)
         self._spare.append(scratch)
         return found
 

@@ -154,8 +154,8 @@ class QueryBatch:
         nearest: Found,
         best: Found,
         ceilings: NDArray[np.float32],
-        choices: kernels.Choices,
-        look: NDArray[np.float64] | None = None,
+        parameters: kernels.RankParameters,
+        rerank: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`.
 
@@ -172,27 +172,27 @@ class QueryBatch:
             index.words.postings(self._slices, self._statistics),
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
             kernels.Records(table.ids, table.created_at, table.importance),
-            choices,
-            look,
+            parameters,
+            rerank,
         )
 
-    def contenders(
+    def score_bound_candidates(
         self,
         offsets: NDArray[np.int64],
         rows: NDArray[np.int64],
         floors: NDArray[np.float64],
         word_ceilings: NDArray[np.float64],
-        choices: kernels.Choices,
+        parameters: kernels.RankParameters,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The visible rows that may reach the floors beside those held: see `recollect_kernels.contenders`."""
+        """The other visible rows that may reach the floors: see `recollect_kernels.score_bound_candidates`."""
         index, table = self._index, self._index.table
         codes = sketches = None
         if self._vectors is not None and index.vectors is not None:
             codes = kernels.Codes(self._vectors, np.zeros(self._count, dtype=np.float32), *index.vectors.codes)
             sketches = index.vectors.sketches_of(self._vectors)
         records = kernels.Records(table.ids, table.created_at, table.importance)
-        ends, found = kernels.contenders(
-            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, records, choices
+        ends, found = kernels.score_bound_candidates(
+            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, records, parameters
         )
         worded = np.ones(len(found), dtype=bool)
         bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))
@@ -201,7 +201,7 @@ class QueryBatch:
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
             scores = np.full(len(bare), np.nan, dtype=np.float32)
             postings = index.words.postings(self._slices, self._statistics)
-            kernels.bm25_for_rows(*postings, counts.astype(np.int64), found[bare], scores)
+            kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores)
             worded[bare] = scores > 0
         kept = np.concatenate([[0], np.cumsum(worded)])
         return kept[ends].astype(np.int64), found[worded]

@@ -196,7 +196,7 @@ class VectorIndex:
         )
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
-        """The sketches that let `kernels.contenders` skip codes; None where there are too few vectors to pay off."""
+        """What lets `kernels.score_bound_candidates` skip codes; None where there are too few for it to pay."""
         if len(self) <= _SCAN_ALL:
             return None
         return kernels.Sketches(kernels.sketch(queries), self._sketches.array, _sketch_limits(self.dimension))

@@ -134,31 +134,31 @@ def gather(
     """
     by_words = profile.keyword_weight > 0 or profile.keyword_fallback
     nearest, best = questions.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
-    choices = _choices(profile, clock_us)
+    parameters = rank_parameters(profile, clock_us)
     more = (nearest.counts >= wanted) | (best.counts >= wanted)
     summed = profile.composition == "weighted_sum" and profile.fusion == "weighted"
     if summed:
-        nearest, best = with_contenders(questions, (nearest, best), choices, profile, wanted, held)
+        nearest, best = with_contenders(questions, (nearest, best), parameters, profile, wanted, held)
         ceilings = _no_ceilings(len(questions))
     else:
         ceilings = _rescore(nearest, questions, profile.rescore_depth if profile.vector_weight > 0 else 0)
     exact = profile.exact_rescore and not summed
     if look is None and not exact:
-        ranked = _ranked(questions, nearest, best, ceilings, choices)
+        ranked = _ranked(questions, nearest, best, ceilings, parameters)
     else:
-        unspread = choices._replace(neighbor_weight=0.0, source_weight=0.0)
+        unspread = parameters._replace(neighbor_weight=0.0, source_weight=0.0)
         first = _ranked(questions, nearest, best, ceilings, unspread)
         if exact and profile.vector_weight > 0:
             _measure_best(first, questions, max(profile.rescore_depth, 2 * held.records))
         added = None if look is None else look(first)
-        ranked = _ranked(questions, *_found_again(first), ceilings, choices._replace(expanded=0), added)
+        ranked = _ranked(questions, *_found_again(first), ceilings, parameters._replace(expansion_depth=0), added)
     return ranked, more
 
 
 def with_contenders(
     questions: QueryBatch,
     lists: tuple[Found, Found],
-    choices: kernels.Choices,
+    parameters: kernels.RankParameters,
     profile: Profile,
     wanted: int,
     held: Held,
@@ -170,10 +170,12 @@ def with_contenders(
     the second look come after, and move candidates only.
     """
     nearest, best = lists
-    unspread = choices._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
+    unspread = parameters._replace(expansion_depth=0, neighbor_weight=0.0, source_weight=0.0)
     first = _ranked(questions, nearest, best, _no_ceilings(len(questions)), unspread)
-    a_cosine = choices.vector_weight / (choices.vector_weight + choices.keyword_weight)
-    a_point = choices.semantic_weight / (choices.semantic_weight + choices.recency_weight + choices.importance_weight)
+    a_cosine = parameters.vector_weight / (parameters.vector_weight + parameters.keyword_weight)
+    a_point = parameters.semantic_weight / (
+        parameters.semantic_weight + parameters.recency_weight + parameters.importance_weight
+    )
     queries = np.arange(len(questions))
     of_query = np.repeat(queries, np.diff(first.offsets))
 
@@ -203,7 +205,7 @@ def with_contenders(
     word_ceilings = np.zeros(len(questions))
     for query in np.flatnonzero((best.counts >= wanted) & (best.counts > 0)).tolist():
         word_ceilings[query] = best.values[query, best.counts[query] - 1] / best.values[query, 0]
-    ends, found = questions.contenders(first.offsets, first.rows, floors, word_ceilings, unspread)
+    ends, found = questions.score_bound_candidates(first.offsets, first.rows, floors, word_ceilings, unspread)
     known, words = _found_again(first)
     if not len(found):
         return known, words
@@ -235,7 +237,7 @@ def _last_score(candidates: Candidates, places: NDArray[np.int64], questions: Qu
 
 def measure(questions: QueryBatch, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
     """Every signal of these rows, which ascend, for each query; nothing spreads among them."""
-    alone = _choices(profile, clock_us)._replace(expanded=0, neighbor_weight=0.0, source_weight=0.0)
+    alone = rank_parameters(profile, clock_us)._replace(expansion_depth=0, neighbor_weight=0.0, source_weight=0.0)
     unknown = np.full((len(questions), len(rows)), np.nan, dtype=np.float32)
     return _ranked(questions, *_all_of(rows, unknown), _no_ceilings(len(questions)), alone)
 
@@ -249,8 +251,8 @@ def share(candidates: Candidates, questions: QueryBatch, profile: Profile, clock
         part = candidates.of(query)
         places = np.searchsorted(rows, part.rows)
         known[query, places], looked[query, places] = part.cosine, part.look
-    choices = _choices(profile, clock_us)._replace(expanded=0)
-    return _ranked(questions, *_all_of(rows, known), _no_ceilings(len(questions)), choices, looked.ravel())
+    parameters = rank_parameters(profile, clock_us)._replace(expansion_depth=0)
+    return _ranked(questions, *_all_of(rows, known), _no_ceilings(len(questions)), parameters, looked.ravel())
 
 
 def _all_of(rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> tuple[Found, Found]:
@@ -264,10 +266,10 @@ def _ranked(
     nearest: Found,
     best: Found,
     ceilings: NDArray[np.float32],
-    choices: kernels.Choices,
+    parameters: kernels.RankParameters,
     look: NDArray[np.float64] | None = None,
 ) -> Candidates:
-    offsets, rows, signals, order = questions.rank(nearest, best, ceilings, choices, look)
+    offsets, rows, signals, order = questions.rank(nearest, best, ceilings, parameters, look)
     return Candidates(offsets, rows, questions.keys(rows), order, signals)
 
 
@@ -316,14 +318,14 @@ def _no_ceilings(queries: int) -> NDArray[np.float32]:
     return np.full(queries, np.inf, dtype=np.float32)
 
 
-def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
+def rank_parameters(profile: Profile, clock_us: int) -> kernels.RankParameters:
     """The profile's numbers as the kernel takes them."""
     decays = profile.decay != "none"
-    return kernels.Choices(
+    return kernels.RankParameters(
         vector_weight=profile.vector_weight,
         keyword_weight=profile.keyword_weight,
         rrf_k=profile.rrf_k if profile.fusion == "rrf" else -1.0,
-        expanded=profile.expansion_depth if profile.spread > 0 else 0,
+        expansion_depth=profile.expansion_depth if profile.spread > 0 else 0,
         neighbor_weight=profile.spread * profile.neighbor_weight,
         source_weight=profile.spread * profile.source_weight,
         near=_NEAR,
@@ -334,8 +336,8 @@ def _choices(profile: Profile, clock_us: int) -> kernels.Choices:
         decay_floor=profile.decay_floor if decays else 0.0,
         exponential=int(profile.decay == "exp"),
         importance_weight=profile.importance_weight,
-        stand_in=int(profile.keyword_fallback),
-        additive=int(profile.composition == "weighted_sum"),
+        keyword_fallback=int(profile.keyword_fallback),
+        weighted_sum=int(profile.composition == "weighted_sum"),
         semantic_weight=profile.semantic_weight,
         recency_weight=profile.recency_weight,
         ranked_share=profile.ranked_share,

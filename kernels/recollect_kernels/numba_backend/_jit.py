@@ -7,17 +7,23 @@ called directly, past the dispatcher: that saves type resolution on every call.
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numba
+from numba import extending
 from numba.core import compiler, registry, runtime, serialize, types
 
+from recollect_kernels import signals
+from recollect_kernels.arguments import Codes, Graph, Lists, Postings, Records, Sketches
 from recollect_kernels.cache import Cache
+from recollect_kernels.signals import RankParameters
 
 # Parts of numba without types of their own.
 _compiler: Any = compiler
+_types: Any = types
 _runtime: Any = runtime
 _serialize: Any = serialize
 
@@ -50,6 +56,21 @@ OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
 OUT_U64, OUT_U64_2 = _writes(types.uint64, 1), _writes(types.uint64, 2)
 OUT_I8_2, OUT_I32, OUT_U8 = _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1)
 OUT_U16_2 = _writes(types.uint16, 2)
+
+LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
+CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
+SKETCHES = _types.NamedTuple([U64_2, U64_2, I64_1], Sketches)
+POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
+GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)
+RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1], Records)
+PARAMETERS = _types.NamedTuple(
+    [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters
+)
+
+
+def results(*each: Any) -> Any:
+    """The type of several results."""
+    return _types.Tuple(each)
 
 
 class Kernel:
@@ -89,6 +110,11 @@ class Kernel:
 
 
 KERNELS: list[Kernel] = []
+
+# Both backends score by the same functions: compiled where a kernel calls them.
+for _formula in vars(signals).values():
+    if inspect.isfunction(_formula) and _formula.__module__ == signals.__name__:
+        extending.register_jitable(**_OPTIONS)(_formula)
 
 
 def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Callable[[Callable[..., Any]], Kernel]:

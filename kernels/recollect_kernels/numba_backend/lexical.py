@@ -6,38 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels import python_backend
+from recollect_kernels.arguments import Postings
 from recollect_kernels.contract import F32, F64, I32, I64, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
-from recollect_kernels.numba_backend._jit import helper, kernel
+from recollect_kernels.numba_backend._jit import exact, helper, kernel
+from recollect_kernels.python_backend import lexical as python_lexical
 
 GREATEST = np.float32(np.finfo(np.float32).max)
-POSTINGS = (_jit.I32_1, _jit.U8_1, _jit.I64_1, _jit.I64_1, _jit.F32_1, _jit.I64_1, _jit.F32_1)
 
 
-def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, mask: U8, scratch: F32, k: int,
-) -> tuple[I64, F32, I64] | None:  # fmt: skip
-    queries = len(slice_offsets) - 1
+def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None:
+    queries = len(postings.slice_offsets) - 1
     found, scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.empty(queries, np.int64)
-    finite = _bm25_top_k.call(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, k1, k1 * (1 - b), k1 * b / average_length,
-        mask, scratch, scores, found, sizes,
-    )  # fmt: skip
-    return (found, scores, sizes) if finite else None
+    return (found, scores, sizes) if _bm25_top_k.call(postings, mask, scratch, scores, found, sizes) else None
 
 
-def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
-) -> None:  # fmt: skip
-    _bm25_for_rows.call(
-        rows, counts, starts, ends, idf, slice_offsets, lengths, k1, k1 * (1 - b), k1 * b / average_length,
-        offsets, candidates, np.empty(len(candidates), np.int64), scores,
-    )  # fmt: skip
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
+    _bm25_for_rows.call(postings, offsets, candidates, scores)
 
 
 def word_coverage(
@@ -58,12 +45,20 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     total = len(term_ids)
     vocabulary = int(term_ids.max()) + 1 if total else 0
     if vocabulary > 16 * total + 65_536:  # ids far apart: counting them would take longer than sorting
-        return python_backend.invert(term_ids, counts, offsets, first_row)
+        return python_lexical.invert(term_ids, counts, offsets, first_row)
     place = np.zeros(vocabulary + 1, np.int64)
     terms, starts = np.empty(min(vocabulary, total), np.int32), np.empty(min(vocabulary, total) + 1, np.int64)
     rows, out = np.empty(total, np.int32), np.empty(total, np.uint8)
     unique = _invert.call(term_ids, counts, offsets, first_row, place, terms, starts, rows, out)
     return terms[:unique].copy(), starts[: unique + 1].copy(), rows, out
+
+
+# Without fastmath: the same float32 numbers as NumPy's.
+@exact
+def bm25_constants(postings: Postings) -> Any:
+    """k1 + 1, and the length norm as constant + slope * length."""
+    k1, b = postings.k1, postings.b
+    return np.float32(k1 + 1), np.float32(k1 * (1 - b)), np.float32(k1 * b / postings.average_length)
 
 
 @helper
@@ -73,24 +68,23 @@ def impact(count: Any, weight: Any, length: Any, constant: Any, slope: Any) -> A
 
 
 @kernel(
-    *POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32_2, _jit.OUT_I64_2,
-    _jit.OUT_I64, returns=_jit.I64, fast=True,
-)  # fmt: skip
-def _bm25_top_k(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, slice_offsets: Any, lengths: Any, k1: Any,
-    constant: Any, slope: Any, mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any, sizes: Any,
-) -> Any:  # fmt: skip
+    _jit.POSTINGS, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32_2, _jit.OUT_I64_2, _jit.OUT_I64, returns=_jit.I64, fast=True
+)
+def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any, sizes: Any) -> Any:
+    rows, counts, lengths = postings.rows, postings.counts, postings.lengths
+    starts, ends, idf, slice_offsets = postings.starts, postings.ends, postings.idf, postings.slice_offsets
+    factor, constant, slope = bm25_constants(postings)
     k = heap_scores.shape[1]
     masked = mask.size > 0
     finite = True
     for q in range(heap_scores.shape[0]):
         best_scores, best_rows = heap_scores[q], heap_rows[q]
         for s in range(slice_offsets[q], slice_offsets[q + 1]):
-            weight = idf[s] * np.float32(k1 + 1)
+            weight = idf[s] * factor
             for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
                 if counts[p]:
                     row = np.uintp(rows[p])
-                    scratch[row] += impact(counts[p], weight, lengths[row], np.float32(constant), np.float32(slope))
+                    scratch[row] += impact(counts[p], weight, lengths[row], constant, slope)
         # The second walk over the postings selects and clears at once: a document met again is already zero.
         size = 0
         threshold = np.float32(0.0)
@@ -125,21 +119,22 @@ def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
 
 
 @helper
-def fill_bm25(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, first_slice: Any, last_slice: Any, lengths: Any,
-    k1: Any, constant: Any, slope: Any, start: Any, stop: Any, candidates: Any, unknown: Any, scores: Any,
-) -> None:  # fmt: skip
+def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scores: Any) -> None:
     """Scores that are NaN, a slice at a time: candidates ascend, so each search goes on from the one before."""
+    rows, counts, lengths, idf = postings.rows, postings.counts, postings.lengths, postings.idf
+    starts, ends = postings.starts, postings.ends
+    factor, constant, slope = length_norm
+    unknown = np.empty(candidates.shape[0], np.int64)
     many = 0
     ascending = True
-    for c in range(start, stop):
+    for c in range(candidates.shape[0]):
         if scores[c] != scores[c]:
             scores[c] = np.float32(0.0)
             unknown[many] = c
             ascending &= many == 0 or candidates[c] > candidates[unknown[many - 1]]
             many += 1
-    for s in range(first_slice, last_slice):
-        weight = idf[s] * np.float32(k1 + 1)
+    for s in range(postings.slice_offsets[query], postings.slice_offsets[query + 1]):
+        weight = idf[s] * factor
         at, end = starts[s], ends[s]
         for place in range(np.uintp(many)):
             candidate = np.uintp(unknown[place])
@@ -166,20 +161,15 @@ def fill_bm25(
                 continue
             count = counts[np.uintp(at)]
             if rows[np.uintp(at)] == row and count:
-                length = lengths[np.uintp(row)]
-                scores[candidate] += impact(count, weight, length, np.float32(constant), np.float32(slope))
+                scores[candidate] += impact(count, weight, lengths[np.uintp(row)], constant, slope)
 
 
-@kernel(*POSTINGS, _jit.F64, _jit.F64, _jit.F64, _jit.I64_1, _jit.I64_1, _jit.OUT_I64, _jit.OUT_F32, fast=True)
-def _bm25_for_rows(
-    rows: Any, counts: Any, starts: Any, ends: Any, idf: Any, slice_offsets: Any, lengths: Any, k1: Any,
-    constant: Any, slope: Any, offsets: Any, candidates: Any, unknown: Any, scores: Any,
-) -> None:  # fmt: skip
+@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, fast=True)
+def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, scores: Any) -> None:
+    length_norm = bm25_constants(postings)
     for q in range(offsets.shape[0] - 1):
-        fill_bm25(
-            rows, counts, starts, ends, idf, slice_offsets[q], slice_offsets[q + 1], lengths, k1, constant, slope,
-            offsets[q], offsets[q + 1], candidates, unknown, scores,
-        )  # fmt: skip
+        own = slice(offsets[q], offsets[q + 1])
+        fill_bm25(postings, q, length_norm, candidates[own], scores[own])
 
 
 @kernel(

@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.contract import F64, I32, I64, U8
+from recollect_kernels import signals as formulas
+from recollect_kernels.contract import F64, I32, I64
 from recollect_kernels.numba_backend import _jit
-from recollect_kernels.numba_backend._jit import exact, kernel
-
-
-def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64) -> F64:
-    out = np.zeros(signals.shape[1])
-    _weighted_fusion.call(signals, weights, normalise, offsets, out)
-    return out
+from recollect_kernels.numba_backend._jit import kernel
 
 
 def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
@@ -23,16 +18,9 @@ def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
     return out
 
 
-def normalise_scores(scores: F64, low: float, high: float) -> F64:
-    out = np.empty(len(scores))
-    _normalise_scores.call(scores, low, high, out)
-    return out
-
-
 def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
-    out = np.empty(len(ages_days))
-    _decay.call(ages_days, half_life_days, floor, int(exponential), out)
-    return out
+    decayed: F64 = _decay.call(ages_days, half_life_days, floor, int(exponential))
+    return decayed
 
 
 def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int) -> I64:
@@ -47,29 +35,6 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     return chosen
 
 
-@exact
-def add_signal(signal: Any, start: Any, stop: Any, weight: Any, normalise: Any, out: Any) -> None:
-    """Add weight * signal, divided by its maximum first with `normalise`; a maximum of 0 adds nothing."""
-    greatest = 1.0
-    if normalise:
-        greatest = 0.0
-        for i in range(start, stop):
-            greatest = max(greatest, np.float64(signal[i]))
-    if greatest > 0:
-        for i in range(start, stop):
-            out[i] += weight * (np.float64(signal[i]) / greatest)
-
-
-@kernel(_jit.F64_2, _jit.F64_1, _jit.U8_1, _jit.I64_1, _jit.OUT_F64)
-def _weighted_fusion(signals: Any, weights: Any, normalise: Any, offsets: Any, out: Any) -> None:
-    total = 0.0
-    for s in range(signals.shape[0]):
-        total += weights[s]
-    for q in range(offsets.shape[0] - 1):
-        for s in range(signals.shape[0]):
-            add_signal(signals[s], offsets[q], offsets[q + 1], weights[s] / total, normalise[s], out)
-
-
 @kernel(_jit.I64_2, _jit.F64_1, _jit.F64, _jit.OUT_F64)
 def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
     for s in range(ranks.shape[0]):
@@ -78,35 +43,9 @@ def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
                 out[i] += weights[s] / (k + ranks[s, i])
 
 
-@exact
-def rescale(scores: Any, start: Any, stop: Any, low: Any, high: Any, out: Any) -> None:
-    """Linear min-max; `out` may be `scores`."""
-    if start == stop:
-        return
-    least = scores[start]
-    greatest = scores[start]
-    for i in range(start, stop):
-        least = min(least, scores[i])
-        greatest = max(greatest, scores[i])
-    for i in range(start, stop):
-        out[i] = high if greatest == least else low + (high - low) * ((scores[i] - least) / (greatest - least))
-
-
-@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.OUT_F64)
-def _normalise_scores(scores: Any, low: Any, high: Any, out: Any) -> None:
-    rescale(scores, 0, scores.shape[0], low, high, out)
-
-
-@exact
-def decayed(age_days: Any, half_life_days: Any, floor: Any, exponential: Any) -> Any:
-    lives = max(age_days, 0.0) / half_life_days
-    return max(floor, np.exp(-lives) if exponential else np.exp2(-lives))
-
-
-@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, _jit.OUT_F64)
-def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any, out: Any) -> None:
-    for i in range(ages_days.shape[0]):
-        out[i] = decayed(ages_days[i], half_life_days, floor, exponential)
+@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, returns=_jit.OUT_F64)
+def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any) -> Any:
+    return formulas.decay(ages_days, half_life_days, floor, exponential)
 
 
 @kernel(

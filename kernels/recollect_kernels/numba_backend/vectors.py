@@ -1,4 +1,4 @@
-"""Vector kernels, JIT: exact cosine, rescoring, quantisation and top-k."""
+"""Vector kernels, JIT: exact cosine, rescoring and quantisation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.contract import F32, I8, I32, I64, NO_MASK, U8, U16
+from recollect_kernels.contract import F32, I8, I64, NO_MASK, U8, U16
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import helper, kernel
 from recollect_kernels.python_backend.vectors import GREATEST_SQUARE, LEAST_SQUARE, cosines
 
-NO_FACTORS = np.empty(0, np.float32)
 GREATEST = np.float32(np.finfo(np.float32).max)
 # Large, because each product may be shared between threads that wait for one another: blocks of 1,024 rows took
 # 100 ms alone and 1,000 ms beside another busy process.
@@ -36,25 +35,7 @@ def rescore_shortlist(
     return found, cosines
 
 
-def row_cosines(
-    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
-) -> None:
-    _row_cosines.call(queries, offsets, rows, first_place, parts, codes, scales, cosines)
-
-
-def rescore(query: F32, vectors: F32, rows: I64) -> F32:
-    out = np.empty(len(rows), np.float32)
-    _rescore.call(query, vectors, rows, out)
-    return out
-
-
-def cosine_top_k(query: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
-    scores = np.empty(len(vectors), np.float32)
-    _cosines.call(query, vectors, mask, scores)
-    return top_k(scores, k, mask)
-
-
-def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
+def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
     # The products are NumPy's own matrix product; numba's needs SciPy.
     count = len(queries)
     heap_rows, heap_scores = np.empty((count, k), np.int64), np.empty((count, k), np.float32)
@@ -77,12 +58,6 @@ def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64
                 return None
     _sort_each.call(heap_scores, heap_rows, sizes)
     return heap_rows, heap_scores
-
-
-def top_k(scores: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
-    rows, best = np.empty(k, np.int64), np.empty(k, np.float32)
-    size = _top_k.call(scores, NO_FACTORS, mask, best, rows)
-    return None if size < 0 else (rows[:size], best[:size])
 
 
 # Without fastmath: a reciprocal instead of the division would move codes that lie half way.
@@ -157,10 +132,10 @@ def _rescore_shortlist(
 
 @helper
 def fill_cosines(
-    query: Any, start: Any, stop: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, ceiling: Any,
-    cosines: Any,
-) -> None:  # fmt: skip
-    for at in range(np.uintp(start), np.uintp(stop)):
+    query: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, ceiling: Any, cosines: Any
+) -> None:
+    """Cosines that are NaN: of each row's best part with the query, at most the ceiling; 0 without a part."""
+    for at in range(np.uintp(rows.shape[0])):
         if cosines[at] == cosines[at]:  # known
             continue
         row = np.uintp(rows[at])
@@ -171,54 +146,6 @@ def fill_cosines(
             finite &= abs(score) <= GREATEST
             best = max(best, min(np.float32(1.0), score))
         cosines[at] = min(best, ceiling) if finite else np.float32(np.nan)
-
-
-@kernel(_jit.F32_2, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.I32_1, _jit.I8_2, _jit.F32_1, _jit.OUT_F32, fast=True)
-def _row_cosines(
-    queries: Any, offsets: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, cosines: Any
-) -> None:
-    for q in range(queries.shape[0]):
-        fill_cosines(queries[q], offsets[q], offsets[q + 1], rows, first_place, parts, codes, scales, GREATEST, cosines)
-
-
-@helper
-def cosine(query: Any, vectors: Any, row: Any) -> Any:
-    """Cosine of a unit query with one row; float64 where a float32 square may have lost its digits."""
-    d = query.shape[0]
-    dot = np.float32(0.0)
-    square = np.float32(0.0)
-    for j in range(d):
-        value = vectors[row, j]
-        dot += query[j] * value
-        square += value * value
-    if square > LEAST_SQUARE and square < GREATEST_SQUARE:
-        return dot / np.sqrt(square)
-    wide_dot = 0.0
-    wide_square = 0.0
-    for j in range(d):
-        wide = np.float64(vectors[row, j])
-        wide_dot += np.float64(query[j]) * wide
-        wide_square += wide * wide
-    if wide_square == 0.0:
-        return np.float32(0.0)
-    return np.float32(wide_dot / np.sqrt(wide_square))
-
-
-@kernel(_jit.F32_1, _jit.F32_2, _jit.I64_1, _jit.OUT_F32, fast=True)
-def _rescore(query: Any, vectors: Any, rows: Any, out: Any) -> None:
-    for i in range(rows.shape[0]):
-        out[i] = cosine(query, vectors, np.uintp(rows[i]))
-
-
-@kernel(_jit.F32_1, _jit.F32_2, _jit.U8_1, _jit.OUT_F32, fast=True)
-def _cosines(query: Any, vectors: Any, mask: Any, out: Any) -> None:
-    masked = mask.size > 0
-    for i in range(vectors.shape[0]):
-        row = np.uintp(i)
-        if masked and mask[row] == 0:
-            out[row] = np.float32(0.0)
-        else:
-            out[row] = cosine(query, vectors, row)
 
 
 @kernel(_jit.F32_2, _jit.U8_1, _jit.OUT_F32, returns=_jit.I64, fast=True)
@@ -262,30 +189,21 @@ def offer_scores(
     """Offer scores x factors to one heap; returns its size, or -1 at an allowed score that is not finite."""
     n = scores.shape[0]
     masked = mask.size > 0
-    scaled = factors.size > 0
-    start = 0
-    while start < n:
+    for start in range(0, n, LANES):
         stop = min(start + LANES, n)
         # Rows ascend, so an equal score can no longer win. Written so that a NaN counts as interesting too.
         threshold = heap_scores[0] if size == k else np.float32(-np.inf)
         interesting = 0
-        if scaled:
-            for i in range(np.uintp(start), np.uintp(stop)):
-                score = scores[i] * factors[i]
-                interesting += not (score <= threshold) or not (score >= -GREATEST)
-        else:
-            for i in range(np.uintp(start), np.uintp(stop)):
-                interesting += not (scores[i] <= threshold) or not (scores[i] >= -GREATEST)
-        if interesting:
-            for i in range(np.uintp(start), np.uintp(stop)):
-                if masked and scaled and mask[i] == 0:
-                    continue
-                score = scores[i] * factors[i] if scaled else scores[i]
-                if not (abs(score) <= GREATEST):
-                    return -1
-                if not masked or mask[i] != 0:
-                    size = push(heap_scores, heap_rows, size, k, score, np.int64(first_row + np.int64(i)))
-        start = stop
+        for i in range(np.uintp(start), np.uintp(stop)):
+            score = scores[i] * factors[i]
+            interesting += not (score <= threshold) or not (score >= -GREATEST)
+        for i in range(np.uintp(start), np.uintp(stop if interesting else start)):
+            if masked and mask[i] == 0:
+                continue
+            score = scores[i] * factors[i]
+            if not (abs(score) <= GREATEST):
+                return -1
+            size = push(heap_scores, heap_rows, size, k, score, np.int64(first_row + np.int64(i)))
     return size
 
 
@@ -293,11 +211,3 @@ def offer_scores(
 def _sort_each(heap_scores: Any, heap_rows: Any, sizes: Any) -> None:
     for q in range(sizes.shape[0]):
         sort_best_first(heap_scores[q], heap_rows[q], sizes[q])
-
-
-@kernel(_jit.F32_1, _jit.F32_1, _jit.U8_1, _jit.OUT_F32, _jit.OUT_I64, returns=_jit.I64)
-def _top_k(scores: Any, factors: Any, mask: Any, heap_scores: Any, heap_rows: Any) -> Any:
-    size = offer_scores(scores, factors, mask, 0, heap_scores, heap_rows, 0, heap_scores.shape[0])
-    if size > 0:
-        sort_best_first(heap_scores, heap_rows, size)
-    return size

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect_kernels.arguments import Postings
 from recollect_kernels.contract import F32, F64, I32, I64, U8
 from recollect_kernels.python_backend.vectors import best
 
@@ -24,10 +27,8 @@ def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1
     return frequency
 
 
-def bm25_top_k(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, mask: U8, scratch: F32, k: int,
-) -> tuple[I64, F32, I64] | None:  # fmt: skip
+def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None:
+    rows, counts, starts, ends, idf, slice_offsets, lengths, *numbers = postings
     queries = len(slice_offsets) - 1
     found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.zeros(queries, np.int64)
@@ -36,7 +37,7 @@ def bm25_top_k(
         for slice_ in slices:
             part = slice(starts[slice_], ends[slice_])
             documents = rows[part]
-            scratch[documents] += impacts(counts[part], idf[slice_], lengths[documents], average_length, k1, b)
+            scratch[documents] += impacts(counts[part], idf[slice_], lengths[documents], *numbers)
         touched: NDArray[np.int32] = np.concatenate([rows[starts[each] : ends[each]] for each in slices] or [rows[:0]])
         scores = scratch[touched]
         scratch[touched] = 0
@@ -46,7 +47,7 @@ def bm25_top_k(
         if mask.size:
             keep &= mask[touched] != 0
         touched, scores = touched[keep], scores[keep]
-        # A document stands in `touched` once per slice that holds it: the best k x slices hold k different ones.
+        # A document is in `touched` once per slice that holds it: the best k x slices hold k different ones.
         enough = k * len(slices)
         if enough < len(scores):
             near = scores >= np.partition(scores, len(scores) - enough)[len(scores) - enough]
@@ -58,19 +59,22 @@ def bm25_top_k(
     return found, best_scores, sizes
 
 
-def bm25_for_rows(
-    rows: I32, counts: U8, starts: I64, ends: I64, idf: F32, slice_offsets: I64, lengths: F32,
-    average_length: float, k1: float, b: float, offsets: I64, candidates: I64, scores: F32,
-) -> None:  # fmt: skip
-    for query in range(len(offsets) - 1):
-        at = offsets[query] + np.flatnonzero(np.isnan(scores[offsets[query] : offsets[query + 1]]))
-        wanted, length = candidates[at].astype(np.int32), lengths[candidates[at]]
-        totals = np.zeros(len(at), np.float32)
-        for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
-            places, held = _look_up(rows[starts[slice_] : ends[slice_]], wanted)
-            frequency = np.where(held, counts[starts[slice_] + places], 0).astype(np.uint8)
-            totals += impacts(frequency, idf[slice_], length, average_length, k1, b)
-        scores[at] = totals
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
+    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        fill_bm25(postings, query, candidates[start:stop], scores[start:stop])
+
+
+def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> None:
+    """BM25 of one query where `scores` is NaN."""
+    rows, counts, starts, ends, idf, slice_offsets, lengths, *numbers = postings
+    at = np.flatnonzero(np.isnan(scores))
+    wanted, length = candidates[at].astype(np.int32), lengths[candidates[at]]
+    totals = np.zeros(len(at), np.float32)
+    for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
+        places, held = _look_up(rows[starts[slice_] : ends[slice_]], wanted)
+        frequency = np.where(held, counts[starts[slice_] + places], 0).astype(np.uint8)
+        totals += impacts(frequency, idf[slice_], length, *numbers)
+    scores[at] = totals
 
 
 def word_coverage(

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import reduce
-from operator import add
-
 import numpy as np
 
-from recollect_kernels.contract import F64, I32, I64, U8
-
-
-def weighted_fusion(signals: F64, weights: F64, normalise: U8, offsets: I64) -> F64:
-    out = np.zeros(signals.shape[1])
-    total = _total(weights)
-    for start, stop in itertools.pairwise(offsets):
-        for signal, weight, scaled in zip(signals[:, start:stop], weights, normalise, strict=True):
-            greatest = signal.max(initial=0.0) if scaled else 1.0
-            if greatest > 0:
-                out[start:stop] += (weight / total) * (signal / greatest)
-    return out
+from recollect_kernels import signals as formulas
+from recollect_kernels.contract import F64, I32, I64
 
 
 def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
@@ -29,19 +15,9 @@ def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
     return out
 
 
-def normalise_scores(scores: F64, low: float, high: float) -> F64:
-    if not scores.size:
-        return scores.copy()
-    least, greatest = scores.min(), scores.max()
-    if greatest == least:
-        return np.full_like(scores, high)
-    scaled: F64 = low + (high - low) * ((scores - least) / (greatest - least))
-    return scaled
-
-
 def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
-    lives = np.maximum(ages_days, 0.0) / half_life_days
-    return np.maximum(np.exp(-lives) if exponential else np.exp2(-lives), floor)
+    decayed: F64 = formulas.decay(ages_days, half_life_days, floor, int(exponential))
+    return decayed
 
 
 def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int) -> I64:
@@ -67,8 +43,3 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
         union = sizes + sizes[best] - common
         np.maximum(nearest, np.divide(common, union, out=np.zeros(len(common)), where=union > 0), out=nearest)
     return chosen
-
-
-def _total(weights: F64) -> float:
-    # Left to right: NumPy's sum is pairwise, and Python's compensates from 3.12 on.
-    return reduce(add, weights.tolist(), 0.0)

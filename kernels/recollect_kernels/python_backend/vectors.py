@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.contract import F32, I8, I32, I64, NO_MASK, U8, U16, U64
+from recollect_kernels.arguments import Codes
+from recollect_kernels.contract import F32, I8, I64, U8, U16
 
 BLOCK_ROWS = 8192
 # Outside these a float32 sum of squares may have lost digits to under- or overflow.
 LEAST_SQUARE, GREATEST_SQUARE = 1e-30, 1e30
-
-
-def sketch(vectors: F32) -> U64:
-    n, d = vectors.shape
-    words = -(-d // 64)
-    packed = np.zeros((n, words * 8), np.uint8)
-    packed[:, : -(-d // 8)] = np.packbits(vectors > 0, axis=1, bitorder="little")
-    return packed.view("<u8").astype(np.uint64, copy=False).reshape(n, words)
 
 
 def quantize_int8(vectors: F32) -> tuple[I8, F32]:
@@ -36,26 +29,6 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
             scaled = np.rint(block * inverse[:, None])
             codes[start : start + len(block)] = np.nan_to_num(np.clip(scaled, -127, 127))
     return codes, scales
-
-
-def hamming_shortlist(
-    queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
-) -> tuple[I64, U16]:
-    size = min(size, stop - start)
-    rows, nearest = np.empty((len(queries), size), np.int64), np.empty((len(queries), size), np.uint16)
-    distances = np.empty(stop - start, np.uint16)
-    for place, query in enumerate(queries):
-        for first in range(start, stop, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, stop)
-            block = sketches[allowed[first:last]] if listed else sketches[first:last]
-            distances[first - start : last - start] = bit_count(block ^ query).sum(axis=1, dtype=np.uint16)
-        # Sorted by distance and place in one key; only the nearest are sorted.
-        key = distances.astype(np.int64) << 32 | np.arange(stop - start)
-        chosen = np.sort(np.partition(key, size - 1)[:size] if 0 < size < len(key) else key)
-        at = chosen & 0xFFFFFFFF
-        rows[place] = allowed[at + start] if listed else at + start
-        nearest[place] = distances[at]
-    return rows, nearest
 
 
 def rescore_shortlist(
@@ -77,20 +50,18 @@ def rescore_shortlist(
     return found, cosines
 
 
-def row_cosines(
-    queries: F32, offsets: I64, rows: I64, first_place: I64, parts: I32, codes: I8, scales: F32, cosines: F32
-) -> None:
-    for query, start, stop in zip(queries, offsets, offsets[1:], strict=False):
-        at = start + np.flatnonzero(np.isnan(cosines[start:stop]))
-        counts = parts[rows[at]].astype(np.int64)
-        cosines[at] = 0
-        at, counts = at[counts > 0], counts[counts > 0]
+def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
+    """Cosines that are NaN: of each row's best part with the query, at most the ceiling; 0 without a part."""
+    at = np.flatnonzero(np.isnan(cosines))
+    counts = codes.parts[rows[at]].astype(np.int64)
+    cosines[at] = np.minimum(np.float32(0), codes.ceilings[query])
+    at, counts = at[counts > 0], counts[counts > 0]
+    if len(at):
         starts = np.cumsum(counts) - counts
-        places = np.repeat(first_place[rows[at]] - starts, counts) + np.arange(counts.sum())
-        if len(at):
-            scores = _dots_int8(query, codes, scales, places)
-            scores = np.where(np.isfinite(scores), np.clip(scores, -1, 1), np.float32(np.nan))
-            cosines[at] = np.maximum.reduceat(scores, starts)
+        places = np.repeat(codes.first_place[rows[at]] - starts, counts) + np.arange(counts.sum())
+        scores = _dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+        scores = np.where(np.isfinite(scores), np.clip(scores, -1, 1), np.float32(np.nan))
+        cosines[at] = np.minimum(np.maximum.reduceat(scores, starts), codes.ceilings[query])
 
 
 def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
@@ -99,28 +70,7 @@ def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
     return dots
 
 
-def rescore(query: F32, vectors: F32, rows: I64) -> F32:
-    scores = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        scores[part] = cosines(query, vectors[rows[part]])
-    return scores
-
-
-def cosine_top_k(query: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
-    rows = np.flatnonzero(mask) if mask.size else None
-    n = len(vectors) if rows is None else len(rows)
-    scores = np.empty(n, np.float32)
-    for start in range(0, n, BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        scores[part] = cosines(query, vectors[part] if rows is None else vectors[rows[part]])
-    found = top_k(scores, k, NO_MASK)
-    if found is None or rows is None:
-        return found
-    return rows[found[0]].astype(np.int64, copy=False), found[1]
-
-
-def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
+def cosine_top_k(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
     count = len(queries)
     best_rows, best_scores = np.empty((count, 0), np.int64), np.empty((count, 0), np.float32)
     allowed = np.flatnonzero(mask).astype(np.int64) if mask.size else np.arange(len(vectors), dtype=np.int64)
@@ -130,7 +80,7 @@ def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64
         scores = cosines(queries, block)
         if not np.isfinite(scores).all():
             return None
-        # Earlier rows stand first, so that an equal score of a later block never displaces them.
+        # Earlier rows come first, so that an equal score of a later block never displaces them.
         all_scores = np.concatenate([best_scores, scores], axis=1)
         all_rows = np.concatenate([best_rows, np.broadcast_to(rows, scores.shape)], axis=1)
         keep = min(k, all_scores.shape[1])
@@ -139,17 +89,6 @@ def cosine_top_k_many(queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64
             order = best(all_scores[query], keep)
             best_rows[query], best_scores[query] = all_rows[query][order], all_scores[query][order]
     return best_rows, best_scores
-
-
-def top_k(scores: F32, k: int, mask: U8) -> tuple[I64, F32] | None:
-    if not np.isfinite(scores).all():
-        return None
-    if not mask.size:
-        order = best(scores, k)
-        return order, scores[order]
-    allowed = np.flatnonzero(mask)
-    order = allowed[best(scores[allowed], k)].astype(np.int64, copy=False)
-    return order, scores[order]
 
 
 def best(scores: F32, k: int) -> I64:
@@ -183,23 +122,3 @@ def cosines(queries: F32, block: F32) -> F32:
         norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
         scores[..., ~safe] = (queries.astype(np.float64) @ wide.T) / np.where(norms == 0, 1.0, norms)
     return scores
-
-
-def bit_count(words: U64) -> U8:
-    if hasattr(np, "bitwise_count"):
-        counts: U8 = np.bitwise_count(words)
-        return counts
-    # numpy 1.26 has no popcount: a table of 65,536 bytes, four look-ups a word.
-    parts: U8 = _sixteen_bits()[words.view(np.uint16)].reshape(*words.shape, 4)
-    summed: U8 = parts.sum(axis=-1, dtype=np.uint8)
-    return summed
-
-
-_TABLE: list[U8] = []
-
-
-def _sixteen_bits() -> U8:
-    if not _TABLE:
-        byte = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
-        _TABLE.append((byte[:, None] + byte[None, :]).ravel())
-    return _TABLE[0]

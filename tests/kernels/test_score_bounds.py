@@ -17,11 +17,11 @@ DAY_US = 86_400_000_000
 D = 16
 
 
-def choices(**changed):
-    return kernels.Choices(
-        vector_weight=1.0, keyword_weight=0.0, rrf_k=-1.0, expanded=0, neighbor_weight=0.0, source_weight=0.0, near=1.0,
-        far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=30.0, decay_floor=0.0, exponential=0,
-        importance_weight=0.2, stand_in=1, additive=1, semantic_weight=0.5, recency_weight=0.3,
+def parameters(**changed):
+    return kernels.RankParameters(
+        vector_weight=1.0, keyword_weight=0.0, rrf_k=-1.0, expansion_depth=0, neighbor_weight=0.0, source_weight=0.0,
+        near=1.0, far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=30.0, decay_floor=0.0, exponential=0,
+        importance_weight=0.2, keyword_fallback=1, weighted_sum=1, semantic_weight=0.5, recency_weight=0.3,
     )._replace(**changed)  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def bounds(query, row, codes, exact, records, chosen, word_ceiling):
     recency = oracle.decay(age, chosen.half_life_days, chosen.decay_floor, "exp" if chosen.exponential else "half_life")
     share = chosen.vector_weight / (chosen.vector_weight + chosen.keyword_weight)
     if codes is None or codes.parts[row] == 0:
-        greatest = word_ceiling if chosen.stand_in else (1 - share) * word_ceiling
+        greatest = word_ceiling if chosen.keyword_fallback else (1 - share) * word_ceiling
     else:
         places = range(codes.first_place[row], codes.first_place[row] + codes.parts[row])
         cosine = max(oracle.dot(codes.queries[query], exact[place]) for place in places)
@@ -70,18 +70,18 @@ def bounds(query, row, codes, exact, records, chosen, word_ceiling):
     word_ceiling=st.sampled_from([0.0, 0.3, 1.0]),
     changed=st.sampled_from(
         [
-            {}, {"keyword_weight": 0.5}, {"stand_in": 0}, {"semantic_weight": 0.0}, {"recency_weight": 0.0},
+            {}, {"keyword_weight": 0.5}, {"keyword_fallback": 0}, {"semantic_weight": 0.0}, {"recency_weight": 0.0},
             {"half_life_days": math.inf}, {"exponential": 1, "decay_floor": 0.2}, {"semantic_weight": 5.0},
         ]
     ),
 )  # fmt: skip
 def test_every_row_that_may_reach_the_floor_is_found(seed, queries, kind, with_codes, word_ceiling, changed):
     offsets, held, codes, exact, records, allowed = case(seed, queries, 80, kind, with_codes)
-    chosen = choices(**changed)
+    chosen = parameters(**changed)
     generator = rng(seed + 1)
     floors = generator.random(queries)
     ceilings = np.full(queries, word_ceiling)
-    ends, found = kernels.contenders(offsets, held, floors, ceilings, codes, None, allowed, records, chosen)
+    ends, found = kernels.score_bound_candidates(offsets, held, floors, ceilings, codes, None, allowed, records, chosen)
     assert ends[0] == 0
     for query in range(queries):
         own = found[ends[query] : ends[query + 1]].tolist()
@@ -91,36 +91,40 @@ def test_every_row_that_may_reach_the_floor_is_found(seed, queries, kind, with_c
             visible = row not in known and (allowed is None or allowed[row])
             bare = codes is None or codes.parts[row] == 0
             score = bounds(query, row, codes, exact, records, chosen, word_ceiling)
-            speaks = not bare or (word_ceiling if chosen.stand_in else word_ceiling * chosen.keyword_weight) > 0
-            if visible and speaks and score >= floors[query]:
+            evidence = (
+                not bare or (word_ceiling if chosen.keyword_fallback else word_ceiling * chosen.keyword_weight) > 0
+            )
+            if visible and evidence and score >= floors[query]:
                 assert row in own
             # Half a step of each of 16 codes moves a cosine by 0.016 at most, the table of decays a decay by 0.011.
             if row in own:
                 assert visible
-                assert speaks
+                assert evidence
                 assert score >= floors[query] - 0.06
 
 
 @holds(seed=seeds)
-def test_sketches_that_are_too_far_away_save_the_look_at_codes(seed):
+def test_sketches_that_are_too_far_away_save_reading_codes(seed):
     offsets, held, codes, _, records, _ = case(seed, 2, 80, "none", True)
     exact = codes.codes.astype(np.float32) * codes.scales[:, None]
     sketches = kernels.sketch(exact), kernels.sketch(codes.queries)
     rest = offsets, held, np.full(2, 0.4), np.zeros(2), codes
-    whole = kernels.contenders(*rest, None, None, records, choices())
+    whole = kernels.score_bound_candidates(*rest, None, None, records, parameters())
     near_enough = kernels.Sketches(sketches[1], sketches[0], np.full(101, D, np.int64))
-    for one, other in zip(whole, kernels.contenders(*rest, near_enough, None, records, choices()), strict=True):
+    for one, other in zip(
+        whole, kernels.score_bound_candidates(*rest, near_enough, None, records, parameters()), strict=True
+    ):
         assert one.tolist() == other.tolist()
     none_near = kernels.Sketches(sketches[1], sketches[0], np.full(101, -1, np.int64))
-    by_rest = kernels.contenders(*rest, none_near, None, records, choices())
-    # What reaches the floor without any similarity needs no look; all else is passed over.
+    by_rest = kernels.score_bound_candidates(*rest, none_near, None, records, parameters())
+    # What reaches the floor without any similarity needs no code; all else is skipped.
     floors = np.array([0.4, 0.4])
     alone = [
         row
         for query in range(2)
         for row in range(80)
         if row not in held[offsets[query] : offsets[query + 1]] and codes.parts[row]
-        and bounds(query, row, codes, -exact * 0, records, choices(), 0.0) >= floors[query]
+        and bounds(query, row, codes, -exact * 0, records, parameters(), 0.0) >= floors[query]
     ]  # fmt: skip
     assert len(alone) <= len(by_rest[1]) <= len(whole[1])
 
@@ -132,13 +136,13 @@ def test_arguments_that_make_no_sense_are_refused():
     def refused(match, place, value, chosen=None):
         arguments = [*good[:place], value, *good[place + 1 :]]
         with pytest.raises(kernels.KernelError, match=match):
-            kernels.contenders(*arguments, chosen or choices())
+            kernels.score_bound_candidates(*arguments, chosen or parameters())
 
     refused("floors", 2, np.full(2, np.nan))
     refused("word_ceilings", 3, np.full(2, np.nan))
     refused("rows", 1, held + 30)
-    refused("choices", 2, np.zeros(2), choices(additive=0))
-    refused("choices", 2, np.zeros(2), choices(rrf_k=60.0))
+    refused("parameters", 2, np.zeros(2), parameters(weighted_sum=0))
+    refused("parameters", 2, np.zeros(2), parameters(rrf_k=60.0))
     refused("a place that is not there", 4, codes._replace(first_place=codes.first_place + 1000))
     sketches = kernels.Sketches(np.zeros((2, 1), np.uint64), np.zeros((3, 1), np.uint64), np.zeros(5, np.int64))
     refused("sketches", 5, sketches)

@@ -6,23 +6,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from recollect_kernels.arguments import Choices, Codes, Records, Sketches
+from recollect_kernels.arguments import Codes, Records, Sketches
 from recollect_kernels.contract import F64, I64, U8, U64
-from recollect_kernels.python_backend.ranking import decay
-from recollect_kernels.python_backend.vectors import bit_count
-
-DAY_US = 86_400_000_000.0
+from recollect_kernels.python_backend.hamming import bit_count
+from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 
-def contenders(
+def score_bound_candidates(
     offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches, mask: U8,
-    records: Records, choices: Choices,
+    records: Records, parameters: RankParameters,
 ) -> tuple[I64, I64] | None:  # fmt: skip
     n = len(records.created_at)
-    weight = choices.vector_weight / (choices.vector_weight + choices.keyword_weight)
-    ages = (choices.clock - records.created_at) / DAY_US
-    recency = decay(ages, choices.half_life_days, choices.decay_floor, choices.exponential == 1)
-    rest = choices.recency_weight * recency + choices.importance_weight * records.importance.astype(np.float64)
+    weight = parameters.vector_weight / (parameters.vector_weight + parameters.keyword_weight)
+    ages = (parameters.clock - records.created_at) / DAY_US
+    recency = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+    rest = parameters.recency_weight * recency + parameters.importance_weight * records.importance.astype(np.float64)
     allowed = np.ones(n, np.bool_) if not mask.size else mask > 0
     carried = np.zeros(n, np.bool_) if codes is None else codes.parts != 0
     if codes is not None:
@@ -34,11 +32,11 @@ def contenders(
         left = allowed.copy()
         left[rows[start:stop]] = False
         similarity = np.where(rest >= floors[query] - 1e-9, -1.0, np.inf)
-        if choices.semantic_weight > 0:
-            similarity = (floors[query] - rest) / choices.semantic_weight
+        if parameters.semantic_weight > 0:
+            similarity = (floors[query] - rest) / parameters.semantic_weight
         similarity -= 1e-9
         words = (1.0 - weight) * word_ceilings[query]
-        alone = word_ceilings[query] if choices.stand_in == 1 else words
+        alone = word_ceilings[query] if parameters.keyword_fallback == 1 else words
         chosen = left & ~carried & (similarity <= alone) & (alone > 0)
         within = left & carried & (similarity <= words)
         open_rows = np.flatnonzero(left & carried & ~within & (similarity <= 1.0 + 1e-5))

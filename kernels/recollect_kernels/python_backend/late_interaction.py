@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels.contract import F32, I64, U64
-from recollect_kernels.python_backend.vectors import bit_count
+from recollect_kernels.python_backend.hamming import bit_count
 
 
 def max_sim(query: U64, weights: F32, codes: U64, offsets: I64, dimension: int) -> F32:

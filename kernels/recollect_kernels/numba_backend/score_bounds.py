@@ -1,0 +1,200 @@
+"""The threshold algorithm, JIT: the cheapest bound first, since most rows fail it.
+
+In blocks, a bound at a time: which rows pass cannot be predicted, and a step that keeps them without a branch takes
+half the time of one with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recollect_kernels.arguments import NO_VECTORS, Codes, Records, Sketches
+from recollect_kernels.contract import F64, I64, U8
+from recollect_kernels.numba_backend import _jit
+from recollect_kernels.numba_backend._jit import exact, kernel
+from recollect_kernels.numba_backend.hamming import popcount
+from recollect_kernels.numba_backend.vectors import dot_int8
+from recollect_kernels.signals import DAY_US, RankParameters, decay
+
+# The decay is looked up: of so many steps of 1/64 of a half-life, each as what it is at its younger end.
+STEPS, STEPS_A_LIFE = 2048, 64.0
+BLOCK_ROWS = 1024
+SLACK, COSINE_SLACK = 1e-9, 1e-5
+
+
+class Bound(NamedTuple):
+    """What a row of one query needs.
+
+    floor: the score to reach; words, alone: the greatest share of the similarity that BM25 gives a row with a vector,
+    and one without; per_similarity, per_cosine: 1 / weight, 0 for a weight of 0; reach: a cosine's error per int8 step.
+    """
+
+    floor: float
+    words: float
+    alone: float
+    per_similarity: float
+    per_cosine: float
+    reach: float
+
+
+def score_bound_candidates(
+    offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches, mask: U8,
+    records: Records, parameters: RankParameters,
+) -> tuple[I64, I64] | None:  # fmt: skip
+    found, ends = [np.empty(0, np.int64)], [0]
+    for query, floor in enumerate(floors.tolist()):
+        known = rows[offsets[query] : offsets[query + 1]]
+        own: I64 = _score_bound_candidates.call(
+            query, known, floor, float(word_ceilings[query]), codes or NO_VECTORS, sketches, mask, records, parameters
+        )
+        if len(own) and own[0] < 0:
+            return None
+        found.append(own)
+        ends.append(ends[-1] + len(own))
+    return np.array(ends, np.int64), np.concatenate(found)
+
+
+@exact
+def sketch_distance(asked: Any, sketches: Any, place: Any) -> Any:
+    """In bits; six words, of 384 dimensions, are written out."""
+    if asked.shape[0] == 6:
+        distance = popcount(asked[0] ^ sketches[place, 0]) + popcount(asked[1] ^ sketches[place, 1])
+        distance += popcount(asked[2] ^ sketches[place, 2]) + popcount(asked[3] ^ sketches[place, 3])
+        return np.int64(distance + popcount(asked[4] ^ sketches[place, 4]) + popcount(asked[5] ^ sketches[place, 5]))
+    distance = np.uint64(0)
+    for word in range(np.uintp(asked.shape[0])):
+        distance += popcount(asked[word] ^ sketches[place, word])
+    return np.int64(distance)
+
+
+@exact
+def decay_table(parameters: Any) -> Any:
+    """The decay at each step of age."""
+    if parameters.half_life_days == np.inf:
+        ages = np.zeros(STEPS)
+    else:
+        ages = np.arange(STEPS) / STEPS_A_LIFE * parameters.half_life_days
+    return decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+
+
+@exact
+def bound_of(query: Any, floor: Any, word_ceiling: Any, parameters: Any) -> Any:
+    """The bound of one query, float32 (d,), empty where it has no vector."""
+    vector_weight = parameters.vector_weight / (parameters.vector_weight + parameters.keyword_weight)
+    reach = 0.0
+    for j in range(query.shape[0]):
+        reach += 0.5 * abs(np.float64(query[j]))
+    words = (1.0 - vector_weight) * word_ceiling
+    # Multiplied instead of divided, which changes the last bit; the slack is far more.
+    per_similarity = 1.0 / parameters.semantic_weight if parameters.semantic_weight > 0 else 0.0
+    per_cosine = 1.0 / vector_weight if vector_weight > 0 else 0.0
+    alone = word_ceiling if parameters.keyword_fallback == 1 else words
+    return Bound(floor, words, alone, per_similarity, per_cosine, reach)
+
+
+@exact
+def rows_by_rest(
+    first: Any, size: Any, least_rest: Any, records: Any, parameters: Any, decays: Any, rests: Any, kept: Any
+) -> Any:
+    """Keep the rows whose age and importance leave something to gain; returns how many."""
+    created_at, importance = records.created_at, records.importance
+    recency, weighty, clock = parameters.recency_weight, parameters.importance_weight, parameters.clock
+    a_step, last = STEPS_A_LIFE / (parameters.half_life_days * DAY_US), np.float64(STEPS - 1)
+    count = np.uintp(0)
+    for i in range(np.uintp(size)):
+        row = np.uintp(first) + i
+        age = max(np.float64(clock - created_at[row]), 0.0) * a_step
+        rest = recency * decays[np.uintp(np.int32(min(age, last)))] + weighty * np.float64(importance[row])
+        rests[i] = rest
+        kept[count] = np.int64(i)
+        count += np.uintp(rest >= least_rest)
+    return count
+
+
+@exact
+def rows_by_sketch(
+    query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, mask: Any, rests: Any,
+    kept: Any,
+) -> Any:  # fmt: skip
+    """Keep the allowed rows whose words or whose sketch may give what they need; returns how many, -1 out of range."""
+    first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
+    limits, sketched = sketches.limits, sketches.sketches
+    asked = sketches.queries[query] if limits.shape[0] else np.empty(0, np.uint64)
+    by_vector, steps = codes.queries.shape[0] > 0, limits.shape[0] - 1
+    near = np.uintp(0)
+    for i in range(count):
+        at = np.uintp(opened[i])
+        row = np.uintp(first) + at
+        if mask.shape[0] > 0 and mask[row] == 0:
+            continue
+        similarity = (bound.floor - rests[at]) * bound.per_similarity - SLACK
+        kept[near] = np.int64(at)
+        if not by_vector or parts[row] == 0:
+            near += np.uintp(bound.alone > 0 and similarity <= bound.alone)
+            continue
+        start, some = first_place[row], np.int64(parts[row])
+        if some < 0 or start < 0 or start > places - some:
+            return -1
+        needed = (similarity - bound.words) * bound.per_cosine
+        if similarity <= bound.words or (steps <= 0 and bound.per_cosine > 0):
+            near += np.uintp(1)
+        elif steps > 0 and bound.per_cosine > 0 and needed <= 1.0 + COSINE_SLACK:
+            limit = limits[np.uintp(np.int32(min(needed, 1.0) * steps))]
+            distance = sketch_distance(asked, sketched, np.uintp(start))
+            for place in range(np.uintp(start + 1), np.uintp(start + some)):
+                distance = min(distance, sketch_distance(asked, sketched, place))
+            near += np.uintp(distance <= limit)
+    return np.int64(near)
+
+
+@exact
+def reaches(query: Any, row: Any, rest: Any, bound: Any, codes: Any, scales: Any, first_place: Any, parts: Any) -> Any:
+    """Whether a record's words suffice, or a cosine from its codes and their error."""
+    similarity = (bound.floor - rest) * bound.per_similarity - SLACK
+    if query.shape[0] == 0 or parts[row] == 0 or similarity <= bound.words:
+        return True
+    needed = (similarity - bound.words) * bound.per_cosine
+    for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
+        scale = np.float64(scales[place])
+        cosine = np.float64(dot_int8(query, codes, place)) * scale
+        if not cosine + bound.reach * scale + COSINE_SLACK < needed:
+            return True
+    return False
+
+
+@kernel(
+    _jit.I64, _jit.I64_1, _jit.F64, _jit.F64, _jit.CODES, _jit.SKETCHES, _jit.U8_1, _jit.RECORDS, _jit.PARAMETERS,
+    returns=_jit.OUT_I64,
+)  # fmt: skip
+def _score_bound_candidates(
+    query: Any, known: Any, floor: Any, word_ceiling: Any, codes: Any, sketches: Any, mask: Any, records: Any,
+    parameters: Any,
+) -> Any:  # fmt: skip
+    """The rows of one query; -1 alone where a place is out of range."""
+    asked = codes.queries[query] if codes.queries.shape[0] else np.empty(0, np.float32)
+    bound = bound_of(asked, floor, word_ceiling, parameters)
+    decays, rests = decay_table(parameters), np.empty(BLOCK_ROWS)
+    opened, near = np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int64)
+    int8, scales, first_place, parts = codes.codes, codes.scales, codes.first_place, codes.parts
+    least_rest = floor - parameters.semantic_weight - SLACK
+    n, count, next_known = records.created_at.shape[0], 0, 0
+    found = np.empty(n, np.int64)
+    for first in range(0, n, BLOCK_ROWS):
+        size = min(BLOCK_ROWS, n - first)
+        left = rows_by_rest(first, size, least_rest, records, parameters, decays, rests, opened)
+        held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, near)
+        if held < 0:
+            found[0] = -1
+            return found[:1].copy()
+        for i in range(held):
+            row = first + near[i]
+            while next_known < known.shape[0] and known[next_known] < row:
+                next_known += 1
+            if next_known < known.shape[0] and known[next_known] == row:
+                continue
+            if reaches(asked, np.uintp(row), rests[near[i]], bound, int8, scales, first_place, parts):
+                found[count] = row
+                count += 1
+    return found[:count].copy()

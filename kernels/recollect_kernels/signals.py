@@ -1,0 +1,168 @@
+"""The signals of a candidate and how they become one score: the only definition, used by both backends.
+
+The formulas work on whole arrays and on single numbers: the Python backend calls them with the arrays of a query, the
+JIT backend compiles them into its loop. To add a signal, name it in `Signals`, return its value from `later_signals`,
+and give its weight a field in `RankParameters`: recall fills a field from the profile's option of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from recollect_kernels.contract import F64, I64
+
+Values: TypeAlias = Any
+"""float64 arrays (m,), or float64 numbers in the loop of the JIT."""
+DAY_US = 86_400_000_000.0
+
+
+class Signals(NamedTuple):
+    """The row of each signal in an array float64 (signals, candidates). From `spread` on `later_signals` gives them.
+
+    - cosine, bm25: as measured
+    - rerank: what token-level reranking adds to the fused score
+    - fused: of cosine and BM25, with `rerank`
+    - spread: the score after spreading activation
+    - spread_gain: what neighbours, links and source add, on the scale of `fused`; linked: the links' part of it
+    - decay: the weight of age
+    - score: what orders the hits
+    """
+
+    cosine: int = 0
+    bm25: int = 1
+    rerank: int = 2
+    fused: int = 3
+    spread: int = 4
+    spread_gain: int = 5
+    linked: int = 6
+    decay: int = 7
+    score: int = 8
+
+
+SIGNALS = Signals()
+
+
+class RankParameters(NamedTuple):
+    """The numbers of a ranking.
+
+    - vector_weight, keyword_weight: shares of cosine and of BM25 divided by the query's maximum
+    - rrf_k: 0 or more fuses by reciprocal rank instead; -1 does not. A cosine or a BM25 of 0 or less has no rank, nor
+      has a cosine below `ranked_share` of the query's best. The scores of ranked candidates are normalised to
+      [0.4, 1.0]; an unranked one gets 0.4 where a weighted signal is above 0, else 0
+    - expansion_depth: the neighbours of this many of the best become candidates
+    - neighbor_weight, source_weight: shares of the strongest neighbour and of the source's best three; `near` and
+      `far` are what a neighbour one and two places away passes on; a record without neighbours gets `lone_share` of
+      its own score in their place
+    - clock: the moment ages are measured from, microseconds; half_life_days (infinite: no decay), decay_floor,
+      exponential (1: e^(-age / half_life), 0: 0.5^(age / half_life))
+    - importance_weight: importance 1 multiplies by 1 + weight, importance 0 by 1 - weight
+    - keyword_fallback: 1 uses BM25 divided by the query's maximum as the fused score of a record without a cosine;
+      not with rrf_k
+    - weighted_sum: 1 adds instead of multiplying: semantic_weight times the score after spreading, cut to [0, 1],
+      recency_weight times the decay and importance_weight times the importance, the weights divided by their sum
+    """
+
+    vector_weight: float
+    keyword_weight: float
+    rrf_k: float
+    expansion_depth: int
+    neighbor_weight: float
+    source_weight: float
+    near: float
+    far: float
+    lone_share: float
+    clock: int
+    half_life_days: float
+    decay_floor: float
+    exponential: int
+    importance_weight: float
+    keyword_fallback: int = 0
+    weighted_sum: int = 0
+    semantic_weight: float = 0.0
+    recency_weight: float = 0.0
+    ranked_share: float = 0.0
+
+
+def weighted_fusion(cosine: Values, bm25_share: Values, has_vector: Values, parameters: RankParameters) -> Values:
+    """The fused score of a cosine and of BM25 divided by the query's maximum; `has_vector` is 1.0 or 0.0."""
+    total = parameters.vector_weight + parameters.keyword_weight
+    fused = parameters.vector_weight / total * cosine + parameters.keyword_weight / total * bm25_share
+    if parameters.keyword_fallback == 1:
+        return has_vector * fused + (1.0 - has_vector) * bm25_share
+    return fused
+
+
+def rank_fusion(cosine: F64, bm25: F64, keys: I64, parameters: RankParameters) -> F64:
+    """The fused scores of one query's candidates by reciprocal rank."""
+    total = parameters.vector_weight + parameters.keyword_weight
+    vector_weight, keyword_weight = parameters.vector_weight / total, parameters.keyword_weight / total
+    fused = np.zeros(len(keys))
+    _add_ranks(cosine, keys, parameters.ranked_share, vector_weight, parameters.rrf_k, fused)
+    _add_ranks(bm25, keys, 0.0, keyword_weight, parameters.rrf_k, fused)
+    least, greatest = np.inf, 0.0
+    for score in fused:
+        if score > 0:
+            least, greatest = min(least, score), max(greatest, score)
+    for i in range(len(fused)):
+        if fused[i] > 0:
+            fused[i] = 1.0 if greatest == least else 0.4 + 0.6 * ((fused[i] - least) / (greatest - least))
+        elif (vector_weight > 0 and cosine[i] > 0) or (keyword_weight > 0 and bm25[i] > 0):
+            fused[i] = 0.4
+    return fused
+
+
+def _add_ranks(values: F64, keys: I64, share: float, weight: float, rrf_k: float, fused: F64) -> None:
+    """Add weight / (rrf_k + rank), ranks from 1, for values above 0 that reach `share` of the best."""
+    if weight > 0 and len(values):
+        least = share * max(values.max(), 0.0)
+        order = order_by_score(values, keys)
+        for rank in range(len(order)):
+            value = values[order[rank]]
+            if value <= 0 or value < least:
+                break
+            fused[order[rank]] += weight / (rrf_k + (rank + 1))
+
+
+def later_signals(
+    fused: Values, by_chain: Values, by_link: Values, best_three: Values, neighbourhood: Values, age_days: Values,
+    importance: Values, parameters: RankParameters,
+) -> tuple[Values, ...]:  # fmt: skip
+    """The signals from `spread` on.
+
+    Of what reaches a candidate: the strongest neighbour's score by chain, and by link (-1: no link leads to a
+    candidate), the sum of the source's best three scores, and min(3, 1 + allowed rows within two places in the chain).
+    """
+    neighbor, source = parameters.neighbor_weight, parameters.source_weight
+    link = np.maximum(by_link, 0.0)
+    lonely = neighbourhood == 1.0
+    gain = neighbor * np.maximum(by_chain, link) + source * ((1.0 - lonely) * (best_three / neighbourhood))
+    substitute = lonely * (parameters.lone_share * np.maximum(fused, 0.0))
+    missing = source * substitute + neighbor * ((by_link < 0.0) * substitute)
+    spread = (fused + gain + missing) / (1.0 + neighbor + source)
+    linked = (link > by_chain) * (neighbor * link)
+    fresh = decay(age_days, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+    if parameters.weighted_sum == 1:
+        score = (
+            parameters.semantic_weight * np.minimum(np.maximum(spread, 0.0), 1.0)
+            + parameters.recency_weight * fresh
+            + parameters.importance_weight * importance
+        )
+    else:
+        score = spread * fresh * (1.0 + parameters.importance_weight * (2.0 * importance - 1.0))
+    return spread, gain, linked, fresh, score
+
+
+def decay(age_days: Values, half_life_days: float, floor: float, exponential: int) -> Values:
+    """0.5^(age / half_life), or e^(-age / half_life), and never below the floor; a negative age counts as 0."""
+    lives = np.maximum(age_days, 0.0) / half_life_days
+    if exponential == 1:
+        return np.maximum(np.exp(-lives), floor)
+    return np.maximum(np.exp2(-lives), floor)
+
+
+def order_by_score(scores: F64, keys: I64) -> I64:
+    """Places by descending score, ties by ascending key."""
+    by_key = np.argsort(keys, kind="mergesort")
+    return by_key[np.argsort(-scores[by_key], kind="mergesort")]
