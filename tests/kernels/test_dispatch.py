@@ -120,7 +120,7 @@ def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
     import numpy as np
     import recollect_kernels as k
     assert not k.cached() and k.start_background() is None
-    k.top_k(np.ones(3, np.float32), 1)
+    k.decay(np.zeros(1), 1.0)
     assert "numba" not in sys.modules
     {STATUS}
     """
@@ -137,11 +137,11 @@ def test_a_warm_cache_is_loaded_in_the_background_without_compiling(warm):
     import recollect_kernels as k
     from numba.core import event
     assert k.cached() and k.status().reason == "compiled and cached, but not loaded by this process"
-    rows = k.top_k(np.ones(3, np.float32), 2)[0].tolist()
+    found = k.decay(np.zeros(1), 1.0).tolist()
     with event.install_recorder("numba:compile") as compiled:
         k.start_background().join()
     assert not compiled.buffer
-    assert k.top_k(np.ones(3, np.float32), 2)[0].tolist() == rows == [0, 1]
+    assert k.decay(np.zeros(1), 1.0).tolist() == found == [1.0]
     assert k.start_background() is None and k.warmup()
     {STATUS}
     """
@@ -243,10 +243,10 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
     if child == 0:
         os.environ["RECOLLECT_CACHE_DIR"] = {str(warm)!r}
         assert k.status().active == "python" and "forked" in k.status().reason
-        assert k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        assert k.decay(np.zeros(1), 1.0).tolist() == [1.0]
         k.warmup()
         assert k.status().active == "numba"
-        assert k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        assert k.decay(np.zeros(1), 1.0).tolist() == [1.0]
         os._exit(0)
     _, code = os.waitpid(child, 0)
     answer(code)
@@ -264,7 +264,7 @@ def test_a_child_forked_after_loading_uses_the_kernels(warm):
     k.warmup()
     child = os.fork()
     if child == 0:
-        ok = k.status().active == "numba" and k.top_k(np.ones(3, np.float32), 1)[0].tolist() == [0]
+        ok = k.status().active == "numba" and k.decay(np.zeros(1), 1.0).tolist() == [1.0]
         os._exit(0 if ok else 3)
     answer(os.waitpid(child, 0)[1])
     """
