@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from recollect.cli.options import FilterOptions, SelectOptions
+from recollect.filters import FilterFields
+
 
 @pytest.fixture
 def stored(remember):
@@ -81,6 +84,26 @@ def test_filters_are_those_of_list_count_and_recall(run, stored, options, found)
     assert run("count", *options, "--json").json == {"count": len(ids)}
     answers = run("recall", "database Tuesday canteen", *options, "--json").json
     assert {hit["id"] for hit in answers} == ids
+
+
+def test_filter_options_are_the_fields_of_a_filter_on_every_command_that_filters(run):
+    singular = {"kinds": "kind", "tags": "tag"}
+    fields = {singular.get(name, name) for name in FilterFields.__annotations__}
+    assert set(FilterOptions.__annotations__) == fields
+    for command in ("list", "count", "recall", "explain"):
+        shown = run(command, "--help").out
+        assert all(f"--{name.replace('_', '-')} " in shown for name in fields), command
+    for command in (("forget",), ("export",), ("workspace", "export")):
+        shown = run(*command, "--help").out
+        assert all(f"--{name} " in shown for name in SelectOptions.__annotations__), command
+
+
+@pytest.mark.parametrize("option", ["--scope", "--where", "--since", "--kind", "--tag"])
+def test_an_empty_filter_is_an_error_and_no_filter_at_all(run, stored, option):
+    for command in ("list", "count", "forget"):
+        done = run(command, option, "")
+        assert (done.code, done.out) == (2, ""), command
+    assert run("count").out == "3\n"
 
 
 def test_recall_takes_every_choice(run, stored):

@@ -72,7 +72,7 @@ def test_an_interrupted_import_keeps_earlier_batches(run, db, monkeypatch, capfd
 
     monkeypatch.setattr(sys, "stdin", Stopped("".join(f"memory {n}\n" for n in range(5))))
     assert main(["--db", str(db), "import", "-", "--format", "text", "--batch-size", "2"]) == 130
-    assert capfd.readouterr() == ("", "recollect: Interrupted: stopped; what was committed stays\n")
+    assert capfd.readouterr() == ("", "recollect: Interrupted: stopped; committed batches are kept\n")
     assert run("count").out == "4\n"
 
 
@@ -84,7 +84,7 @@ def test_a_signal_ends_a_process_with_130(db):
     process.stdin.close()
     err = process.stderr.read()
     assert process.wait() == 130
-    assert err == b"recollect: Interrupted: stopped; what was committed stays\n"
+    assert err == b"recollect: Interrupted: stopped; committed batches are kept\n"
     process.stdout.close()
     process.stderr.close()
 

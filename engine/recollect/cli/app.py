@@ -14,31 +14,31 @@ __all__ = ["app"]
 
 _EPILOG = """\b
 Exit codes:
-  0    done
-  1    nothing found, or verify found problems
-  2    usage, invalid input or a document that cannot be read; nothing was written, or only what was before it
-  3    the store, or standard output, cannot be used: locked, read-only, damaged, full, not ours
+  0    success
+  1    nothing was found, or verify found problems
+  2    wrong usage, invalid input or an unreadable document; nothing was written, or only the batches before it
+  3    the store or standard output cannot be used: locked, read-only, damaged, full, not a Recollect store
   4    the embedder, a model or the kernels cannot be used
-  70   a defect of Recollect
-  130  interrupted; what was committed stays
+  70   a bug in Recollect
+  130  interrupted; committed batches are kept
 
 \b
 Environment:
-  RECOLLECT_DB        the store, where --db is not given
-  RECOLLECT_KEY       the key of an encrypted store; or RECOLLECT_KEY_FILE, a file with it
-  RECOLLECT_SETTINGS  a settings file, where --settings is not given
-  RECOLLECT_EMBEDDER  "default", "none" (keyword search only), a model's name, a folder with model.onnx, or a model
-                      over HTTP with its provider, as "ollama/nomic-embed-text" or "voyage/voyage-3"
+  RECOLLECT_DB        the store, without --db
+  RECOLLECT_KEY       the key of an encrypted store; RECOLLECT_KEY_FILE names a file that holds it
+  RECOLLECT_SETTINGS  a settings file, without --settings
+  RECOLLECT_EMBEDDER  "default", "none" (keyword search only), the name of a model, a folder with model.onnx, or a
+                      provider and model over HTTP: "ollama/nomic-embed-text", "voyage/voyage-3"
   EMBEDDING_PROVIDER, EMBEDDING_MODEL, EMBEDDING_BASE_URL, EMBEDDING_API_KEY
-                      an embedder over HTTP: "openai", "ollama", another provider's name or a base URL
+                      an embedder over HTTP: "openai", "ollama", another provider or a base URL
   RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL, RECOLLECT_LLM_API_KEY
                       a language model over HTTP, for long questions, consolidate --extract and workspace flush;
                       "gemini/gemini-2.0-flash" needs no URL
   OPENAI_API_KEY, OPENAI_BASE_URL
-                      for workspace flush, where no other language model is named
+                      for workspace flush, if no other language model is configured
   RECOLLECT_KERNELS   "numba" or "python"
-  RECOLLECT_DEBUG     1 shows the traceback of a failure
-  NO_COLOR            no colour
+  RECOLLECT_DEBUG     1 prints the traceback of a failure
+  NO_COLOR            no colours
 
 Results go to standard output, everything else to standard error. With --json
 a list is a bare array and times are ISO 8601.
@@ -65,8 +65,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def recollect(
     context: typer.Context,
-    db: Annotated[str | None, option("PATH", "The store; else RECOLLECT_DB, else the user's own.")] = None,
-    settings: Annotated[str | None, option("FILE", "Settings as TOML, JSON or YAML; else RECOLLECT_SETTINGS.")] = None,
+    db: Annotated[str | None, option("PATH", "The store. Default: RECOLLECT_DB, or the user's own.")] = None,
+    settings: Annotated[str | None, option("FILE", "A TOML, JSON or YAML file. Default: RECOLLECT_SETTINGS.")] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,

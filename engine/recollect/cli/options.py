@@ -87,6 +87,8 @@ class RecallOptions(FilterOptions, total=False):
     vector: Vector
 
 
+# The options that may be repeated are called in the singular.
+_FIELDS = {"kind": "kinds", "tag": "tags"}
 SETTINGS = "recollect.settings"
 """Where a context keeps the path that --settings gives."""
 _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
@@ -148,22 +150,21 @@ def parse_json(text: str | None, option: str, *, kind: type = dict) -> Any:
 
 
 def filter_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that select memories, as the verbs of `Memory` take them; those not given are left out."""
-    fields = {
-        "scope": options.get("scope"), "kinds": options.get("kind") or None, "tags": options.get("tag") or None,
-        "where": parse_json(options.get("where"), "--where"), "since": options.get("since"),
-        "until": options.get("until"), "as_of": options.get("as_of"),
-    }  # fmt: skip
-    return {name: value for name, value in fields.items() if value is not None}
+    """The fields of a filter that were given, as the verbs of `Memory` take them."""
+    fields = ((_FIELDS.get(name, name), options.get(name)) for name in FilterOptions.__annotations__)
+    given = {name: value for name, value in fields if value is not None and value != []}
+    if "where" in given:
+        given["where"] = parse_json(given["where"], "--where")
+    return given
 
 
 def recall_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `Memory.recall` that the options ask for."""
-    plain = ("limit", "mode", "profile", "group_by", "token_budget", "min_score", "min_confidence")
-    fields = {name: options[name] for name in plain if options.get(name) is not None}
-    if options.get("vector") is not None:
-        fields["vector"] = parse_json(options["vector"], "--vector", kind=list)
-    return filter_fields(options) | _overrides(options.get("overrides")) | fields
+    """The arguments of `Memory.recall` that were given."""
+    own = RecallOptions.__annotations__.keys() - FilterOptions.__annotations__.keys() - {"overrides"}
+    given = {name: options[name] for name in own if options.get(name) is not None}
+    if "vector" in given:
+        given["vector"] = parse_json(given["vector"], "--vector", kind=list)
+    return filter_fields(options) | _overrides(options.get("overrides")) | given
 
 
 def _overrides(pairs: list[str] | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _run(arguments: list[str] | None) -> int:
         _drop_stdout()
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        fail("Interrupted", "stopped; what was committed stays", as_json=as_json)
+        fail("Interrupted", "stopped; committed batches are kept", as_json=as_json)
         return INTERRUPTED
     except typer.Exit as ended:
         return ended.exit_code
@@ -102,7 +102,7 @@ def _failed(fault: Exception, given: list[str], *, as_json: bool) -> int:
         if isinstance(fault, _UsageError) and (context := getattr(fault, "ctx", None)) is not None:
             message = f"{message} See: {context.command_path} --help"
     elif code == _UNEXPECTED:
-        message = f"{message} (this is a defect of Recollect: RECOLLECT_DEBUG=1 shows where it is)"
+        message = f"{message} (a bug in Recollect: RECOLLECT_DEBUG=1 prints the traceback)"
     fail(name, message, as_json=as_json)
     return code
 
