@@ -87,17 +87,6 @@ def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
         assert [hit.text for hit in slow.recall("word", vector=unit(2))] == ["word changed"]
 
 
-def test_changes_are_runs_of_ids(on_disk):
-    ids = on_disk.remember_many([f"number {number}" for number in range(10)])
-    start = sequence(on_disk)
-    on_disk.forget([ids[1], ids[2], ids[3], ids[7]])
-    with on_disk._engine.store.read() as reader:
-        changes = reader.changes.since(start)
-        assert [change[1:] for change in changes] == [(2, 4, "delete"), (8, 8, "delete")]
-        assert reader.changes.since(reader.changes.last()) == []
-        assert reader.changes.since(reader.changes.last() + 5) is None
-
-
 def packed(memory: Memory) -> list[tuple[int, bytes]]:
     with memory._engine.store.read() as reader:
         return reader.connection.execute("SELECT id, value FROM vector_packed ORDER BY id").fetchall()

@@ -108,29 +108,13 @@ class Records(Protocol):
 class RecordWriter(Records, Protocol):
     """Records and their versions, in a write transaction."""
 
-    def insert(
-        self,
-        rows: Sequence[Row],
-        embedder: EmbedderRow | None,
-    ) -> list[int]:
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
         """Insert records with tags, vectors, words and one feed row; returns their row ids, consecutive."""
 
-    def change_text(
-        self,
-        record_id: int,
-        row: Row,
-        embedder: EmbedderRow | None,
-        *,
-        keep_version: bool = True,
-    ) -> None:
+    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         """Give a record a new text. The old one becomes a closed version in a row of its own, or is purged."""
 
-    def insert_earlier(
-        self,
-        record_id: int,
-        row: Row,
-        embedder: EmbedderRow | None,
-    ) -> None:
+    def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
         """Put a text that is older than the one that stands among a record's versions, at its time."""
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
@@ -182,12 +166,7 @@ class Links(Protocol):
         """Those of these links that the store does not have, each once."""
 
     def steps(
-        self,
-        ids: Sequence[int],
-        direction: Direction,
-        types: Sequence[str],
-        visible: Filter,
-        now: int,
+        self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
     ) -> list[Step]:
         """Every link that leads from one of these records to one that a filter admits; two statements at most."""
 
@@ -231,11 +210,7 @@ class Vectors(Protocol):
     def count_lacking(self, embedder: EmbedderRow) -> int:
         """How many records `lacking` gives without a limit."""
 
-    def unchanged(
-        self,
-        rows: Sequence[tuple[int, str, str | None]],
-        parts: dict[int, Parts],
-    ) -> dict[int, Parts]:
+    def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
         """The parts of records that still have the text they were embedded from."""
 
     def has_token_codes(self) -> bool:
@@ -257,13 +232,7 @@ class Vectors(Protocol):
 class VectorWriter(Vectors, Protocol):
     """Embedders, vectors, token codes, and texts that an embedder refused, in a write transaction."""
 
-    def set(
-        self,
-        embedder: EmbedderRow,
-        parts: dict[int, Parts],
-        *,
-        active: bool,
-    ) -> None:
+    def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
         """Store the vectors of records that had none of this embedder, or why it refused them.
 
         Of the active embedder, the records become `embedded` or `refused`.

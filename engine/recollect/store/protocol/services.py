@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from recollect.policies import Consolidation
 from recollect.store.values import (
@@ -19,9 +19,6 @@ from recollect.store.values import (
     SnapshotRow,
     ToolPattern,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class Documents(Protocol):
@@ -110,12 +107,7 @@ class SessionWriter(Sessions, Protocol):
     def set_provider(self, session_id: int, provider: str) -> None:
         """Note who answers in a session from now on."""
 
-    def append(
-        self,
-        session_id: int,
-        rows: Sequence[tuple[str, str, str, Sequence[str]]],
-        created_at: int,
-    ) -> int:
+    def append(self, session_id: int, rows: Sequence[tuple[str, str, str, Sequence[str]]], created_at: int) -> int:
         """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
 
     def delete(self, session_ids: Sequence[int]) -> None:
@@ -175,13 +167,7 @@ class ExperienceWriter(Experience, Protocol):
     """Tool patterns and error recoveries, in a write transaction."""
 
     def add_run(
-        self,
-        key: tuple[int, str, str],
-        *,
-        success: bool,
-        steps: int | None,
-        tokens: int | None,
-        now: int,
+        self, key: tuple[int, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
         """Count one run under (scope id, task type, pattern)."""
 

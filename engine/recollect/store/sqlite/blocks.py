@@ -54,14 +54,14 @@ class SqliteBlocks(Repository):
     """Whole columns of the tables, concatenated by SQLite."""
 
     def columns(self, ids: Sequence[int]) -> Columns:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT value FROM record_packed WHERE record_id IN (SELECT value FROM carray(?)) ORDER BY record_id",
             (id_array(ids),),
         )
         return self._columns(b"".join(row[0] for row in rows))
 
     def column_range(self, bounds: tuple[int, int]) -> Columns:
-        blob: Any = self._connection.execute(
+        blob: Any = self._execute(
             "SELECT CAST(group_concat(value, '') AS BLOB) FROM record_packed WHERE record_id > ? AND record_id <= ?",
             bounds,
         ).get
@@ -71,11 +71,11 @@ class SqliteBlocks(Repository):
         packed = np.frombuffer(blob, dtype=_PACKED)
         fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
         fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
-        kinds = read_rows(self._connection.execute("SELECT name, id FROM kind"), _Kind, "kind")
+        kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
         return Columns(**fields, kind_numbers=dict(kinds))
 
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT p.value FROM vector v JOIN vector_packed p ON p.id = v.id WHERE v.embedder_id = ? "
             "AND v.record_id IN (SELECT value FROM carray(?)) ORDER BY v.record_id, v.part",
             (embedder_id, id_array(ids)),
@@ -84,12 +84,12 @@ class SqliteBlocks(Repository):
 
     def ranges(self, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
         key = "id" if table == "vector_packed" else "record_id"
-        last: int = self._connection.execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
+        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
         return [(start, start + _CHUNK) for start in range(0, last, _CHUNK)]
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
         # A range of row ids is walked in their order; sorting in a subquery took 1.4 times as long.
-        blob: Any = self._connection.execute(
+        blob: Any = self._execute(
             "SELECT CAST(group_concat(value, '') AS BLOB) FROM vector_packed "
             "WHERE id > ? AND id <= ? AND embedder_id = ?",
             (*bounds, embedder_id),
@@ -97,10 +97,10 @@ class SqliteBlocks(Repository):
         return unpack(blob or b"", dimension)
 
     def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT id, value FROM vector WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
             (id_array(vector_ids),),
-        ).fetchall()
+        )
         values = np.zeros((len(vector_ids), dimension), dtype=np.float32)
         found = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
         if len(rows) == len(vector_ids):
@@ -109,11 +109,11 @@ class SqliteBlocks(Repository):
         return values
 
     def terms(self, ids: Sequence[int]) -> TermBlock:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id",
             (id_array(ids),),
-        ).fetchall()
+        )
         return _term_block(
             np.array([row[0] for row in rows], dtype=np.int64),
             b"".join(row[1] for row in rows),
@@ -123,7 +123,7 @@ class SqliteBlocks(Repository):
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
         chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
         # A count is never 0, so a zero byte ends each record's counts.
-        found: Any = self._connection.execute(
+        found: Any = self._execute(
             "SELECT CAST(group_concat(terms, '') AS BLOB), CAST(group_concat(counts || x'00', '') AS BLOB), count(*), "
             f"min(record_id), max(record_id) {chosen}",
             bounds,
@@ -132,16 +132,16 @@ class SqliteBlocks(Repository):
         if count and last - first + 1 == count:
             ids = np.arange(first, last + 1, dtype=np.int64)
         else:
-            rows: Any = self._connection.execute(f"SELECT record_id {chosen} ORDER BY record_id", bounds).fetchall()
+            rows = self._rows(f"SELECT record_id {chosen} ORDER BY record_id", bounds)
             ids = np.array(rows, dtype=np.int64).ravel()
         return _term_block(ids, numbers or b"", counts or b"")
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
         rows: Any
         if ids is None:
-            rows = self._connection.execute("SELECT source_id, target_id, strength FROM link").fetchall()
+            rows = self._execute("SELECT source_id, target_id, strength FROM link").fetchall()
         else:
-            rows = self._connection.execute(
+            rows = self._execute(
                 "SELECT source_id, target_id, strength FROM link WHERE source_id IN (SELECT value FROM carray(?1)) "
                 "UNION SELECT source_id, target_id, strength FROM link "
                 "WHERE target_id IN (SELECT value FROM carray(?2))",
@@ -149,9 +149,7 @@ class SqliteBlocks(Repository):
             ).fetchall()
         sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
         return LinkBlock(
-            np.array(sources, dtype=np.int64),
-            np.array(targets, dtype=np.int64),
-            np.array(strengths, dtype=np.float64),
+            np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)
         )
 
 

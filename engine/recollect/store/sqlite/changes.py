@@ -6,8 +6,6 @@ feed is trimmed, and who is further behind than it reaches loads everything afre
 
 from __future__ import annotations
 
-from typing import Any
-
 from recollect.store.sqlite.repository import Repository
 from recollect.store.values import Change, Operation
 
@@ -40,22 +38,18 @@ class SqliteChanges(Repository):
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
         if not rows:
             return
-        self._connection.executemany("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
+        self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
         sequence = self._connection.last_insert_rowid()
         if sequence % _TRIMMED_EVERY < len(rows):
-            self._connection.execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
+            self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
     def last(self) -> int:
-        sequence: int = self._connection.execute(
-            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)"
-        ).get
-        return sequence
+        return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)")
 
     def since(self, sequence: int) -> list[Change] | None:
-        rows: Any = self._connection.execute(
-            "SELECT sequence, first_id, last_id, operation FROM feed WHERE sequence > ? ORDER BY sequence",
-            (sequence,),
-        ).fetchall()
+        rows = self._rows(
+            "SELECT sequence, first_id, last_id, operation FROM feed WHERE sequence > ? ORDER BY sequence", (sequence,)
+        )
         if rows:
             if rows[0][0] != sequence + 1 or any(row[3] == "reload" for row in rows):
                 return None
@@ -65,5 +59,5 @@ class SqliteChanges(Repository):
 
     def refresh(self) -> None:
         if self._connection.in_transaction:
-            self._connection.execute("COMMIT")
-            self._connection.execute("BEGIN")
+            self._execute("COMMIT")
+            self._execute("BEGIN")

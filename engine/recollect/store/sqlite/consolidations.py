@@ -24,25 +24,22 @@ class SqliteConsolidations(Repository):
     """The table `consolidation`, and the importance of episodes."""
 
     def last_episode(self, scope: str) -> int:
-        found: int = self._connection.execute(
+        return self._number(
             "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
             (scope,),
-        ).get
-        return found
+        )
 
     def last(self, scope: str) -> CycleRow | None:
-        row: Any = self._connection.execute(
-            f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)
-        ).fetchone()
+        row: Any = self._execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
         return None if row is None else read_row(row, CycleRow, "consolidation")
 
     def listed(self, scope: str, limit: int) -> list[CycleRow]:
-        rows: Any = self._connection.execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
+        rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
         return read_rows(rows, CycleRow, "consolidation")
 
     def new_episodes(self, scope: str, enough: int) -> int:
-        number: int = self._connection.execute(
+        number: int = self._execute(
             "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
             "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
             "FROM consolidation c JOIN scope p ON p.id = c.scope_id WHERE p.path = ?1), 0) LIMIT ?2)",
@@ -51,17 +48,14 @@ class SqliteConsolidations(Repository):
         return number
 
     def episodes_between(self, scope: str, after: int, last: int) -> list[int]:
-        rows = self._connection.execute(
-            f"SELECT r.id FROM record r WHERE {_EPISODES} ORDER BY r.id", (scope, after, last)
-        )
-        return [row[0] for row in rows]
+        return self._column(f"SELECT r.id FROM record r WHERE {_EPISODES} ORDER BY r.id", (scope, after, last))
 
     def compress(self, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
         chosen = f"{_EPISODES} AND NOT r.pinned"
         bound = (scope, 0, last)
         doomed = [
             row[0]
-            for row in self._connection.execute(
+            for row in self._execute(
                 f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {chosen} "
                 "AND r.importance * ? < ? * pow(?, coalesce(a.count, 0))",
                 (*bound, policy.decay_factor, policy.prune_threshold, policy.decay_factor**policy.cycles_a_recall),
@@ -69,7 +63,7 @@ class SqliteConsolidations(Repository):
         ]
         self._tx.records.delete(doomed)
         # What ranks stays as it was given (age is weighed at read time, and would count twice).
-        self._connection.execute(
+        self._execute(
             "UPDATE record AS r SET base_importance = coalesce(r.base_importance, r.importance), "
             f"importance = r.importance * ? WHERE {chosen}",
             (policy.decay_factor, *bound),
@@ -80,13 +74,13 @@ class SqliteConsolidations(Repository):
         return kept + len(doomed), len(doomed)
 
     def change(self, row: CycleRow) -> None:
-        self._connection.execute(
+        self._execute(
             "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
             (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
         )
 
     def add(self, scope_id: int, row: CycleRow) -> None:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
             "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (scope_id, *row[2:]),

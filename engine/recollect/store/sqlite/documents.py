@@ -30,31 +30,29 @@ class SqliteDocuments(Repository):
     """The table `document`, and the records that are its chunks."""
 
     def find(self, scope: str, source: str) -> DocumentRow | None:
-        return _one(self._connection.execute(f"{_SELECT} WHERE s.path = ? AND o.name = ?", (scope, source)))
+        return _one(self._execute(f"{_SELECT} WHERE s.path = ? AND o.name = ?", (scope, source)))
 
     def find_many(self, scope: str) -> dict[str, DocumentRow]:
-        rows = self._connection.execute(f"{_SELECT} WHERE s.path = ?", (scope,))
+        rows = self._execute(f"{_SELECT} WHERE s.path = ?", (scope,))
         return {row[3]: read_row(row, DocumentRow, "document") for row in rows}
 
     def with_id(self, public_id: str, scope: str) -> DocumentRow | None:
         seen, bound = _within(scope)
-        return _one(self._connection.execute(f"{_SELECT} WHERE d.public_id = ? AND {seen}", (public_id, *bound)))
+        return _one(self._execute(f"{_SELECT} WHERE d.public_id = ? AND {seen}", (public_id, *bound)))
 
     def with_content(self, scope: str, content_hash: bytes) -> list[DocumentRow]:
-        rows = self._connection.execute(
-            f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope)
-        )
+        rows = self._execute(f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope))
         return [read_row(row, DocumentRow, "document") for row in rows]
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
         seen, bound = _within(scope)
-        rows = self._connection.execute(
+        rows = self._execute(
             f"{_SELECT} WHERE {seen} ORDER BY o.name, d.id LIMIT ?", (*bound, -1 if limit is None else limit)
         )
         return [read_row(row, DocumentRow, "document") for row in rows]
 
     def chunks_of(self, source_id: int) -> list[Chunk]:
-        rows = self._connection.execute(
+        rows = self._execute(
             "SELECT r.id, r.text, r.context, r.position, r.metadata, r.created_at, "
             "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
             "WHERE rt.record_id = r.id), r.embedding_state FROM record r "
@@ -67,7 +65,7 @@ class SqliteDocuments(Repository):
         scope_id = self._tx.scopes.intern({scope})[scope]
         source_id = self._tx.scopes.intern_sources({(scope_id, source)})[scope_id, source]
         values = [columns[name] for name in _OWN]
-        self._connection.execute(
+        self._execute(
             f"INSERT INTO document (public_id, source_id, created_at, {', '.join(_OWN)}) "
             f"VALUES (?, ?, ?, {', '.join('?' * len(_OWN))}) ON CONFLICT (source_id) DO UPDATE SET "
             + ", ".join(f"{name} = excluded.{name}" for name in _OWN),
@@ -75,9 +73,7 @@ class SqliteDocuments(Repository):
         )
 
     def note_read(self, seen: Sequence[tuple[int | None, int, int, bytes]]) -> None:
-        self._connection.executemany(
-            "UPDATE document SET inode = ?, read_at = ? WHERE id = ? AND content_hash = ?", seen
-        )
+        self._execute_many("UPDATE document SET inode = ?, read_at = ? WHERE id = ? AND content_hash = ?", seen)
 
     def move_chunks(self, moved: Sequence[tuple[Chunk, int, str | None, int, Sequence[str]]]) -> None:
         changed, tagged = [], []
@@ -86,26 +82,22 @@ class SqliteDocuments(Repository):
                 changed.append((position, metadata, created_at, chunk.id))
             if tuple(msgspec.json.decode(chunk.tags)) != tuple(tags):
                 tagged.append((chunk.id, tuple(tags)))
-        self._connection.executemany(
-            "UPDATE record SET position = ?, metadata = ?, created_at = ? WHERE id = ?", changed
-        )
-        self._connection.executemany("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
+        self._execute_many("UPDATE record SET position = ?, metadata = ?, created_at = ? WHERE id = ?", changed)
+        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
         self._tx.records.put_tags(tagged)
         ids = sorted({row[3] for row in changed} | {row_id for row_id, _ in tagged})
         if ids:
             self._tx.changes.append_ids("update", ids)
 
     def rename_source(self, document: DocumentRow, source: str) -> None:
-        self._connection.execute("UPDATE source SET name = ? WHERE id = ?", (source, document.source_id))
+        self._execute("UPDATE source SET name = ? WHERE id = ?", (source, document.source_id))
 
     def delete(self, rows: Iterable[DocumentRow]) -> int:
         sources = [row.source_id for row in rows]
-        self._connection.execute(
-            "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (id_array(sources),)
-        )
+        self._execute("DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (id_array(sources),))
         chunks = [
             row[0]
-            for row in self._connection.execute(
+            for row in self._execute(
                 f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND valid_to IS NULL "
                 "AND source_id IN (SELECT value FROM carray(?))",
                 (id_array(sources),),
@@ -116,7 +108,7 @@ class SqliteDocuments(Repository):
         return len(chunks)
 
     def sources_of(self, record_ids: Sequence[int]) -> list[int]:
-        rows = self._connection.execute(
+        rows = self._execute(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' "
             "AND id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
@@ -125,12 +117,12 @@ class SqliteDocuments(Repository):
 
     def settle(self, source_ids: Sequence[int]) -> None:
         standing = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
-        self._connection.execute(
+        self._execute(
             f"UPDATE document SET chunking = '', chunks = {standing} "
             f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {standing}",
             (id_array(source_ids),),
         )
-        self._connection.execute(
+        self._execute(
             "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?)) AND chunks = 0 AND chunking = ''",
             (id_array(source_ids),),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import apsw
 import msgspec
@@ -17,7 +16,7 @@ class SqliteEmbeddingCache(Repository):
 
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
         width = embedder.dimension * 4
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT content_hash, parts, codes FROM embedding_cache WHERE embedder_id = ? AND content_hash IN "
             "(SELECT value FROM carray(?))",
             (embedder.id, apsw.carray(tuple(set(hashes)))),
@@ -33,7 +32,7 @@ class SqliteEmbeddingCache(Repository):
 
     def keep(self, embedder: EmbedderRow, made: Mapping[bytes, Parts], max_entries: int | None) -> None:
         used = self._next_use()
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO embedding_cache (content_hash, embedder_id, parts, codes, used) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
             [
@@ -46,23 +45,21 @@ class SqliteEmbeddingCache(Repository):
 
     def touch(self, embedder: EmbedderRow, hashes: Iterable[bytes], max_entries: int | None) -> None:
         used = self._next_use()
-        self._connection.executemany(
+        self._execute_many(
             "UPDATE embedding_cache SET used = ? WHERE content_hash = ? AND embedder_id = ?",
             [(used + place, key, embedder.id) for place, key in enumerate(hashes)],
         )
         self._trim(max_entries)
 
     def count(self) -> int:
-        found: int = self._connection.execute("SELECT count(*) FROM embedding_cache").get
-        return found
+        return self._number("SELECT count(*) FROM embedding_cache")
 
     def _next_use(self) -> int:
-        following: int = self._connection.execute("SELECT coalesce(max(used), 0) + 1 FROM embedding_cache").get
-        return following
+        return self._number("SELECT coalesce(max(used), 0) + 1 FROM embedding_cache")
 
     def _trim(self, max_entries: int | None) -> None:
         if max_entries is not None:
-            self._connection.execute(
+            self._execute(
                 "DELETE FROM embedding_cache WHERE id IN "
                 "(SELECT id FROM embedding_cache ORDER BY used DESC LIMIT -1 OFFSET ?)",
                 (max_entries,),

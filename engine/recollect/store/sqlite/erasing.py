@@ -70,7 +70,7 @@ class SqliteErasure(Repository):
         traces.ids = tuple(self._tx.records.public_ids(record_ids))
         traces.rows = self._rows_by_table()
         traces.had_snapshot = bool(path) and any(str(file) == snapshot_of(path) for file in files_of(path))
-        self._connection.execute(
+        self._execute(
             "DELETE FROM embedding_cache WHERE content_hash IN (SELECT content_hash FROM record "
             "WHERE id IN (SELECT value FROM carray(?)))",
             (id_array(self._with_versions(record_ids)),),
@@ -86,10 +86,10 @@ class SqliteErasure(Repository):
 
     def found_in_tables(self, pieces: Iterable[bytes]) -> tuple[dict[str, int], set[bytes]]:
         """In how many rows of which columns any of these byte sequences is, as {"table.column": rows}; and which."""
-        columns: Any = self._connection.execute(
+        columns = self._rows(
             "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
             "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.type IN ('TEXT', 'BLOB', '')"
-        ).fetchall()
+        )
         rows: dict[str, int] = {}
         found: set[bytes] = set()
         sought = tuple(pieces)
@@ -97,14 +97,14 @@ class SqliteErasure(Repository):
             if not sought or table.startswith(_SHADOWS):
                 continue
             holds = f'instr(CAST(t."{column}" AS BLOB), s.value)'
-            here: Any = self._connection.execute(
+            here = self._rows(
                 f'SELECT s.value FROM carray(?) s WHERE EXISTS (SELECT 1 FROM "{table}" t WHERE {holds})',
                 (apsw.carray(sought),),
-            ).fetchall()
+            )
             if here:
                 values = tuple(value for (value,) in here)
                 found.update(values)
-                rows[f"{table}.{column}"] = self._connection.execute(
+                rows[f"{table}.{column}"] = self._execute(
                     f'SELECT count(*) FROM "{table}" t WHERE EXISTS (SELECT 1 FROM carray(?) s WHERE {holds})',
                     (apsw.carray(values),),
                 ).get
@@ -115,15 +115,15 @@ class SqliteErasure(Repository):
         found = Erased()
         versions = self._with_versions(record_ids)
         rows = list(
-            self._connection.execute(
+            self._execute(
                 f"SELECT {_TEXTS} FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(versions),)
             )
         )
         for statement in _VECTORS:
-            rows += self._connection.execute(statement, (id_array(versions),))
+            rows += self._execute(statement, (id_array(versions),))
         for (table, column), statement in _NAMES.items():
             ids = self._terms(versions) if table == "term" else versions
-            found.names[table, column] = {name for (name,) in self._connection.execute(statement, (id_array(ids),))}
+            found.names[table, column] = {name for (name,) in self._execute(statement, (id_array(ids),))}
         for scope in scopes:
             condition, bound = within(scope)
             inside = f"scope_id IN (SELECT id FROM scope WHERE {condition})"
@@ -138,7 +138,7 @@ class SqliteErasure(Repository):
                 f"SELECT title, d.metadata, o.name FROM document d JOIN source o ON o.id = d.source_id WHERE o.{inside}"
             )
             for statement in statements:
-                rows += self._connection.execute(statement, bound)
+                rows += self._execute(statement, bound)
         for row in rows:
             for value in row:
                 _add(found, value)
@@ -147,7 +147,7 @@ class SqliteErasure(Repository):
     def _add_names_gone(self, erased: Erased) -> None:
         """Note the names that are gone by now; a word that is in a message of a session is not."""
         for (table, column), names in erased.names.items():
-            kept: Any = self._connection.execute(
+            kept: Any = self._execute(
                 f"SELECT {column} FROM {table} WHERE {column} IN (SELECT value FROM carray(?))",
                 (apsw.carray((*names, "")),),
             )
@@ -157,29 +157,29 @@ class SqliteErasure(Repository):
 
     def _in_a_message(self, word: str) -> bool:
         quoted = '"' + word.replace('"', '""') + '"'
-        found = self._connection.execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
+        found = self._execute("SELECT 1 FROM session_fts WHERE session_fts MATCH ? LIMIT 1", (quoted,))
         return found.fetchone() is not None
 
     def _drop_unused_scopes(self) -> None:
         unused = " AND ".join(
             f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.scope_id = scope.id)" for table in _IN_SCOPES
         )
-        self._connection.execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
+        self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
         if self._connection.changes():
             self._tx.changes.append("reload", 0)  # their numbers may be given anew
 
     def _rows_by_table(self) -> dict[str, int]:
         tables = [
             name
-            for (name,) in self._connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            for (name,) in self._execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
             if not name.startswith(_SHADOWS) and name not in ("record_fts", "session_fts", "feed", "meta")
         ]
-        return {name: self._connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
+        return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
 
     def _terms(self, record_ids: Sequence[int]) -> list[int]:
         """The numbers of the words of these records."""
         terms: set[int] = set()
-        for (blob,) in self._connection.execute(
+        for (blob,) in self._execute(
             "SELECT terms FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(record_ids),)
         ):
             terms.update(memoryview(blob).cast("i"))

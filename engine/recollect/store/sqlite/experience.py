@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -16,15 +15,9 @@ class SqliteExperience(Repository):
     """The tables `tool_pattern` and `error_recovery`."""
 
     def add_run(
-        self,
-        key: tuple[int, str, str],
-        *,
-        success: bool,
-        steps: int | None,
-        tokens: int | None,
-        now: int,
+        self, key: tuple[int, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "total_count = total_count + 1, success_count = success_count + excluded.success_count, "
             "total_steps = total_steps + excluded.total_steps, "
@@ -35,7 +28,7 @@ class SqliteExperience(Repository):
         )
 
     def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT t.task_type, t.pattern, sum(t.total_count), sum(t.success_count), "
             "total(t.total_steps) / nullif(sum(t.steps_measured), 0), "
             "total(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
@@ -47,7 +40,7 @@ class SqliteExperience(Repository):
         return read_rows(rows, ToolPattern, "tool_pattern")
 
     def add_recovery(self, key: tuple[int, str, str], *, error: str, recovery: str, now: int) -> None:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
             "total_count = CASE WHEN recovery = excluded.recovery THEN total_count + 1 ELSE 1 END, "
             "error = excluded.error, recovery = excluded.recovery, updated_at = excluded.updated_at",
@@ -55,7 +48,7 @@ class SqliteExperience(Repository):
         )
 
     def recoveries(self, scopes: Sequence[str], tool: str) -> list[Recovery]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
             "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM json_each(?)) AND e.tool = ? "
             "ORDER BY e.total_count DESC, e.error_pattern, p.path",

@@ -113,8 +113,7 @@ def _lengths(connection: apsw.Connection, table: Table, rows: NDArray[np.int64])
     """Words of each of these rows."""
     found = dict(
         connection.execute(
-            f"SELECT id, sz FROM {table.name}_docsize WHERE id IN (SELECT value FROM carray(?))",
-            (id_array(rows),),
+            f"SELECT id, sz FROM {table.name}_docsize WHERE id IN (SELECT value FROM carray(?))", (id_array(rows),)
         )
     )
     return np.array([_varints(found[row])[0] for row in rows.tolist()], dtype=np.float64)

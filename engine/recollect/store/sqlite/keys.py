@@ -65,9 +65,7 @@ class Key:
             return (self._raw + salt).hex()
         with self._lock:
             if salt not in self._derived:
-                self._derived = {
-                    salt: hashlib.pbkdf2_hmac("sha256", self.text.encode(), salt, _ITERATIONS, 32),
-                }
+                self._derived = {salt: hashlib.pbkdf2_hmac("sha256", self.text.encode(), salt, _ITERATIONS, 32)}
             return (self._derived[salt] + salt).hex()
 
     def __repr__(self) -> str:

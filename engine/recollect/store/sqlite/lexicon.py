@@ -46,9 +46,8 @@ class SqliteLexicon(Repository):
         if not words:
             return {}
         return dict(
-            self._connection.execute(
-                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))",
-                (apsw.carray(tuple(words)),),
+            self._execute(
+                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))", (apsw.carray(tuple(words)),)
             )
         )
 
@@ -69,50 +68,41 @@ class SqliteLexicon(Repository):
         number_of = self._tx.numbers.written
         lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
         numbers = np.fromiter(
-            (number_of[word] for document in documents for word in document),
-            dtype=np.int64,
-            count=int(lengths.sum()),
+            (number_of[word] for document in documents for word in document), dtype=np.int64, count=int(lengths.sum())
         )
         return _term_lists(numbers, lengths)
 
     def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
         """Store the term lists of records, and their words for FTS5."""
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
             [(record_id, *term_list) for record_id, term_list in zip(ids, self.number(documents), strict=True)],
         )
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
             [(record_id, " ".join(words)) for record_id, words in zip(ids, documents, strict=True)],
         )
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
-        self._connection.execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
-            (to_id, record_id),
+        self._execute(
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
         )
-        row: Any = self._connection.execute(
-            "SELECT terms, counts FROM record_terms WHERE record_id = ?", (to_id,)
-        ).fetchone()
+        row: Any = self._execute("SELECT terms, counts FROM record_terms WHERE record_id = ?", (to_id,)).fetchone()
         terms, counts = np.frombuffer(row[0], dtype="<i4"), row[1]
         texts = dict(
-            self._connection.execute(
-                "SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(terms),)
-            )
+            self._execute("SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(terms),))
         )
         words = " ".join(" ".join([texts[term]] * count) for term, count in zip(terms.tolist(), counts, strict=True))
-        self._connection.execute("INSERT INTO record_fts (rowid, words) VALUES (?, ?)", (to_id, words))
+        self._execute("INSERT INTO record_fts (rowid, words) VALUES (?, ?)", (to_id, words))
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the words of records."""
         for table, key in (("record_fts", "rowid"), ("record_terms", "record_id")):
-            self._connection.execute(
-                f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM carray(?))", (id_array(ids),)
-            )
+            self._execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM carray(?))", (id_array(ids),))
 
     def _check_epoch(self) -> None:
-        epoch = int(self._connection.execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
+        epoch = int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
         cache = self._tx.numbers
         if epoch != cache.epoch or len(cache.written) > _CACHE_WORDS:
             cache.written.clear()
@@ -126,7 +116,7 @@ class SqliteLexicon(Repository):
         known = self.lookup(missing)
         new = [word for word in missing if word not in known]
         if new:
-            self._connection.execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
+            self._execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
             known.update(self.lookup(new))
         cache.written.update(known)
 

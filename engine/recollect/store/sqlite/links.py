@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
 
+from recollect.checks import to_datetime
 from recollect.filters import Filter
 from recollect.records import Link
+from recollect.store.rows import Moment, read_row
 from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import matching
-from recollect.store.sqlite.record_reading import _open, link
+from recollect.store.sqlite.record_reading import exported
 from recollect.store.sqlite.repository import Repository
 from recollect.store.values import Direction, Step
 
-if TYPE_CHECKING:
-    pass
+
+class _LinkRow(NamedTuple):
+    source: str
+    target: str
+    type: str
+    strength: float
+    created_at: Moment
 
 
 class SqliteLinks(Repository):
@@ -28,8 +35,8 @@ class SqliteLinks(Repository):
         chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"
         bound = () if not types else (msgspec.json.encode(list(types)).decode(),)
         return [
-            link(row)
-            for row in self._connection.execute(
+            _link(row)
+            for row in self._execute(
                 "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
                 "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
                 f"WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type",
@@ -38,29 +45,27 @@ class SqliteLinks(Repository):
         ]
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
-        condition = _open(chosen, chunks=chunks)
+        condition = exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
-        rows = self._connection.execute(
+        rows = self._execute(
             "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
             "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
             f"WHERE l.source_id {within} AND l.target_id {within} ORDER BY l.source_id, l.target_id, l.type",
             (*condition.values, *condition.values),
         )
-        yield from map(link, rows)
+        yield from map(_link, rows)
 
     def missing(self, rows: Sequence[tuple[int, int, str, float, int]]) -> list[tuple[int, int, str, float, int]]:
         wanted = {row[:3]: row for row in reversed(rows)}
         return [
             row
             for key, row in wanted.items()
-            if not self._connection.execute(
-                "SELECT 1 FROM link WHERE source_id = ? AND target_id = ? AND type = ?", key
-            ).get
+            if not self._execute("SELECT 1 FROM link WHERE source_id = ? AND target_id = ? AND type = ?", key).get
         ]
 
     def put(self, links: Iterable[tuple[int, int, str, float, int]]) -> None:
         rows = list(links)
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO link (source_id, target_id, type, strength, created_at) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET strength = excluded.strength",
             rows,
@@ -70,28 +75,21 @@ class SqliteLinks(Repository):
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
         chosen, bound = _of_types(types)
-        self._connection.execute(
-            f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen}", (source, target, *bound)
-        )
+        self._execute(f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen}", (source, target, *bound))
         dropped = self._connection.changes()
         if dropped:
             self._tx.changes.append("link", source)
         return dropped
 
     def steps(
-        self,
-        ids: Sequence[int],
-        direction: Direction,
-        types: Sequence[str],
-        visible: Filter,
-        now: int,
+        self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
     ) -> list[Step]:
         condition = matching(visible, now)
         chosen, bound = _of_types(types)
         found: list[Step] = []
         for name, near, far in (("out", "source_id", "target_id"), ("in", "target_id", "source_id")):
             if direction in (name, "both"):
-                rows: Any = self._connection.execute(
+                rows = self._rows(
                     f"SELECT l.{near}, l.{far}, l.strength FROM link l JOIN record r ON r.id = l.{far} "
                     f"WHERE l.{near} IN (SELECT value FROM carray(?)) {chosen} AND ({condition.sql})",
                     (id_array(ids), *bound, *condition.values),
@@ -100,8 +98,13 @@ class SqliteLinks(Repository):
         return found
 
     def contradicting(self) -> set[tuple[int, int]]:
-        rows: Any = self._connection.execute("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
+        rows = self._rows("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
         return {(min(row), max(row)) for row in rows}
+
+
+def _link(row: tuple[Any, ...]) -> Link:
+    source, target, kind, strength, created = read_row(row, _LinkRow, "a link of")
+    return Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
 
 
 def _of_types(types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:

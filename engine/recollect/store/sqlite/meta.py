@@ -17,11 +17,11 @@ class SqliteMeta(Repository):
     """Rows of the table `meta`."""
 
     def identity(self) -> str | None:
-        found: str | None = self._connection.execute("SELECT value FROM meta WHERE key = 'identity'").get
+        found: str | None = self._execute("SELECT value FROM meta WHERE key = 'identity'").get
         return found
 
     def put_identity(self, value: str) -> None:
-        self._connection.execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
+        self._execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT (key) DO NOTHING", (value,))
 
     def is_index(self) -> bool:
         return is_index(self._connection)
@@ -29,11 +29,9 @@ class SqliteMeta(Repository):
     def claim_as_index(self) -> bool:
         if self.is_index():
             return True
-        if any(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get for table in _CONTENT):
+        if any(self._execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get for table in _CONTENT):
             return False
-        self._connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_ROLE, _INDEX)
-        )
+        self._execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = ?2", (_ROLE, _INDEX))
         return True
 
 

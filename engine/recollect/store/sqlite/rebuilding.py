@@ -86,8 +86,7 @@ def _drop(tx: SqliteTransaction, table: str) -> None:
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
     except apsw.Error:
         for (shadow,) in tx.connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'",
-            (table,),
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '\\_%' ESCAPE '\\'", (table,)
         ).fetchall():
             tx.connection.execute(f'DROP TABLE "{shadow}"')
         tx.connection.execute("PRAGMA writable_schema = ON").fetchall()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,12 +13,12 @@ import numpy as np
 from recollect.checks import optional_datetime, shown, to_datetime
 from recollect.errors import StoreCorrupt
 from recollect.filters import Filter, Versions
-from recollect.records import EmbeddingState, Link, Outcome, Record
+from recollect.records import EmbeddingState, Outcome, Record
 from recollect.store.rows import Moment, read_row, read_rows
 from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import Condition, in_scopes, matching
 from recollect.store.sqlite.repository import Repository
-from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, TermList, Version
+from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, Version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,14 +44,6 @@ _RECORD = (
 )
 
 _ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance DESC, r.id DESC"}
-
-
-class _LinkRow(NamedTuple):
-    source: str
-    target: str
-    type: str
-    strength: float
-    created_at: Moment
 
 
 class _RecordRow(NamedTuple):
@@ -96,78 +87,6 @@ class _Opened(NamedTuple):
     public_id: str
 
 
-_CACHE_WORDS = 250_000
-
-
-class Lexicon:
-    """The words of one store, with a cache of their numbers.
-
-    Numbers never change while the epoch stands; `vacuum` may drop unused words and opens a new epoch.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._epoch = -1
-        self._asked: dict[str, int] = {}
-        self._asked_at: int | None = None
-
-    def recalled(self, connection: apsw.Connection, words: Sequence[str], loads: int) -> dict[str, int]:
-        """`lookup` for queries, which ask for the same words again. `loads` grows when numbers may have changed."""
-        if self._asked_at != loads or len(self._asked) > _CACHE_WORDS:
-            self._asked, self._asked_at = {}, loads
-        asked = self._asked
-        missing = [word for word in words if word not in asked]
-        if missing:
-            asked.update(self.lookup(connection, missing))
-        return {word: asked[word] for word in words if word in asked}
-
-    def lookup(self, connection: apsw.Connection, words: Sequence[str]) -> dict[str, int]:
-        """The numbers of those words that some record holds or held."""
-        if not words:
-            return {}
-        return dict(
-            connection.execute(
-                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))",
-                (apsw.carray(tuple(words)),),
-            )
-        )
-
-    def number(self, connection: apsw.Connection, documents: Sequence[Sequence[str]]) -> list[TermList]:
-        """The term list of each document, new words added. Call inside `atomic()`; see `forget_unsaved`."""
-        self._check_epoch(connection)
-        self._add_missing(connection, {word for document in documents for word in document})
-        number_of = self._numbers
-        lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        numbers = np.fromiter(
-            (number_of[word] for document in documents for word in document),
-            dtype=np.int64,
-            count=int(lengths.sum()),
-        )
-        return _term_lists(numbers, lengths)
-
-    def forget_unsaved(self) -> None:
-        """Drop the cache: the transaction that added words to it was rolled back."""
-        self._numbers.clear()
-        self._epoch = -1
-
-    def _check_epoch(self, connection: apsw.Connection) -> None:
-        epoch = int(connection.execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
-        if epoch != self._epoch or len(self._numbers) > _CACHE_WORDS:
-            self._numbers.clear()
-            self._epoch = epoch
-
-    def _add_missing(self, connection: apsw.Connection, words: Iterable[str]) -> None:
-        missing = sorted(word for word in words if word not in self._numbers)
-        if not missing:
-            return
-        known = self.lookup(connection, missing)
-        new = [word for word in missing if word not in known]
-        if new:
-            connection.execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
-            known.update(self.lookup(connection, new))
-        self._numbers.update(known)
-
-
 class SqliteRecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
@@ -187,7 +106,7 @@ class SqliteRecordReader(Repository):
             metadata,
             source,
             position,
-        ) in self._connection.execute(
+        ) in self._execute(
             f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
             f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
@@ -210,17 +129,16 @@ class SqliteRecordReader(Repository):
         return found
 
     def public_ids(self, ids: Sequence[int]) -> list[str]:
-        rows = self._connection.execute(
+        return self._column(
             "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
         )
-        return [row[0] for row in rows]
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         if not public_ids:
             return {}
         condition = in_scopes([scope])
         return dict(
-            self._connection.execute(
+            self._execute(
                 "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
                 f"(SELECT value FROM carray(?)) AND ({condition.sql})",
                 (apsw.carray(tuple(public_ids)), *condition.values),
@@ -236,7 +154,7 @@ class SqliteRecordReader(Repository):
                 "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
                 "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
                 (kind, content_hash, scope),
-            ),
+            )
         )
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
@@ -255,44 +173,38 @@ class SqliteRecordReader(Repository):
         condition = matching(chosen, now, versions)
         # The ids first: by themselves they are found through the index of a column and sorted without the texts.
         ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
-        rows = self._connection.execute(
+        rows = self._execute(
             f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
             (*condition.values, -1 if limit is None else limit, offset),
         )
         return map(_record, rows)
 
     def get(self, record_id: int, *, outcome: Outcome = "stored") -> Record:
-        (row,) = self._connection.execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
+        (row,) = self._execute(f"{_RECORD} WHERE r.id = ?", (record_id,))
         return _record(row, outcome)
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
-        rows = self._connection.execute(
-            f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),)
-        )
+        rows = self._execute(f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),))
         return map(_record, rows)
 
     def history(self, public_id: str) -> list[Record]:
-        # Two halves, each by its partial index: asked for together they cost a scan of the table.
-        closed = self._connection.execute(
+        # Two statements, each by its partial index: as one they scan the table.
+        closed = self._execute(
             f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NOT NULL ORDER BY r.valid_from, r.id", (public_id,)
         ).fetchall()
-        standing = self._connection.execute(
-            f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)
-        ).fetchall()
+        standing = self._execute(f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)).fetchall()
         rows = [*closed, *standing]
         return [_record(row) for row in rows]
 
     def version_ids(self, public_id: str) -> list[int]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id", (public_id,)
-        ).fetchall()
-        standing: Any = self._connection.execute(
-            "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,)
-        ).fetchall()
+        )
+        standing = self._rows("SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,))
         return [row[0] for row in (*rows, *standing)]
 
     def version_at(self, record_id: int, moment: int) -> int:
-        found: Any = self._connection.execute(
+        found: Any = self._execute(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
             "WHERE r.id = ? AND v.valid_from <= ? AND v.valid_to > ?",
             (record_id, moment, moment),
@@ -301,16 +213,10 @@ class SqliteRecordReader(Repository):
 
     def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
         condition = matching(chosen, now, versions)
-        number: int = self._connection.execute(
-            f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values
-        ).get
-        return number
+        return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
 
     def _ids(self, condition: Condition) -> list[int]:
-        rows = self._connection.execute(
-            f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values
-        )
-        return [row[0] for row in rows]
+        return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
 
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
         return self._current("r.id IN (SELECT value FROM carray(?2))", now, id_array(ids))
@@ -324,13 +230,13 @@ class SqliteRecordReader(Repository):
         return self._current(chosen, now, apsw.carray(tuple(topics)))
 
     def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
-        rows: Any = self._connection.execute(f"{_SELECT} AND {chosen}", (now, bound))
+        rows = self._rows(f"{_SELECT} AND {chosen}", (now, bound))
         return map(CurrentRecord._make, rows)
 
     def months(self, chosen: Filter) -> list[Month]:
-        condition = _open(chosen, chunks=False)
+        condition = exported(chosen, chunks=False)
         found: dict[tuple[str, str], list[int]] = {}
-        for scope, created_at, row_id in self._connection.execute(
+        for scope, created_at, row_id in self._execute(
             "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
             f"WHERE {condition.sql} ORDER BY s.path, r.created_at, r.public_id",
             condition.values,
@@ -339,11 +245,10 @@ class SqliteRecordReader(Repository):
         return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
 
     def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
-        condition = _open(chosen)
+        condition = exported(chosen)
         # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
-        opened = self._connection.execute(
-            f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id",
-            condition.values,
+        opened = self._execute(
+            f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
         )
         while chunk := list(islice(opened, _CHUNK)):
             ids: list[int] = []
@@ -360,7 +265,7 @@ class SqliteRecordReader(Repository):
             return set()
         return {
             row[0]
-            for row in self._connection.execute(
+            for row in self._execute(
                 "SELECT public_id FROM record WHERE valid_to IS NULL AND public_id IN (SELECT value FROM carray(?))",
                 (apsw.carray(tuple(public_ids)),),
             )
@@ -369,7 +274,7 @@ class SqliteRecordReader(Repository):
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""
         found: dict[str, list[int]] = {}
-        for record_id, public_id in self._connection.execute(
+        for record_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL "
             "AND public_id IN (SELECT value FROM carray(?)) ORDER BY valid_from, valid_to, id",
             (apsw.carray(tuple(public_ids)),),
@@ -379,12 +284,6 @@ class SqliteRecordReader(Repository):
 
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
         return dict(zip(sorted(ids), self.get_many(ids), strict=True))
-
-
-def link(row: tuple[Any, ...]) -> Link:
-    """A link of the public ids of its ends, its type, strength and time."""
-    source, target, kind, strength, created = read_row(row, _LinkRow, "a link of")
-    return Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
 
 
 def _metadata(text: object, public_id: object) -> dict[str, Any]:
@@ -430,17 +329,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     )
 
 
-def _open(chosen: Filter, *, chunks: bool = True) -> Condition:
+def exported(chosen: Filter, *, chunks: bool = True) -> Condition:
     """What an export writes, expired records too."""
     condition = matching(chosen, 0, "open")
     return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))
-
-
-def _term_lists(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[TermList]:
-    """Count equal numbers within each document; one sort serves the whole batch."""
-    document = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-    keys, counts = np.unique((document << 32) | numbers, return_counts=True)
-    terms = (keys & 0xFFFFFFFF).astype("<i4").tobytes()
-    saturated = np.minimum(counts, 255).astype(np.uint8).tobytes()
-    bounds = np.searchsorted(keys >> 32, np.arange(len(lengths) + 1)).tolist()
-    return [TermList(terms[4 * start : 4 * stop], saturated[start:stop]) for start, stop in itertools.pairwise(bounds)]

@@ -22,11 +22,7 @@ _INSERT = f"INSERT INTO record (id, {COLUMNS}) VALUES (?, {', '.join('?' * 20)})
 class SqliteRecords(SqliteRecordReader):
     """The table `record` and what is derived from it."""
 
-    def insert(
-        self,
-        rows: Sequence[Row],
-        embedder: EmbedderRow | None,
-    ) -> list[int]:
+    def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
         if not rows:
             return []
         first = self._next_id()
@@ -35,7 +31,7 @@ class SqliteRecords(SqliteRecordReader):
         sources = self._tx.scopes.intern_sources(
             {(scopes[row.scope], row.source) for row in rows if row.source is not None}
         )
-        self._connection.executemany(
+        self._execute_many(
             _INSERT,
             (
                 (
@@ -75,9 +71,7 @@ class SqliteRecords(SqliteRecordReader):
             if row.accessed_at is not None
         ]
         if accessed:
-            self._connection.executemany(
-                "INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed
-            )
+            self._execute_many("INSERT INTO access (record_id, count, accessed_at) VALUES (?, ?, ?)", accessed)
         self._tx.changes.append("insert", first, ids[-1])
         return ids
 
@@ -86,53 +80,33 @@ class SqliteRecords(SqliteRecordReader):
         names = tuple({name for _, tags in tagged for name in tags})
         if not names:
             return
-        self._connection.execute("INSERT OR IGNORE INTO tag (name) SELECT value FROM carray(?)", (apsw.carray(names),))
+        self._execute("INSERT OR IGNORE INTO tag (name) SELECT value FROM carray(?)", (apsw.carray(names),))
         tag_ids = dict(
-            self._connection.execute(
-                "SELECT name, id FROM tag WHERE name IN (SELECT value FROM carray(?))", (apsw.carray(names),)
-            )
+            self._execute("SELECT name, id FROM tag WHERE name IN (SELECT value FROM carray(?))", (apsw.carray(names),))
         )
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO record_tag (record_id, place, tag_id) VALUES (?, ?, ?)",
             [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
         )
 
     def _next_id(self) -> int:
         """The row id that the next record will get."""
-        following: int = self._connection.execute(
-            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'record'), 0) + 1"
-        ).get
-        return following
+        return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'record'), 0) + 1")
 
-    def change_text(
-        self,
-        record_id: int,
-        row: Row,
-        embedder: EmbedderRow | None,
-        *,
-        keep_version: bool = True,
-    ) -> None:
+    def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
         # The next version begins after this one, whatever the clocks of two writers say: each was current once.
-        began: Any = self._connection.execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
+        began: Any = self._execute("SELECT valid_from FROM record WHERE id = ?", (record_id,)).get
         valid_from = max(row.valid_from, began + 1)
         if keep_version:
             self._close_version(record_id, closed_at=valid_from)
         else:
             self.purge_versions([record_id])
-        self._connection.execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
+        self._execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
         self._tx.vectors.drop_refusals(record_id)
-        self._connection.execute(
+        self._execute(
             "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
             "embedding_state = ? WHERE id = ?",
-            (
-                row.text,
-                row.context,
-                row.content_hash,
-                row.updated_at,
-                valid_from,
-                row.embedding_state,
-                record_id,
-            ),
+            (row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, record_id),
         )
         self._tx.lexicon.drop([record_id])
         self._tx.lexicon.put([record_id], [row.words])
@@ -141,22 +115,17 @@ class SqliteRecords(SqliteRecordReader):
             self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
         self._tx.changes.append("text", record_id)
 
-    def insert_earlier(
-        self,
-        record_id: int,
-        row: Row,
-        embedder: EmbedderRow | None,
-    ) -> None:
-        versions: Any = self._connection.execute(
+    def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
+        versions = self._rows(
             "SELECT v.id, v.valid_from, v.public_id FROM record r JOIN record v ON v.public_id = r.public_id "
             "WHERE r.id = ? ORDER BY v.valid_from, v.valid_to IS NULL, v.id",
             (record_id,),
-        ).fetchall()
+        )
         row.public_id = versions[0][2]
         row.valid_to = next(began for _, began, _ in versions if began > row.valid_from)
         before = [version_id for version_id, began, _ in versions if began <= row.valid_from]
         if before:
-            self._connection.execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
+            self._execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
             self._tx.changes.append("update", before[-1])
         self.insert([row], embedder)
 
@@ -164,31 +133,30 @@ class SqliteRecords(SqliteRecordReader):
         columns = dict(columns)
         if "importance" in columns:
             columns.setdefault("base_importance", None)
-        old_source = self._connection.execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
+        old_source = self._execute("SELECT source_id FROM record WHERE id = ?", (record_id,)).get
         if "scope" in columns:
             scope = columns.pop("scope")
             columns["scope_id"] = self._tx.scopes.intern({scope})[scope]
             if "source" not in columns:
-                columns["source"] = self._connection.execute(
+                columns["source"] = self._execute(
                     "SELECT o.name FROM record r JOIN source o ON o.id = r.source_id WHERE r.id = ?", (record_id,)
                 ).get
         if "source" in columns:
             source = columns.pop("source")
             scope_id = (
-                columns.get("scope_id")
-                or self._connection.execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
+                columns.get("scope_id") or self._execute("SELECT scope_id FROM record WHERE id = ?", (record_id,)).get
             )
             key = (scope_id, source)
             columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
         assignments = ", ".join(f"{name} = ?" for name in columns)
-        self._connection.execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
+        self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
         if tags is not None:
-            self._connection.execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
+            self._execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
             self.put_tags([(record_id, tags)])
         if "source_id" in columns:
             # Closed versions move along: who may no longer see the record may not see its past either.
             moved = self.closed_versions([record_id])
-            self._connection.executemany(
+            self._execute_many(
                 "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
                 "WHERE id = ?2",
                 [(record_id, version) for version in moved],
@@ -200,7 +168,7 @@ class SqliteRecords(SqliteRecordReader):
     def delete(self, record_ids: Sequence[int]) -> int:
         if not len(record_ids):
             return 0
-        sources = self._connection.execute(
+        sources = self._execute(
             "SELECT DISTINCT source_id FROM record WHERE id IN (SELECT value FROM carray(?)) AND source_id IS NOT NULL",
             (id_array(record_ids),),
         ).fetchall()
@@ -215,7 +183,7 @@ class SqliteRecords(SqliteRecordReader):
         return len(closed)
 
     def touch(self, accesses: Mapping[str, Access]) -> None:
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO access (record_id, count, accessed_at) SELECT id, ?2, ?3 FROM record "
             "WHERE public_id = ?1 AND valid_to IS NULL ON CONFLICT (record_id) DO UPDATE SET "
             "count = count + excluded.count, accessed_at = max(accessed_at, excluded.accessed_at)",
@@ -227,11 +195,11 @@ class SqliteRecords(SqliteRecordReader):
         version_id = self._next_id()
         names = [name.strip() for name in COLUMNS.split(",")]
         values = ", ".join("?" if name == "valid_to" else name for name in names)
-        self._connection.execute(
+        self._execute(
             f"INSERT INTO record (id, {COLUMNS}) SELECT ?, {values} FROM record WHERE id = ?",
             (version_id, closed_at, record_id),
         )
-        self._connection.execute(
+        self._execute(
             "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
             (version_id, record_id),
         )
@@ -244,12 +212,11 @@ class SqliteRecords(SqliteRecordReader):
 
     def closed_versions(self, record_ids: Sequence[int]) -> list[int]:
         """Row ids of the closed versions of these open records."""
-        rows: Any = self._connection.execute(
+        return self._column(
             "SELECT v.id FROM record r JOIN record v ON v.public_id = r.public_id AND v.valid_to IS NOT NULL "
             "WHERE r.id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
         )
-        return [row[0] for row in rows]
 
     def _purge(self, record_ids: Sequence[int]) -> None:
         self._tx.snapshot.discard()
@@ -257,9 +224,7 @@ class SqliteRecords(SqliteRecordReader):
             return
         self._tx.lexicon.drop(record_ids)
         # Tags, links, access counts, words and vectors follow by foreign key.
-        self._connection.execute(
-            "DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),)
-        )
+        self._execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),))
         self._tx.changes.append_ids("delete", list(record_ids))
 
 

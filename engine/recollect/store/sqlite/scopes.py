@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
 from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.repository import Repository
 from recollect.store.sqlite.sessions import within
-
-if TYPE_CHECKING:
-    pass
-
 
 _TABLES = {
     "sessions": "session",
@@ -31,11 +27,9 @@ class SqliteScopes(Repository):
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
         names = tuple(paths)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),)
-        )
+        self._execute("INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),))
         return dict(
-            self._connection.execute(
+            self._execute(
                 "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(names),)
             )
         )
@@ -48,11 +42,11 @@ class SqliteScopes(Repository):
         found: dict[tuple[int, str], int] = {}
         for scope_id in sorted(names_of):
             names = apsw.carray(tuple(sorted(names_of[scope_id])))
-            self._connection.execute(
+            self._execute(
                 "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
                 (scope_id, names),
             )
-            rows: Any = self._connection.execute(
+            rows = self._rows(
                 "SELECT name, id FROM source WHERE scope_id = ? AND name IN (SELECT value FROM carray(?))",
                 (scope_id, names),
             )
@@ -63,31 +57,29 @@ class SqliteScopes(Repository):
         found = {
             row[0]
             for scope in scopes
-            for row in self._connection.execute(
-                "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)",
-                (scope, scope + "/", scope + "0"),
+            for row in self._execute(
+                "SELECT id FROM scope WHERE path = ? OR (path >= ? AND path < ?)", (scope, scope + "/", scope + "0")
             )
         }
         return sorted(found)
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
-        rows = self._connection.execute(
+        return self._column(
             "SELECT s.path FROM scope s WHERE (? OR s.id IN (SELECT value FROM carray(?))) AND EXISTS "
             "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.valid_to IS NULL) "
             "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
             (not scopes, id_array(self.within(scopes)), limit),
         )
-        return [row[0] for row in rows]
 
     def ids(self, paths: Sequence[str]) -> dict[str, int]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(tuple(paths)),)
         )
         return dict(rows)
 
     def drop_empty_sources(self, source_ids: Iterable[Any]) -> None:
         """Remove these sources where no record and no document is left of them."""
-        self._connection.executemany(
+        self._execute_many(
             "DELETE FROM source WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM record WHERE source_id = ?1) "
             "AND NOT EXISTS (SELECT 1 FROM document WHERE source_id = ?1)",
             [(source_id,) for source_id in source_ids if source_id is not None],
@@ -101,10 +93,10 @@ class SqliteScopes(Repository):
         condition, bound = within(scope)
         seen = f"(SELECT id FROM scope WHERE {condition})"
         counts: dict[str, int] = {
-            name: self._connection.execute(f"SELECT count(*) FROM {table} WHERE scope_id IN {seen}", bound).get
+            name: self._execute(f"SELECT count(*) FROM {table} WHERE scope_id IN {seen}", bound).get
             for name, table in _TABLES.items()
         }
-        counts["session_messages"] = self._connection.execute(
+        counts["session_messages"] = self._execute(
             f"SELECT count(*) FROM session_message m JOIN session s ON s.id = m.session_id WHERE s.scope_id IN {seen}",
             bound,
         ).get
@@ -119,8 +111,6 @@ class SqliteScopes(Repository):
             self._tx.sessions.delete(found)
             removed += len(found)
         for table in _TABLES.values():
-            self._connection.execute(
-                f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound
-            )
+            self._execute(f"DELETE FROM {table} WHERE scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
             removed += self._connection.changes()
         return removed + self._tx.documents.purge_scope(scope)

@@ -35,28 +35,28 @@ class SqliteSessions(Repository):
     """The tables of sessions."""
 
     def find(self, scope: str, name: str) -> SessionRow | None:
-        row: Any = self._connection.execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
+        row: Any = self._execute(f"{_SESSION} WHERE p.path = ? AND s.name = ?", (scope, name)).fetchone()
         return None if row is None else read_row(row, SessionRow, "session")
 
     def find_id(self, scope: str, name: str) -> int | None:
-        found: Any = self._connection.execute(
+        found: Any = self._execute(
             "SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE p.path = ? AND s.name = ?",
             (scope, name),
         ).get
         return None if found is None else int(found)
 
     def create(self, scope_id: int, name: str, provider: str | None, now: int) -> None:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
             (scope_id, name, provider, now),
         )
 
     def set_provider(self, session_id: int, provider: str) -> None:
-        self._connection.execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
+        self._execute("UPDATE session SET provider = ? WHERE id = ?", (provider, session_id))
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
         condition, bound = within(scope)
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             f"{_SESSION} WHERE {condition} ORDER BY updated_at DESC, s.id DESC LIMIT ?",
             (*bound, -1 if limit is None else limit),
         )
@@ -64,57 +64,51 @@ class SqliteSessions(Repository):
 
     def unused_since(self, scope: str, moment: int | None) -> list[int]:
         condition, bound = within(scope)
-        rows: Any = self._connection.execute(
+        return self._column(
             f"SELECT s.id FROM session s JOIN scope p ON p.id = s.scope_id WHERE {condition} "
             f"AND (? IS NULL OR {SESSION_UPDATED} < ?)",
             (*bound, moment, moment),
         )
-        return [row[0] for row in rows]
 
-    def append(
-        self,
-        session_id: int,
-        rows: Sequence[tuple[str, str, str, Sequence[str]]],
-        created_at: int,
-    ) -> int:
-        position: int = self._connection.execute(
+    def append(self, session_id: int, rows: Sequence[tuple[str, str, str, Sequence[str]]], created_at: int) -> int:
+        position: int = self._execute(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
         ).get
         for place, (role, content, message, words) in enumerate(rows):
-            self._connection.execute(
+            self._execute(
                 "INSERT INTO session_message (session_id, position, role, content, message, created_at) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (session_id, position + place, role, content, message, created_at),
             )
-            self._connection.execute(
+            self._execute(
                 "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
                 (self._connection.last_insert_rowid(), " ".join(words)),
             )
         return position
 
     def messages(self, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT CAST(position AS INTEGER), CAST(message AS BLOB) FROM session_message WHERE session_id = ? "
             "ORDER BY session_message.position DESC LIMIT ?",
             (session_id, -1 if limit is None else limit),
-        ).fetchall()
+        )
         return list(reversed(rows))
 
     def delete(self, session_ids: Sequence[int]) -> None:
         ids = id_array(session_ids)
-        self._connection.execute(
+        self._execute(
             "DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message "
             "WHERE session_id IN (SELECT value FROM carray(?)))",
             (ids,),
         )
-        self._connection.execute("DELETE FROM session WHERE id IN (SELECT value FROM carray(?))", (ids,))
+        self._execute("DELETE FROM session WHERE id IN (SELECT value FROM carray(?))", (ids,))
 
     def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
         condition, bound = within(scope)
         part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
         held = tally(self._connection, _MESSAGES, words, part)
         best = np.lexsort((-held.rows, -held.scores))[:limit]
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
             "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
             "WHERE m.id IN (SELECT value FROM carray(?))",
@@ -126,7 +120,7 @@ class SqliteSessions(Repository):
         return read_rows(listed, FoundMessage, "a message of session")
 
     def put_snapshot(self, scope_id: int, row: SnapshotRow) -> None:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
             "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (row.public_id, scope_id, *row[2:]),
@@ -139,15 +133,13 @@ class SqliteSessions(Repository):
 
     def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
         condition, bound = within(scope)
-        rows: Any = self._connection.execute(
-            f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit)
-        )
+        rows = self._rows(f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit))
         return read_rows(rows, SnapshotRow, "snapshot")
 
     def rebuild_words(self) -> None:
         """Make the words of all messages afresh, into an empty table."""
-        rows: Any = self._connection.execute("SELECT id, content FROM session_message")
-        self._connection.executemany(
+        rows = self._rows("SELECT id, content FROM session_message")
+        self._execute_many(
             "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
             [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
         )

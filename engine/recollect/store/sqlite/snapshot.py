@@ -21,7 +21,7 @@ class SqliteIndexSnapshot(Repository):
     """The token in `meta`, and the file beside the database."""
 
     def identity(self) -> SnapshotIdentity:
-        found = dict(self._connection.execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (_KEY,)))
+        found = dict(self._execute("SELECT key, value FROM meta WHERE key IN (?, 'lexicon_epoch')", (_KEY,)))
         embedder = self._tx.vectors.active_embedder()
         fingerprint, embedder_id = ("", None) if embedder is None else (embedder.fingerprint, embedder.id)
         return SnapshotIdentity(found.get(_KEY, ""), found.get("lexicon_epoch", ""), fingerprint, embedder_id)
@@ -33,13 +33,13 @@ class SqliteIndexSnapshot(Repository):
         if changes is None or any(change.operation in ("delete", "text") for change in changes):
             return False
         move()
-        self._connection.execute(
+        self._execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (_KEY, token)
         )
         return True
 
     def discard(self) -> None:
-        self._connection.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
+        self._execute("DELETE FROM meta WHERE key = ?", (_KEY,))
         if self._connection.filename:
             for path in (snapshot_of(self._connection.filename), part_of_snapshot(self._connection.filename)):
                 with suppress(OSError):

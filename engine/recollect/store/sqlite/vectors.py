@@ -35,7 +35,7 @@ class SqliteVectors(Repository):
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
             "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
             "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL ORDER BY r.id, v.part",
@@ -52,7 +52,7 @@ class SqliteVectors(Repository):
     def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
         """The float32 bytes of the parts of records, by row id."""
         found: dict[int, list[bytes]] = {}
-        for record_id, value in self._connection.execute(
+        for record_id, value in self._execute(
             "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id, part",
             (embedder.id, id_array(ids)),
@@ -60,14 +60,8 @@ class SqliteVectors(Repository):
             found.setdefault(record_id, []).append(value)
         return found
 
-    def set(
-        self,
-        embedder: EmbedderRow,
-        parts: dict[int, Parts],
-        *,
-        active: bool,
-    ) -> None:
-        self._connection.execute(
+    def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
+        self._execute(
             "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
             (embedder.id, id_array(list(parts))),
         )
@@ -76,7 +70,7 @@ class SqliteVectors(Repository):
             embedder.id, {record_id: each.problem or "" for record_id, each in parts.items() if each.refused}
         )
         if active:
-            self._connection.execute(
+            self._execute(
                 "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
                 (id_array(list(parts)),),
             )
@@ -84,7 +78,7 @@ class SqliteVectors(Repository):
             self._tx.changes.append_ids("text", list(parts))
 
     def active_embedder(self) -> EmbedderRow | None:
-        row = self._connection.execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
+        row = self._execute("SELECT id, fingerprint, name, dimension FROM embedder WHERE active").fetchone()
         return None if row is None else EmbedderRow(*row)
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
@@ -101,60 +95,52 @@ class SqliteVectors(Repository):
         return active
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        self._connection.execute(
+        self._execute(
             "INSERT INTO embedder (fingerprint, name, dimension) VALUES (?, ?, ?) ON CONFLICT (fingerprint) DO NOTHING",
             (fingerprint, name, dimension),
         )
-        row: Any = self._connection.execute(
+        row: Any = self._execute(
             "SELECT id, fingerprint, name, dimension FROM embedder WHERE fingerprint = ?", (fingerprint,)
         ).fetchone()
         return EmbedderRow(*row)
 
     def of_record(self, record_id: int) -> Parts:
-        rows: Any = self._connection.execute(
+        rows = self._rows(
             "SELECT v.value, c.codes FROM vector v JOIN embedder e ON e.id = v.embedder_id AND e.active "
             "LEFT JOIN token_code c ON c.vector_id = v.id WHERE v.record_id = ? ORDER BY v.part",
             (record_id,),
-        ).fetchall()
+        )
         codes = tuple(row[1] for row in rows)
         return Parts(tuple(row[0] for row in rows), () if None in codes else codes)
 
     def activate(self, row: EmbedderRow) -> None:
-        self._connection.execute("UPDATE embedder SET active = (id = ?)", (row.id,))
+        self._execute("UPDATE embedder SET active = (id = ?)", (row.id,))
 
     def count_waiting(self) -> int:
-        number: int = self._connection.execute(
+        return self._number(
             "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused'"
-        ).get
-        return number
+        )
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
-        rows: Any = self._connection.execute(
+        return self._rows(
             "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
             "AND id > ? ORDER BY id LIMIT ?",
             (after_id, limit),
-        ).fetchall()
-        return list(rows)
+        )
 
     def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
-        rows: Any = self._connection.execute(
+        return self._rows(
             f"SELECT r.id, r.text, r.context FROM record r WHERE {_WITHOUT} ORDER BY r.id LIMIT ?2",
             (embedder.id, limit),
-        ).fetchall()
-        return list(rows)
+        )
 
     def count_lacking(self, embedder: EmbedderRow) -> int:
-        number: int = self._connection.execute(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,)).get
-        return number
+        return self._number(f"SELECT count(*) FROM record r WHERE {_WITHOUT}", (embedder.id,))
 
-    def unchanged(
-        self,
-        rows: Sequence[tuple[int, str, str | None]],
-        parts: dict[int, Parts],
-    ) -> dict[int, Parts]:
+    def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
         still = {
             row[0]: row
-            for row in self._connection.execute(
+            for row in self._execute(
                 "SELECT id, text, context FROM record WHERE id IN (SELECT value FROM carray(?))",
                 (id_array(list(parts)),),
             )
@@ -162,15 +148,15 @@ class SqliteVectors(Repository):
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
 
     def drop_others(self, embedder: EmbedderRow) -> None:
-        self._connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
-        self._connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
-        self._connection.execute("UPDATE record SET embedding_state = 'embedded'")
+        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+        self._execute("UPDATE record SET embedding_state = 'embedded'")
         self.mark_refused()
 
     def start_over(self, embedder: EmbedderRow) -> None:
-        self._connection.execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
-        self._connection.execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
-        self._connection.execute(
+        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+        self._execute(
             f"UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
             f"AND {_WITHOUT}",
             (embedder.id,),
@@ -183,13 +169,13 @@ class SqliteVectors(Repository):
         if active is None:
             return []
         bad: set[int] = set()
-        last: Any = self._connection.execute("SELECT coalesce(max(id), 0) FROM vector").get
+        last: Any = self._execute("SELECT coalesce(max(id), 0) FROM vector").get
         for start in range(0, last, 8192):
-            rows: Any = self._connection.execute(
+            rows = self._rows(
                 "SELECT record_id, value FROM vector "
                 "WHERE id > ? AND id <= ? AND embedder_id = ? AND length(value) = ?",
                 (start, start + 8192, active.id, 4 * active.dimension),
-            ).fetchall()
+            )
             if rows:
                 values = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
                 norms = np.einsum("ij,ij->i", values, values, dtype=np.float64)
@@ -201,7 +187,7 @@ class SqliteVectors(Repository):
         if not vectors:
             return
         before = self._last_id()
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
             [(record_id, part, embedder.id, value) for record_id, part, value, _ in vectors],
         )
@@ -215,7 +201,7 @@ class SqliteVectors(Repository):
 
     def rebuild_packed(self) -> None:
         """Derive `vector_packed` afresh from all vectors that are finite."""
-        self._connection.execute("DELETE FROM vector_packed")
+        self._execute("DELETE FROM vector_packed")
         for embedder_id, ids, owners, values in self._whole_vectors():
             self._insert_packed(embedder_id, ids, owners, values)
 
@@ -224,7 +210,7 @@ class SqliteVectors(Repository):
         bad: set[int] = set()
         for _, ids, owners, values in self._whole_vectors():
             found: dict[Any, Any] = dict(
-                self._connection.execute(
+                self._execute(
                     "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
                 )
             )
@@ -234,15 +220,15 @@ class SqliteVectors(Repository):
 
     def _whole_vectors(self) -> Iterator[tuple[int, list[int], list[int], NDArray[np.float32]]]:
         """(embedder id, row ids, row ids of records, vectors) of all vectors that are finite and of the right size."""
-        embedders: Any = self._connection.execute("SELECT id, dimension FROM embedder").fetchall()
+        embedders = self._rows("SELECT id, dimension FROM embedder")
         for embedder_id, dimension in embedders:
             last = 0
             while True:
-                rows: Any = self._connection.execute(
+                rows = self._rows(
                     "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
                     "ORDER BY id LIMIT 8192",
                     (last, embedder_id, 4 * dimension),
-                ).fetchall()
+                )
                 if not rows:
                     break
                 last = rows[-1][0]
@@ -258,55 +244,46 @@ class SqliteVectors(Repository):
                     )
 
     def _insert_packed(
-        self,
-        embedder_id: int,
-        ids: Sequence[int],
-        owners: Sequence[int],
-        values: NDArray[np.float32],
+        self, embedder_id: int, ids: Sequence[int], owners: Sequence[int], values: NDArray[np.float32]
     ) -> None:
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
             [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
         )
 
     def _last_id(self) -> int:
-        last: int = self._connection.execute(
-            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)"
-        ).get
-        return last
+        return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)")
 
     def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Store (vector id, codes) rows."""
-        self._connection.executemany("INSERT INTO token_code (vector_id, codes) VALUES (?, ?)", rows)
+        self._execute_many("INSERT INTO token_code (vector_id, codes) VALUES (?, ?)", rows)
 
     def has_token_codes(self) -> bool:
-        return bool(self._connection.execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
+        return bool(self._execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
 
     def token_codes_of(self, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        rows: Any = self._connection.execute(
+        return self._rows(
             "SELECT v.record_id, c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
             "WHERE v.record_id IN (SELECT value FROM carray(?)) "
             "AND v.embedder_id = (SELECT id FROM embedder WHERE active) ORDER BY v.record_id, v.part",
             (id_array(ids),),
-        ).fetchall()
-        return list(rows)
+        )
 
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
-        rows: Any = self._connection.execute(
+        return self._rows(
             "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
             f"(SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ? AND {_LACKS}) "
             "ORDER BY r.id LIMIT ?",
             (after_id, embedder_id, limit),
-        ).fetchall()
-        return list(rows)
+        )
 
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
         added = 0
         for record_id, parts in codes.items():
-            vectors: Any = self._connection.execute(
+            vectors = self._rows(
                 f"SELECT v.id, {_LACKS} FROM vector v WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
                 (record_id, embedder_id),
-            ).fetchall()
+            )
             if len(vectors) == len(parts):
                 pairs = zip(vectors, parts, strict=True)
                 self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
@@ -314,11 +291,11 @@ class SqliteVectors(Repository):
         return added
 
     def drop_token_codes(self) -> None:
-        self._connection.execute("DELETE FROM token_code")
+        self._execute("DELETE FROM token_code")
 
     def add_refusals(self, embedder_id: int, reasons: Mapping[int, str]) -> None:
         """Note why records were refused; keys are row ids."""
-        self._connection.executemany(
+        self._execute_many(
             "INSERT INTO refusal (record_id, embedder_id, reason) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET reason = excluded.reason",
             [(record_id, embedder_id, reason) for record_id, reason in reasons.items()],
@@ -326,31 +303,31 @@ class SqliteVectors(Repository):
 
     def mark_refused(self) -> None:
         """Make `refused` the state of the records that the active embedder refused."""
-        self._connection.execute(
+        self._execute(
             "UPDATE record SET embedding_state = 'refused' WHERE id IN (SELECT f.record_id FROM refusal f "
             "JOIN embedder e ON e.id = f.embedder_id AND e.active)"
         )
 
     def copy_refusals(self, record_id: int, to_id: int) -> None:
         """Give a record the refusals of another."""
-        self._connection.execute(
+        self._execute(
             "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, record_id)
         )
 
     def drop_refusals(self, record_id: int) -> None:
         """Forget the refusals of a record."""
-        self._connection.execute("DELETE FROM refusal WHERE record_id = ?", (record_id,))
+        self._execute("DELETE FROM refusal WHERE record_id = ?", (record_id,))
 
     def forget_refusals(self, embedder_id: int) -> None:
-        self._connection.execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
-        self._connection.execute(
+        self._execute("DELETE FROM refusal WHERE embedder_id = ?", (embedder_id,))
+        self._execute(
             "UPDATE record SET embedding_state = 'pending' WHERE embedding_state = 'refused' "
             "AND id NOT IN (SELECT record_id FROM refusal)"
         )
 
     def count_refused(self, scope: str) -> int:
         visible = in_scopes([scope])
-        found: int = self._connection.execute(
+        found: int = self._execute(
             "SELECT count(*) FROM record r WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL "
             f"AND {visible.sql}", visible.values,
         ).get  # fmt: skip
@@ -358,10 +335,9 @@ class SqliteVectors(Repository):
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
         visible = in_scopes([scope])
-        rows: Any = self._connection.execute(
+        return self._rows(
             "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
             "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "
             f"WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL AND {visible.sql} ORDER BY r.id LIMIT ?",
             (*visible.values, limit),
-        ).fetchall()
-        return list(rows)
+        )

@@ -69,12 +69,7 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
     except apsw.CorruptError as fault:
         found.append(str(fault))
     if found != ["ok"]:
-        yield Problem(
-            name="SQLite integrity_check",
-            count=len(found),
-            examples=tuple(found[:_SHOWN]),
-            remedy=_RESTORE,
-        )
+        yield Problem(name="SQLite integrity_check", count=len(found), examples=tuple(found[:_SHOWN]), remedy=_RESTORE)
     broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
     if broken:
         yield Problem(
@@ -244,11 +239,7 @@ def _session_words(tx: SqliteTransaction) -> Iterator[Problem]:
 
 
 def _listed(
-    tx: SqliteTransaction,
-    name: str,
-    sql: str,
-    remedy: str = "recollect rebuild",
-    values: tuple[Any, ...] = (),
+    tx: SqliteTransaction, name: str, sql: str, remedy: str = "recollect rebuild", values: tuple[Any, ...] = ()
 ) -> Iterator[Problem]:
     found = [row[0] for row in tx.connection.execute(sql, values)]
     if found:
