@@ -128,11 +128,11 @@ class Knowledge(Service):
         within = checks.join_scopes(self._base, scope) or "/"
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
-            return [self._shown(row) for row in reader.documents.listed(within, limit=most)]
+            return [self._document(row) for row in reader.documents.listed(within, limit=most)]
 
     def get(self, id: str, *, scope: str = "/") -> Document:
         """The document with this id, or with this source in a scope; NotFound if there is none here."""
-        return self._shown(self._row(id, scope))
+        return self._document(self._row(id, scope))
 
     def delete(self, id: str, *, scope: str = "/") -> DeletedDocument:
         """Delete the document with this id, or with this source in a scope: with its chunks and their links."""
@@ -153,14 +153,9 @@ class Knowledge(Service):
             raise NotFound(f"no document has the id or the source {checks.shown(id, 200)}: list shows them")
         return row
 
-    def _shown(self, row: DocumentRow) -> Document:
-        return Document(
-            id=row.public_id, source=row.source, scope=self._seen(row.scope), title=row.title,
-            media_type=row.media_type, content_hash=row.content_hash.hex(), size_bytes=row.size_bytes,
-            chunks=row.chunks, created_at=checks.to_datetime(row.created_at),
-            updated_at=checks.to_datetime(row.updated_at),
-            metadata=msgspec.json.decode(row.metadata) if row.metadata else {},
-        )  # fmt: skip
+    def _document(self, row: DocumentRow) -> Document:
+        metadata = msgspec.json.decode(row.metadata) if row.metadata else {}
+        return self._shown(Document, row, id=row.public_id, content_hash=row.content_hash.hex(), metadata=metadata)
 
 
 class AsyncKnowledge(AsyncService[Knowledge]):

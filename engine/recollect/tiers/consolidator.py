@@ -66,7 +66,7 @@ class Consolidator(Service):
         """The reports of the last cycles, newest first."""
         with self._engine.store.read() as reader:
             rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
-        return [self._cycle(row) for row in rows]
+        return [self._shown(Cycle, row) for row in rows]
 
     def _run_if_due(self, scope: str) -> None:
         """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
@@ -107,7 +107,7 @@ class Consolidator(Service):
                 episodes = list(reader.records.get_many(between)) if unread else []
             if not due and not unread:
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
-                return idle if last is None else self._cycle(last)
+                return idle if last is None else self._shown(Cycle, last)
             facts, error = self._extract(extractor, episodes)
             prepared = self._rows(scope, facts)
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
@@ -184,7 +184,7 @@ class Consolidator(Service):
             raise
         if any(row.pending for row in rows):
             engine.may_have_pending = True
-        return self._cycle(cycle)
+        return self._shown(Cycle, cycle)
 
     def _promote(
         self,
@@ -205,18 +205,6 @@ class Consolidator(Service):
             ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
             writer.links.put(ends)
         return promoted
-
-    def _cycle(self, row: CycleRow) -> Cycle:
-        return Cycle(
-            agent=self._agent_of(row.scope),
-            scope=self._seen(row.scope),
-            created_at=checks.to_datetime(row.created_at),
-            compressed=row.compressed,
-            pruned=row.pruned,
-            replayed=row.replayed,
-            promoted=row.promoted,
-            error=row.error,
-        )
 
 
 class AsyncConsolidator(AsyncService[Consolidator]):

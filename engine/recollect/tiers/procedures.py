@@ -98,7 +98,7 @@ class Procedures(Service):
             record_id = insert_rows(self._engine, writer, [row], identity)[0] if known is None else known
             if success_rate is not None or known is None:
                 writer.procedures.set_rate(record_id, FIRST_RATE if success_rate is None else success_rate)
-            (saved,) = self._shown(writer, [writer.records.get(record_id)])
+            (saved,) = self._with_uses(writer, [writer.records.get(record_id)])
         if row.pending:
             self._engine.may_have_pending = True
         return saved
@@ -112,13 +112,13 @@ class Procedures(Service):
         with self._engine.atomic() as writer:
             record_id = self._row_id(writer, procedure, agent)
             writer.procedures.count_outcome(record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)
-            return self._shown(writer, [writer.records.get(record_id)])[0]
+            return self._with_uses(writer, [writer.records.get(record_id)])[0]
 
     def get(self, procedure: str, *, agent: str | None = None) -> Procedure:
         """The procedure with this name or id; NotFound if there is none here."""
         with self._engine.store.read() as reader:
             record_id = self._row_id(reader, procedure, agent)
-            return self._shown(reader, [reader.records.get(record_id)])[0]
+            return self._with_uses(reader, [reader.records.get(record_id)])[0]
 
     def list(
         self, *, agent: str | None = None, tags: Sequence[str] | None = None, limit: int | None = 100
@@ -127,7 +127,7 @@ class Procedures(Service):
         most = None if limit is None else checks.check_count(limit, "limit")
         chosen = Filter(kinds=[KIND], tags=tags).within(self._scope(agent))
         with self._engine.store.read() as reader:
-            shown = self._shown(reader, reader.records.find(chosen, checks.now_us()))
+            shown = self._with_uses(reader, reader.records.find(chosen, checks.now_us()))
         shown.sort(key=lambda each: (-each.success_rate, -each.use_count, each.name))
         return shown[:most]
 
@@ -158,26 +158,21 @@ class Procedures(Service):
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
         writer.records.change_columns(record_id, columns, row.tags)
 
-    def _shown(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
+    def _with_uses(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
         found = builtins.list(records)
         uses = reader.procedures.uses([record.id for record in found])
         return [self._procedure(record, *uses.get(record.id, (FIRST_RATE, 0, 0))) for record in found]
 
     def _procedure(self, record: Record, rate: float, used: int, succeeded: int) -> Procedure:
-        return Procedure(
-            id=record.id,
+        return self._shown(
+            Procedure,
+            record,
             name=str(record.metadata.get("name", record.context or record.id)),
             description=str(record.metadata.get("description", record.text)),
             pattern=str(record.metadata.get("pattern", "")),
-            tags=record.tags,
             success_rate=rate,
             use_count=used,
             success_count=succeeded,
-            importance=record.importance,
-            agent=self._agent_of(record.scope),
-            scope=self._seen(record.scope),
-            created_at=record.created_at,
-            updated_at=record.updated_at,
         )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from recollect import checks
 from recollect.engine import Engine
@@ -21,6 +21,7 @@ from recollect.remember.write import remember_one
 
 __all__ = ["Service", "own_metadata"]
 
+S = TypeVar("S", bound=Struct)
 AGENT_SCOPES = "/agents/"
 
 
@@ -48,6 +49,22 @@ class Service:
         own = self._seen(scope)
         name = own.removeprefix(AGENT_SCOPES)
         return name if own.startswith(AGENT_SCOPES) and "/" not in name else None
+
+    def _shown(self, kind: type[S], row: Any, /, **fields: Any) -> S:
+        """A row of the store as a public struct: what is not in `fields` has the row's value under the same name.
+
+        The scope is relative to the handle's, the agent follows from it, and times become datetimes.
+        """
+        for name in kind.__struct_fields__:
+            if name == "scope":
+                fields[name] = self._seen(row.scope)
+            elif name == "agent":
+                fields[name] = self._agent_of(row.scope)
+            elif name not in fields:
+                value = getattr(row, name)
+                is_moment = name.endswith("_at") and isinstance(value, int)
+                fields[name] = checks.to_datetime(value) if is_moment else value
+        return kind(**fields)
 
     def _remember(self, agent: str | None, policy: WritePolicy, **fields: Any) -> Record:
         """Store one record in the scope of an agent."""

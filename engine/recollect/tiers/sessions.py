@@ -224,18 +224,7 @@ class Sessions(Service):
         most = None if limit is None else checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
             rows = reader.sessions.listed(scope, limit=most)
-        return [
-            SessionInfo(
-                id=row.name,
-                agent=self._agent_of(row.scope),
-                scope=self._seen(row.scope),
-                provider=row.provider,
-                messages=row.messages,
-                created_at=checks.to_datetime(row.created_at),
-                updated_at=checks.to_datetime(row.updated_at),
-            )
-            for row in rows
-        ]
+        return [self._shown(SessionInfo, row, id=row.name) for row in rows]
 
     def search(self, query: str, *, agent: str | None = None, limit: int = 10) -> builtins.list[MessageHit]:
         """Messages that hold words of `query`, by BM25, best first; any text of at most 100,000 characters will do."""
@@ -245,19 +234,7 @@ class Sessions(Service):
         most = checks.check_count(limit, "limit")
         with self._engine.store.read() as reader:
             found = reader.sessions.search(scope, words, most)
-        return [
-            MessageHit(
-                session=hit.session,
-                agent=self._agent_of(hit.scope),
-                scope=self._seen(hit.scope),
-                position=hit.position,
-                role=hit.role,
-                content=hit.content,
-                created_at=checks.to_datetime(hit.created_at),
-                score=hit.score,
-            )
-            for hit in found
-        ]
+        return [self._shown(MessageHit, hit) for hit in found]
 
     def cleanup(self, older_than: timedelta, *, agent: str | None = None) -> int:
         """Remove the sessions not used for longer than this; returns how many."""

@@ -87,19 +87,14 @@ class Snapshots(Service):
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
         called = f"snapshot {row.public_id}"
-        return Snapshot(
+        return self._shown(
+            Snapshot,
+            row,
             id=row.public_id,
-            agent=self._agent_of(row.scope),
-            scope=self._seen(row.scope),
             session_id=row.session,
             messages=tuple(stored_json(row.messages, called, list[dict[str, Any]])),
-            summary=row.summary,
             key_decisions=tuple(stored_json(row.key_decisions, called, list[str])),
             task_ids=tuple(stored_json(row.task_ids, called, list[str])),
-            started_at=checks.optional_datetime(row.started_at),
-            ended_at=checks.to_datetime(row.ended_at),
-            total_cost=row.total_cost,
-            total_tokens=row.total_tokens,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from recollect.errors import InvalidInput
 from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
 
-__all__ = ["Action", "Call", "Changed", "DocumentAccess", "Quotes", "Recorded", "Tool"]
+__all__ = ["Action", "Call", "Changed", "DocumentAccess", "Quotes", "Recorded", "Shown", "Tool"]
 
 
 class DocumentAccess(Struct, frozen=True):
@@ -62,6 +62,19 @@ class Tool(Struct, frozen=True):
     name: str
     description: str
     actions: tuple[type[Action], ...]
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A struct of the engine as a model sees it."""
+
+    @classmethod
+    def of(cls, found: object, /, **fields: Any) -> Self:
+        """What is not in `fields` has the value that `found` has under the same name."""
+        for name in cls.__struct_fields__:
+            if name not in fields:
+                value = getattr(found, name)
+                fields[name] = list(value) if isinstance(value, tuple) else value  # as JSON has lists
+        return cls(**fields)
 
 
 class Quotes(Struct, frozen=True, kw_only=True):

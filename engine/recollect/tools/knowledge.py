@@ -13,7 +13,7 @@ from recollect.errors import DocumentError, DocumentRefused, NotFound
 from recollect.knowledge.documents import Ingested
 from recollect.knowledge.ingesting import is_url
 from recollect.text.quoting import NOTICE
-from recollect.tools.action import Action, Call, Changed, Quotes, Tool
+from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool
 from recollect.tools.failures import ToolFault
 from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query, Scope
 
@@ -34,7 +34,7 @@ class FoundPassage(Struct, frozen=True, kw_only=True):
     scope: str
 
 
-class ListedDocument(Struct, frozen=True, kw_only=True):
+class ListedDocument(Shown, frozen=True, kw_only=True):
     """A document of a list."""
 
     document_id: str = field(name="documentId")
@@ -46,7 +46,7 @@ class ListedDocument(Struct, frozen=True, kw_only=True):
     scope: str
 
 
-class IngestedFile(Struct, frozen=True, kw_only=True):
+class IngestedFile(Shown, frozen=True, kw_only=True):
     """The outcome for a document: created, updated, unchanged or duplicate."""
 
     outcome: str
@@ -83,15 +83,12 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
             raise ToolFault("unreadable", "source", str(fault), allowed) from None
         return IngestedDocuments(
             results=[
-                IngestedFile(
-                    outcome=each.outcome, document_id=each.id, source=_name(each.source), title=each.title,
-                    chunks=each.chunks,
-                )
+                IngestedFile.of(each, document_id=each.id, source=_name(each.source))
                 for each in ingested.documents[:_MOST_SHOWN]
             ],
             counts=ingested.counts,
             skipped=[{"source": _name(each.source), "reason": each.reason} for each in ingested.skipped[:_MOST_SHOWN]],
-        )  # fmt: skip
+        )
 
     def _ingest(self, call: Call) -> Ingested:
         """Read only what the host allows: otherwise a model could read any file or server."""
@@ -140,12 +137,9 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         return Quotes.of(
-            ListedDocument(
-                document_id=each.id, source=_name(each.source), title=each.title, chunks=each.chunks,
-                updated_at=each.updated_at, metadata=each.metadata, scope=call.scope_of(each.scope),
-            )
+            ListedDocument.of(each, document_id=each.id, source=_name(each.source), scope=call.scope_of(each.scope))
             for each in call.memory.knowledge.list(limit=self.limit)
-        )  # fmt: skip
+        )
 
 
 class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):

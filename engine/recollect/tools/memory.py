@@ -10,9 +10,9 @@ from recollect.checks import shown
 from recollect.errors import NotFound
 from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
-from recollect.records import Hit, Record
+from recollect.records import Hit, Record, SourceRef
 from recollect.text.quoting import NOTICE
-from recollect.tools.action import Action, Call, Changed, Quotes, Tool
+from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool
 from recollect.tools.failures import Candidate, ToolFault
 from recollect.tools.fields import (
     Flag,
@@ -58,7 +58,7 @@ class Written(Struct, frozen=True, kw_only=True):
     contradictions: list[Contradicted] = []
 
 
-class FoundMemory(Struct, frozen=True, kw_only=True):
+class FoundMemory(Shown, frozen=True, kw_only=True):
     """A hit of search."""
 
     content: str
@@ -69,17 +69,8 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
     scope: str
     source: str | None
 
-    @classmethod
-    def of(cls, hit: Hit, scope: str) -> FoundMemory:
-        """A hit as it is shown."""
-        source = None if hit.source is None else hit.source.id
-        return cls(
-            content=hit.text, score=hit.score, created_at=hit.created_at, tags=list(hit.tags), id=hit.id, scope=scope,
-            source=source,
-        )  # fmt: skip
 
-
-class RecalledMemory(Struct, frozen=True, kw_only=True):
+class RecalledMemory(Shown, frozen=True, kw_only=True):
     """A hit of recall."""
 
     content: str
@@ -93,16 +84,6 @@ class RecalledMemory(Struct, frozen=True, kw_only=True):
     source: str | None
     tags: list[str]
 
-    @classmethod
-    def of(cls, hit: Hit, scope: str) -> RecalledMemory:
-        """A hit as it is shown."""
-        source = None if hit.source is None else hit.source.id
-        return cls(
-            content=hit.text, scope=scope, importance=hit.importance, score=hit.score,
-            match_reasons=list(hit.match_reasons), evidence_gaps=list(hit.evidence_gaps), created_at=hit.created_at,
-            id=hit.id, source=source, tags=list(hit.tags),
-        )  # fmt: skip
-
 
 class Recalled(Struct, frozen=True, kw_only=True):
     """The hits of recall, with evidence gaps and sub-queries."""
@@ -113,7 +94,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
-class ListedMemory(Struct, frozen=True, kw_only=True):
+class ListedMemory(Shown, frozen=True, kw_only=True):
     """A memory of a list."""
 
     content: str
@@ -123,14 +104,6 @@ class ListedMemory(Struct, frozen=True, kw_only=True):
     id: str
     scope: str
     source: str | None
-
-    @classmethod
-    def of(cls, record: Record, scope: str) -> ListedMemory:
-        """A record as it is shown."""
-        return cls(
-            content=record.text, created_at=record.created_at, tags=list(record.tags), importance=record.importance,
-            id=record.id, scope=scope, source=record.source,
-        )  # fmt: skip
 
 
 class Write(Action, frozen=True, kw_only=True, tag="write"):
@@ -173,7 +146,7 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     def __call__(self, call: Call) -> Quotes:
         profile = _profile(call.memory, "reeve")
         hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
-        return Quotes.of(FoundMemory.of(hit, call.scope_of(hit.scope)) for hit in hits)
+        return Quotes.of(FoundMemory.of(hit, **_place(call, hit)) for hit in hits)
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
@@ -198,7 +171,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
             kinds=_KINDS, profile=_profile(call.memory, "hermes"),
         )  # fmt: skip
         return Recalled(
-            results=[RecalledMemory.of(hit, call.scope_of(hit.scope)) for hit in hits],
+            results=[RecalledMemory.of(hit, **_place(call, hit)) for hit in hits],
             evidence_gaps=list(hits.evidence_gaps),
             sub_queries=list(hits.sub_queries),
         )
@@ -240,7 +213,13 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
-        return Quotes.of(ListedMemory.of(record, call.scope_of(record.scope)) for record in records)
+        return Quotes.of(ListedMemory.of(record, **_place(call, record)) for record in records)
+
+
+def _place(call: Call, found: Record | Hit) -> dict[str, str | None]:
+    """The fields of a memory that a model sees under another name or in another form."""
+    source = found.source.id if isinstance(found.source, SourceRef) else found.source
+    return {"content": found.text, "scope": call.scope_of(found.scope), "source": source}
 
 
 def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:

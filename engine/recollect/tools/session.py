@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from recollect.tools.action import Action, Call, Quotes, Recorded, Tool
+from recollect.tools.action import Action, Call, Quotes, Recorded, Shown, Tool
 from recollect.tools.fields import Agent, Limit, MessageText, Provider, Query, Role, Scope, SessionId, Summary
 
 __all__ = ["TOOL"]
 
 
-class ListedSession(Struct, frozen=True, kw_only=True):
+class ListedSession(Shown, frozen=True, kw_only=True):
     """A session of a list."""
 
     id: str
@@ -31,7 +31,7 @@ class Message(Struct, frozen=True, kw_only=True):
     content: Any
 
 
-class FoundMessage(Struct, frozen=True, kw_only=True):
+class FoundMessage(Shown, frozen=True, kw_only=True):
     """A message that a search found."""
 
     content: str
@@ -91,13 +91,7 @@ class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
-        return Quotes.of(
-            ListedSession(
-                id=each.id, agent=each.agent, provider=each.provider, messages=each.messages,
-                created_at=each.created_at, updated_at=each.updated_at,
-            )
-            for each in call.memory.sessions.list(agent=self.agent, limit=self.limit)
-        )  # fmt: skip
+        return Quotes.of(map(ListedSession.of, call.memory.sessions.list(agent=self.agent, limit=self.limit)))
 
 
 class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
@@ -109,13 +103,8 @@ class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
-        return Quotes.of(
-            FoundMessage(
-                content=each.content, role=each.role, session=each.session, position=each.position, score=each.score,
-                created_at=each.created_at, agent=each.agent,
-            )
-            for each in call.memory.sessions.search(self.query, agent=self.agent, limit=self.limit)
-        )  # fmt: skip
+        found = call.memory.sessions.search(self.query, agent=self.agent, limit=self.limit)
+        return Quotes.of(map(FoundMessage.of, found))
 
 
 class EndSession(Action, frozen=True, kw_only=True, tag="end"):
