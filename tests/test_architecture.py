@@ -35,6 +35,7 @@ FLOORS = {
     "asynchrony": 1,
     "cpus": 1,
     "locks": 1,
+    "parallel": 2,
     "unfinished": 2,
     "remote": 2,
     "filters": 2,

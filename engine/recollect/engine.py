@@ -201,7 +201,7 @@ def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
         return None
     from recollect.llm.client import OpenAICompatible
 
-    return OpenAICompatible.at(address)
+    return OpenAICompatible(address=address)
 
 
 class AccessLog:

@@ -88,11 +88,11 @@ def test_the_name_of_a_special_token_is_text() -> None:
 
 
 def test_remembered_words_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.embedding.words._KEPT_WORDS", 100)
+    monkeypatch.setattr("recollect.embedding.words._CACHED_WORDS", 100)
     words = WordIds(tokenizers.Tokenizer.from_file(str(TOKENIZER)))
     for number in range(1000):
         words.ids(f"word{number} {'x' * 40}{number}")
-        assert len(words) <= 100
+        assert len(words.words) <= 100
 
 
 def test_a_vector_does_not_depend_on_its_batch(embedder: InstantEmbedder) -> None:
@@ -156,7 +156,7 @@ def test_a_lone_surrogate_is_an_embedder_error(embedder: InstantEmbedder) -> Non
 def test_many_threads_get_the_same_vectors() -> None:
     embedder, batch = InstantEmbedder(FOLDER, TOKENIZER), texts(200, seed=8)
     expected = embedder.embed(batch)
-    embedder._table.words.clear()
+    embedder._table.words.words.clear()
     with ThreadPoolExecutor(8) as pool:
         for vectors in pool.map(embedder.embed, [batch] * 16):
             np.testing.assert_array_equal(vectors, expected)

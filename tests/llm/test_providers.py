@@ -9,7 +9,7 @@ import pytest
 
 from recollect import Memory, Workspace
 from recollect.cli import main
-from recollect.embedding import RemoteEmbedder, load
+from recollect.embedding import load
 from recollect.environment import named_language_model
 from recollect.errors import EmbedderError, EmbedderMissing, InvalidInput, LanguageModelError
 from recollect.llm import OpenAICompatible
@@ -73,7 +73,7 @@ def test_an_embedder_by_name_speaks_its_providers_protocol(litellm, server, mode
     server.otherwise = served
     path, asked_path = EMBEDDERS[model]
     address = address_of(model, api_base=base(server, path), api_key=KEY)
-    with Memory(":memory:", embedder=RemoteEmbedder.at(address)) as memory:
+    with Memory(":memory:", embedder=load(address)) as memory:
         ids = memory.remember_many(["the striped zebra", "a tall giraffe", "a grey elephant"])
         assert {memory.get(id).embedding_state for id in ids} == {"embedded"}
         assert memory.recall("striped zebra", mode="vector", limit=1)[0].id == ids[0]
@@ -98,7 +98,7 @@ def test_the_key_is_read_from_the_providers_own_variable(litellm, server, monkey
 
 def test_a_provider_that_fails_is_tried_again_and_then_left_alone(litellm, server):
     server.otherwise = served
-    embedder = RemoteEmbedder.at(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
+    embedder = load(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
     server.script = [Answer({"error": {"message": "busy"}}, 503), Answer({"error": {"message": "slow"}}, 429)]
     assert embedder.dimension == 16
     server.down = True
@@ -118,7 +118,7 @@ def test_a_text_that_a_provider_refuses_is_isolated(litellm, server):
 
     server.otherwise = choosy
     address = address_of("voyage/voyage-3", api_base=server.url, api_key=KEY)
-    with Memory(":memory:", embedder=RemoteEmbedder.at(address)) as memory:
+    with Memory(":memory:", embedder=load(address)) as memory:
         memory.remember_many([f"note{n} {'unspeakable' if n == 5 else 'plain'}" for n in range(12)])
         assert (memory.stats().refused, memory.stats().pending) == (1, 0)
 
@@ -126,12 +126,12 @@ def test_a_text_that_a_provider_refuses_is_isolated(litellm, server):
 def test_no_key_is_told_at_once_and_the_key_is_never_shown(litellm, server, monkeypatch):
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    embedder = RemoteEmbedder.at(address_of("gemini/gemini-embedding-001", api_base=server.url))
+    embedder = load(address_of("gemini/gemini-embedding-001", api_base=server.url))
     with pytest.raises(EmbedderError, match="GEMINI_API_KEY"):
         embedder.embed(["one"])
     assert server.asked == []
     server.otherwise = lambda asked: Answer({"error": {"message": f"bad key {KEY}"}}, 401)
-    embedder = RemoteEmbedder.at(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
+    embedder = load(address_of("voyage/voyage-3", api_base=server.url, api_key=KEY))
     with pytest.raises(EmbedderError) as raised:
         embedder.embed(["one"])
     assert KEY not in str(raised.value)
@@ -210,7 +210,7 @@ def test_openai_and_ollama_need_no_router(server, monkeypatch):
     monkeypatch.setattr("recollect.remote.address.find_spec", lambda name: None)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     server.otherwise = embeddings()
-    embedder = RemoteEmbedder.at(address_of("ollama/nomic-embed-text", api_base=base(server, "")))
+    embedder = load(address_of("ollama/nomic-embed-text", api_base=base(server, "")))
     assert embedder.dimension == 16
     assert (server.asked[0].path, server.asked[0].body["model"]) == ("/v1/embeddings", "nomic-embed-text")
     server.otherwise = lambda asked: said("yes")

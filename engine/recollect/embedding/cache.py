@@ -32,13 +32,6 @@ class QueryCache:
         self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def embed(self, query: str) -> NDArray[np.float32]:
-        """The query's vector, float32 (dimension,), read-only."""
-        return self.embed_many([query])[0].vector
-
     def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
         """`queries` embedded, with tokens if asked for; unknown ones together, each once, outside the lock."""
         tokens = tokens and isinstance(self._embedder, TokenEmbedder)
@@ -61,11 +54,6 @@ class QueryCache:
             vectors, found = embed_tokens_checked(self._embedder, queries)
             return [EmbeddedQuery(_frozen(row), each) for row, each in zip(vectors, found, strict=True)]
         return [EmbeddedQuery(_frozen(row), None) for row in embed_checked(self._embedder, queries)]
-
-    def clear(self) -> None:
-        """Forget all queries."""
-        with self._lock:
-            self._kept.clear()
 
 
 def _frozen(row: NDArray[np.float32]) -> NDArray[np.float32]:

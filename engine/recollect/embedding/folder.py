@@ -10,10 +10,10 @@ from typing import Any, Literal, cast
 
 from recollect.errors import ModelInvalid
 
-__all__ = ["ModelFolder", "read_folder", "sha256", "verify"]
+__all__ = ["REINSTALL", "ModelFolder", "check_size", "read_folder", "sha256", "verify"]
 
 Pooling = Literal["mean", "cls"]
-_REINSTALL = "restore the file, or reinstall recollect"
+REINSTALL = "restore the file, or reinstall recollect"
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,17 @@ def verify(path: Path, expected: str | None) -> str:
     found = sha256(path)
     if expected is not None and found != expected:
         raise ModelInvalid(
-            f"{path} is not what its manifest says (sha256 {found[:16]}…, not {expected[:16]}…): {_REINSTALL}"
+            f"{path} is not what its manifest says (sha256 {found[:16]}…, not {expected[:16]}…): {REINSTALL}"
         )
     return found
+
+
+def check_size(path: Path, entry: dict[str, Any]) -> None:
+    """Raise ModelInvalid if the file's size is not that of its manifest entry."""
+    if path.stat().st_size != entry["size"]:
+        raise ModelInvalid(
+            f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {REINSTALL}"
+        )
 
 
 def read_folder(folder: Path) -> ModelFolder:
@@ -56,18 +64,14 @@ def read_folder(folder: Path) -> ModelFolder:
         return _from_manifest(folder, _json(manifest)) if manifest.exists() else _from_files(folder)
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise ModelInvalid(
-            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {_REINSTALL}"
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}"
         ) from reason
 
 
 def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFolder:
     files = manifest["files"]
     for name, entry in files.items():
-        path = _present(folder / name)
-        if path.stat().st_size != entry["size"]:
-            raise ModelInvalid(
-                f"{path} has {path.stat().st_size:,} bytes, its manifest says {entry['size']:,}: {_REINSTALL}"
-            )
+        check_size(_present(folder / name), entry)
     return ModelFolder(
         name=str(manifest["name"]),
         model=folder / "model.onnx",
@@ -141,7 +145,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as reason:
-        raise ModelInvalid(f"{path} cannot be read as JSON ({reason}): {_REINSTALL}") from reason
+        raise ModelInvalid(f"{path} cannot be read as JSON ({reason}): {REINSTALL}") from reason
     if not isinstance(value, dict):
-        raise ModelInvalid(f"{path} holds no JSON object: {_REINSTALL}")
+        raise ModelInvalid(f"{path} holds no JSON object: {REINSTALL}")
     return value

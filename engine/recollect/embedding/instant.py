@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embedding.documents import OVERLAP_TOKENS, header, starts
-from recollect.embedding.folder import verify
+from recollect.embedding.folder import REINSTALL, check_size, verify
 from recollect.embedding.protocol import Embedded, Progress
 from recollect.embedding.words import WordIds
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
@@ -24,7 +24,6 @@ __all__ = ["InstantEmbedder"]
 
 # Texts that are tokenised and pooled together: what their tokens take is bounded, and progress is told in between.
 _BATCH = 512
-_REINSTALL = "restore the file, or reinstall recollect"
 
 
 class _Table(NamedTuple):
@@ -126,7 +125,7 @@ def _table(folder: Path, tokenizer: Path) -> _Table:
     try:
         key = (folder.resolve(), tokenizer.resolve(), (folder / "manifest.json").stat().st_mtime_ns)
     except OSError as reason:
-        raise ModelInvalid(f"{folder} has no manifest.json that can be read ({reason}): {_REINSTALL}") from reason
+        raise ModelInvalid(f"{folder} has no manifest.json that can be read ({reason}): {REINSTALL}") from reason
     with _lock:
         if key not in _tables:
             _tables[key] = _read(folder, tokenizer)
@@ -153,7 +152,7 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
         raise
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as reason:
         raise ModelInvalid(
-            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {_REINSTALL}"
+            f"{folder} cannot be understood ({type(reason).__name__}: {reason}): {REINSTALL}"
         ) from reason
     words, unknown = _words(tokenizer)
     return _Table(name, codes, scales, words, unknown, fingerprint)
@@ -164,11 +163,8 @@ def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
     import numpy as np
 
     if not path.is_file():
-        raise ModelInvalid(f"{path} is absent: {_REINSTALL}")
-    if path.stat().st_size != stated["size"]:
-        raise ModelInvalid(
-            f"{path} has {path.stat().st_size:,} bytes, its manifest says {stated['size']:,}: {_REINSTALL}"
-        )
+        raise ModelInvalid(f"{path} is absent: {REINSTALL}")
+    check_size(path, stated)
     verify(path, stated["sha256"])
     array: NDArray[Any] = np.load(path, allow_pickle=False)
     return array

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import structs
+
 from recollect.checks import shown
 from recollect.embedding.protocol import Embedder
 from recollect.environment import named_embedder
@@ -41,7 +43,7 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
     from recollect.embedding.remote import RemoteEmbedder
 
     if isinstance(spec, ModelAddress):
-        spec = RemoteEmbedder.at(spec)
+        spec = RemoteEmbedder(**structs.asdict(spec))
     if isinstance(spec, RemoteEmbedder):  # asking what it is would send a request
         return cast(Embedder, spec)
     return _checked(spec)

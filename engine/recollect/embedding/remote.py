@@ -46,6 +46,7 @@ class RemoteEmbedder:
     - timeout_seconds: of one attempt; `attempts`: how often a request is tried that the endpoint could not serve
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
     - clock: seconds, by which an endpoint that failed is left alone
+    - routed: asked through litellm, as "voyage/voyage-3"; base_url may then be empty
 
     Raises InvalidInput for a wrong argument and EmbedderMissing where the extra `llm` is not installed.
     """
@@ -62,29 +63,12 @@ class RemoteEmbedder:
         attempts: int = 3,
         longest_wait_seconds: float = 10.0,
         clock: Callable[[], float] | None = None,
+        routed: bool = False,
     ) -> None:
-        address = ModelAddress(
-            base_url=base_url, model=model, api_key=api_key, batch_size=batch_size, timeout_seconds=timeout_seconds
-        )
-        self._serve(address, clock, max_tokens=max_tokens, attempts=attempts, longest_wait_seconds=longest_wait_seconds)
-
-    @classmethod
-    def at(cls, address: ModelAddress) -> RemoteEmbedder:
-        """The embedder of an address. Raises EmbedderMissing where what asks it is not installed."""
-        embedder = cls.__new__(cls)
-        embedder._serve(address, None)
-        return embedder
-
-    def _serve(
-        self,
-        address: ModelAddress,
-        clock: Callable[[], float] | None,
-        *,
-        max_tokens: int = 256,
-        attempts: int = 3,
-        longest_wait_seconds: float = 10.0,
-    ) -> None:
-        self._address = address
+        self._address = address = ModelAddress(
+            base_url=base_url, model=model, api_key=api_key, batch_size=batch_size, timeout_seconds=timeout_seconds,
+            routed=routed,
+        )  # fmt: skip
         self.max_tokens = check_count(max_tokens, "max_tokens", minimum=8)
         options = {
             "timeout_seconds": address.timeout_seconds,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.cpus import preemptions, saturates_int8, usable_cpus
 from recollect.embedding.folder import ModelFolder, verify
 from recollect.errors import EmbedderError, EmbedderMissing, ModelInvalid
+from recollect.parallel import run_tasks
 from recollect_models.runtime import load_onnxruntime
 
 if TYPE_CHECKING:
@@ -62,7 +64,6 @@ class Runtime:
         self._sessions = {first: session}
         self._query_lock = threading.Lock()
         self._pause, self._next_pause = 0, 1
-        self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
@@ -94,48 +95,17 @@ class Runtime:
         work: Callable[[NDArray[np.int64]], None],
         tick: Callable[[int], None],
     ) -> None:
-        """Do `work` on every batch, on all usable cores; the caller is a worker too, so nothing starves.
+        """Run `work` on every batch on all usable cores; the caller's thread calls `tick` with the rows done so far."""
+        lock, done = threading.Lock(), 0
 
-        `tick` is called in the caller's thread with the number of rows finished by then.
-        """
-        finished = [0]
-        lock = threading.Lock()
-        queue: Iterator[NDArray[np.int64]] = iter(batches)
-
-        def drain(report: bool) -> None:
-            nonlocal queue
-            while True:
-                with lock:
-                    batch = next(queue, None)
-                if batch is None:
-                    return
-                try:
-                    work(batch)
-                except BaseException:
-                    with lock:
-                        queue = iter(())  # the others stop after the batch they are at
-                    raise
-                with lock:
-                    finished[0] += len(batch)
-                    done = finished[0]
-                if report:
-                    tick(done)
-
-        helpers: list[Future[None]] = []
-        if len(batches) > 1 and self._threads > 1:
-            pool = self._workers()
-            helpers = [pool.submit(drain, False) for _ in range(min(self._threads, len(batches)) - 1)]
-        try:
-            drain(True)
-        finally:
+        def one(batch: NDArray[np.int64]) -> None:
+            nonlocal done
+            work(batch)
             with lock:
-                queue = iter(())
-            # A helper that never began is not waited for: the pool may be busy with other callers.
-            begun = [helper for helper in helpers if not helper.cancel()]
-            wait(begun)
-        for helper in begun:
-            helper.result()
-        tick(finished[0])
+                done += len(batch)
+
+        run_tasks([partial(one, batch) for batch in batches], lambda: tick(done))
+        tick(done)
 
     def _session(self, threads: int) -> Any:
         """The session of so many threads, opened at the first call."""
@@ -146,12 +116,6 @@ class Runtime:
             if threads not in self._sessions:
                 self._sessions[threads] = _open_session(self._folder, threads)
             return self._sessions[threads]
-
-    def _workers(self) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads - 1, thread_name_prefix="recollect-embed")
-            return self._pool
 
 
 def _run(session: Any, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:

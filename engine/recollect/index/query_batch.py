@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.index.pool import run_tasks
 from recollect.numerics import kernels
+from recollect.parallel import run_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,7 +32,7 @@ import numpy as np
 from msgspec import Struct
 
 from recollect.index.growable import Growable
-from recollect.index.pool import run_tasks
+from recollect.parallel import run_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

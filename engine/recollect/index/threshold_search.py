@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.index.pool import run_tasks
 from recollect.index.table import RowFilter
 from recollect.index.vectors import Shortlist, cosines_of_pairs, farthest_sketch
+from recollect.parallel import run_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

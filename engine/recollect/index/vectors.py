@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recollect.index.growable import Growable, growables, restore
-from recollect.index.pool import blocks
 from recollect.numerics import kernels
+from recollect.parallel import blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,6 @@ from recollect.remote.address import ModelAddress, require
 __all__ = ["OpenAICompatible"]
 
 _CHARS_PER_TOKEN = 4
-_TIMEOUT_SECONDS = 60.0
 # How endpoints refuse a parameter: most with 400, some that validate with 422, some with 501.
 _REFUSED_PARAMETER = (400, 422, 501)
 _OTHER_LIMIT = "max_completion_tokens"
@@ -61,6 +60,7 @@ class OpenAICompatible:
       (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
     - most_calls, most_tokens: the budget, of this object's lifetime or of each span of `per_seconds`
     - temperature: sent only if given, as some models take none
+    - address: the model's address, instead of base_url, model and api_key
 
     Raises InvalidInput for a wrong argument and LanguageModelError where the extra `llm` is not installed.
     """
@@ -78,52 +78,30 @@ class OpenAICompatible:
         most_tokens: int | None = None,
         per_seconds: float | None = None,
         temperature: float | None = None,
+        address: ModelAddress | None = None,
     ) -> None:
-        address = language_model_address(base_url, model, api_key)
+        if address is None:
+            address = language_model_address(base_url, model, api_key)
         if address is None:
             raise InvalidInput(
                 "no language model is named: give base_url and model, or set RECOLLECT_LLM_BASE_URL and "
                 "RECOLLECT_LLM_MODEL"
             )
-        self._serve(
-            structs.replace(address, timeout_seconds=timeout_seconds),
-            Budget(most_calls, most_tokens, per_seconds),
-            temperature,
-            attempts=check_count(attempts, "attempts"),
-            longest_wait_seconds=check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
-        )
-
-    @classmethod
-    def at(cls, address: ModelAddress, *, temperature: float | None = None) -> OpenAICompatible:
-        """The model of an address, without a budget. Raises LanguageModelError where what asks it is not installed."""
-        model = cls.__new__(cls)
-        model._serve(structs.replace(address, timeout_seconds=_TIMEOUT_SECONDS), Budget(), temperature)
-        return model
-
-    def _serve(
-        self,
-        address: ModelAddress,
-        budget: Budget,
-        temperature: float | None,
-        *,
-        attempts: int = 3,
-        longest_wait_seconds: float = 30.0,
-    ) -> None:
         if temperature is not None:
             check_finite(temperature, "temperature", minimum=0.0)
-        self._address = address
+        self._address = structs.replace(address, timeout_seconds=timeout_seconds)
         self._temperature = temperature
-        self._budget = budget
+        self._budget = Budget(most_calls, most_tokens, per_seconds)
+        options = {
+            "timeout_seconds": timeout_seconds,
+            "attempts": check_count(attempts, "attempts"),
+            "longest_wait_seconds": check_finite(longest_wait_seconds, "longest_wait_seconds", minimum=0.0),
+        }
         try:
             require(address)
             from recollect.remote.service import service_at
 
-            self._service = service_at(
-                address,
-                timeout_seconds=address.timeout_seconds,
-                attempts=attempts,
-                longest_wait_seconds=longest_wait_seconds,
-            )
+            self._service = service_at(self._address, **options)
         except EmbedderMissing as missing:
             raise LanguageModelError(str(missing)) from None
         except ImportError as missing:

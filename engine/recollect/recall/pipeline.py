@@ -20,9 +20,9 @@ from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.filters import Filter, Versions
 from recollect.index.memory_index import Selection
-from recollect.index.pool import run_tasks, threads
 from recollect.index.query_batch import IndexView
 from recollect.index.table import RowFilter
+from recollect.parallel import run_tasks, threads
 from recollect.recall.answer import Answer, Rows, answer
 from recollect.recall.depth import Parts, find_parts
 from recollect.recall.hits import build_hits, fit_budget

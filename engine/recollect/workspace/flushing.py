@@ -83,7 +83,7 @@ def language_model_of(engine: Engine, config: FlushConfig, model: str | None) ->
             "RECOLLECT_LLM_MODEL (an Ollama's is http://localhost:11434/v1), or name one with its provider in "
             "FlushConfig(model='gemini/...'), or give the workspace language_model="
         ) from reason
-    return OpenAICompatible.at(address, temperature=config.temperature)
+    return OpenAICompatible(address=address, temperature=config.temperature)
 
 
 def extract(

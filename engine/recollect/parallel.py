@@ -32,19 +32,20 @@ def blocks(rows: int, smallest: int, each: int = 1) -> list[tuple[int, int]]:
     return list(pairwise(rows * block // count for block in range(count + 1)))
 
 
-def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """The results of all tasks, in order. The calling thread takes part, so a busy pool delays nobody.
+def run_tasks(tasks: Sequence[Callable[[], Result]], after_each: Callable[[], object] = lambda: None) -> list[Result]:
+    """The results of all tasks, in order. The calling thread takes part, so a busy pool delays nobody; it calls
+    `after_each` after each of its own tasks.
 
     One pool serves every engine of the process; a forked child creates its own. The first exception is raised after
     every started task has ended.
     """
     pool, workers = _workers()
     if pool is None or len(tasks) < 2 or getattr(_here, "busy", False):
-        return [task() for task in tasks]
+        return [_then(task(), after_each) for task in tasks]
     results: list[Result | None] = [None] * len(tasks)
     waiting = deque(range(len(tasks)))
 
-    def drain() -> None:
+    def drain(after: Callable[[], object]) -> None:
         _here.busy = True
         try:
             while True:
@@ -52,16 +53,16 @@ def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
                     place = waiting.popleft()
                 except IndexError:
                     return
-                results[place] = tasks[place]()
+                results[place] = _then(tasks[place](), after)
         except BaseException:
             waiting.clear()
             raise
         finally:
             _here.busy = False
 
-    helpers: list[Future[None]] = [pool.submit(drain) for _ in range(min(workers, len(tasks) - 1))]
+    helpers: list[Future[None]] = [pool.submit(drain, lambda: None) for _ in range(min(workers, len(tasks) - 1))]
     try:
-        drain()
+        drain(after_each)
     finally:
         # A helper that has not started would find nothing to do: do not wait for it.
         begun = [helper for helper in helpers if not helper.cancel()]
@@ -69,6 +70,11 @@ def run_tasks(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     for helper in begun:
         helper.result()
     return results  # type: ignore[return-value]
+
+
+def _then(result: Result, after: Callable[[], object]) -> Result:
+    after()
+    return result
 
 
 def _workers() -> tuple[ThreadPoolExecutor | None, int]:
