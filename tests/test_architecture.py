@@ -56,11 +56,11 @@ FLOORS = {
     "exchange": 11,
     "tiers": 11,
     "knowledge": 12,  # a Service as the tiers are
-    "workspace": 12,  # writes memories as files through exchange
     "upkeep": 12,
     "services": 13,
     "memory": 14,
     "aio": 15,
+    "workspace": 15,  # writes the memories of a Memory as files
     "tools": 15,
     "compat": 16,
     "cli": 17,

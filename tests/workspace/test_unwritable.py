@@ -139,7 +139,7 @@ def test_a_search_that_finds_the_index_damaged_answers_or_says_so(folder, monkey
         if on_search:
             assert [each.path for each in found] == ["a.md"]
             (problem,) = found.problems
-            assert problem.startswith("the index was damaged (a page is wrong) and another is made in its place")
+            assert problem.startswith("the index was damaged (a page is wrong) and a new one is made")
         else:
             assert "the index was damaged" in found.problems[0]
 

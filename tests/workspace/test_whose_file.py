@@ -43,7 +43,7 @@ def test_a_file_of_memories_is_refused_and_loses_nothing(folder, tmp_path, where
     path = _memory(tmp_path / "agent.db" if where == "named" else folder / ".recollect" / "index.db")
     said = _holds(path)
     fields = {"db_path": str(path)} if where == "named" else {}
-    with pytest.raises(InvalidInput, match="no index of a workspace: give another path"):
+    with pytest.raises(InvalidInput, match="not the index of a workspace: give another path"):
         index_all(folder, **fields)
     assert _holds(path) == said
 
@@ -85,7 +85,7 @@ def test_an_index_into_which_memories_were_put_is_refused(folder):
     path = folder / ".recollect" / "index.db"
     with Memory(path, embedder="none") as memory:
         memory.remember("The sky is blue.")
-    with pytest.raises(InvalidInput, match="no index of a workspace"):
+    with pytest.raises(InvalidInput, match="not the index of a workspace"):
         index_all(folder)
 
 

@@ -74,7 +74,7 @@ def test_a_store_is_named_by_its_path_too(workspace, path, tmp_path):
     assert workspace.restore(tmp_path / "fresh.db").created == 1
     with Memory(tmp_path / "fresh.db", settings=PLAIN) as fresh:
         assert [record.text for record in fresh.list()] == texts
-    with pytest.raises(InvalidInput, match="no file"):
+    with pytest.raises(InvalidInput, match="not a file"):
         workspace.export(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
     with pytest.raises(NotADatabase):

@@ -1,4 +1,4 @@
-"""From the bytes of a Markdown file to a document: its front matter, its title, its chunks and their places."""
+"""From the bytes of a Markdown file to a document: front matter, title, chunks and their positions."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["MEDIA_TYPE", "chunking_name", "to_document"]
 
 MEDIA_TYPE = "text/markdown"
-# Names the rules of cutting: a later version that cuts otherwise counts on.
+# The version of the chunking rules: to be raised when they change.
 _RULES = 1
 
 
 def chunking_name(config: WorkspaceConfig, spec: object) -> str:
-    """What a file's chunks and their vectors depend on besides its bytes: where it differs, the file is cut again."""
+    """What chunks and vectors depend on besides the file's bytes; where it differs, the file is indexed again."""
     return f"{_RULES}:{config.chunking.tokens}:{config.chunking.overlap}:{config.timezone}:{_spec_name(spec)}"
 
 
 def to_document(
     engine: Engine, config: WorkspaceConfig, path: str, data: bytes, mtime_ns: int, **columns: Any
 ) -> NewDocument:
-    """The document of a file; `columns` are those that say which bytes they are."""
+    """The document of a file; `columns` identify its bytes."""
     text, problem = decode(data)
     metadata, begin = front_matter(text)
     memories = is_memory_file(text)
@@ -56,13 +56,13 @@ def to_document(
         mtime_ns=mtime_ns,
         metadata=metadata,
         problem=problem,
-        # What `source_filter` of a search asks for: a bitmap before the scan.
+        # For `source_filter` of a search: a bitmap before the scan.
         tags=(source_label(path),),
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(
                 text=said_in(chunk.text) if memories else chunk.text,
-                # A file's name is no part of it: a renamed file keeps its vectors.
+                # Without the file name, so that a renamed file keeps its vectors.
                 context=context_of(own, headings),
                 metadata={
                     **shared,
@@ -81,7 +81,7 @@ def to_document(
 
 
 def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
-    """Where the tokens of a text begin: by the bundled tokenizer while the configured embedder's cannot be had."""
+    """Where the tokens of a text begin; by the bundled tokenizer where the embedder's is not available."""
     try:
         return engine.embedder.token_starts([text])[0]
     except EmbedderError:
@@ -89,9 +89,9 @@ def _token_starts(engine: Engine, text: str) -> NDArray[np.int64]:
 
 
 def _spec_name(spec: object) -> str:
-    """What says which embedder is configured: nothing is loaded for it, and no endpoint asked."""
+    """The configured embedder by name, without loading it or calling an endpoint."""
     if isinstance(spec, str):
-        # What was cut while a model's folder was missing is cut again by its own tokenizer.
+        # Chunks made while the folder of the model was missing are made again with its tokenizer.
         return f"{spec}{'+' if (Path(spec).expanduser() / 'tokenizer.json').is_file() else ''}"
     if isinstance(spec, ModelAddress | RemoteEmbedder):
         return f"remote:{spec.model if isinstance(spec, ModelAddress) else spec.name}"

@@ -1,4 +1,4 @@
-"""What becomes of the rows of a strategy, in this order: threshold, age, diversity, then the caller's own."""
+"""What happens to the rows of a strategy, in order: threshold, decay, MMR, registered post-processors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["apply_own", "check_postprocessor", "diversify", "fade", "reach"]
 def reach(
     rows: Sequence[RawSearchRow], min_score: float, min_confidence: Callable[[RawSearchRow], float]
 ) -> list[RawSearchRow]:
-    """The rows whose score reaches `min_score`, and their confidence, where it is known, what is asked of the row."""
+    """The rows whose score is at least `min_score`, and whose confidence, if known, is at least what the row needs."""
     return [
         row
         for row in rows
@@ -29,7 +29,7 @@ def reach(
 
 
 def fade(rows: Sequence[RawSearchRow], ages_days: Sequence[float | None], half_life_days: float) -> list[RawSearchRow]:
-    """Scores times 0.5 ** (age / half-life), best first; what has no age keeps its score."""
+    """Rows with their score times 0.5 ** (age / half-life), best first; one without an age keeps its score."""
     if not rows:
         return []
     ages = np.array([0.0 if age is None else age for age in ages_days])
@@ -40,7 +40,7 @@ def fade(rows: Sequence[RawSearchRow], ages_days: Sequence[float | None], half_l
 
 
 def diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearchRow]:
-    """The rows by maximal marginal relevance over the sets of their words, which for CJK are bigrams."""
+    """The rows by maximal marginal relevance over the sets of their words (bigrams for CJK)."""
     if len(rows) < 2:
         return list(rows)
     numbers: dict[str, int] = {}
@@ -61,7 +61,7 @@ def apply_own(
     finish: Callable[[Any], Any],
     options: dict[str, Any],
 ) -> list[RawSearchRow]:
-    """The rows through processors of the caller's, in turn. Raises InvalidInput, which names the one that gave none."""
+    """The rows after the registered post-processors. InvalidInput names one that returns something else."""
     for processor in processors:
         rows = check_rows(
             finish(processor.apply(rows, query, **options)), f"the post-processor {type(processor).__name__}"
@@ -70,7 +70,7 @@ def apply_own(
 
 
 def check_postprocessor(processor: object) -> object:
-    """An object that has `apply`. Raises InvalidInput."""
+    """An object with `apply`. Raises InvalidInput."""
     if isinstance(processor, type) or not callable(getattr(processor, "apply", None)):
         raise InvalidInput(
             f"the post-processor is {shown(processor)}: give an object with apply(rows, query, **kwargs)"

@@ -1,4 +1,4 @@
-"""A damaged index is moved aside, beside the one that takes its place; the newest few are kept."""
+"""A damaged index is renamed and kept beside the new one; of these the newest few are kept."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from recollect.store.opening import remove_database, rename_database
 __all__ = ["move_aside", "moved_aside"]
 
 _MARK = ".damaged-"
-# A disk that damages one index after the other does not fill with them.
+# A disk that damages every index does not fill up with them.
 _KEPT = 3
 
 
 def move_aside(path: Path) -> Path:
-    """Give a database with its WAL another name, which it returns. Raises StoreReadOnly where that cannot be."""
+    """Rename a database and its WAL; returns the new path. Raises StoreReadOnly where it cannot."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     aside = path.with_name(f"{path.name}{_MARK}{now}")
     try:
@@ -30,7 +30,7 @@ def move_aside(path: Path) -> Path:
 
 
 def moved_aside(path: Path) -> list[Path]:
-    """The damaged files that `move_aside` has put beside this path, oldest first."""
+    """The files that `move_aside` has renamed, oldest first."""
     try:
         names = os.listdir(path.parent)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a workspace's verbs return."""
+"""What the methods of a workspace return."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["FileInfo", "IndexResult", "StoreStatus"]
 class IndexResult(Plain, frozen=True, kw_only=True):
     """What an index run did.
 
-    - files_scanned were found; of these files_indexed say something new, with `force` all, and files_skipped do not
-    - files_renamed kept their chunks under another path
-    - embeddings_cached came from the cache
-    - pending chunks wait for an embedder; embedder_problem says why
-    - complete is False where another run held the folder for too long
+    - files_scanned: files found; files_indexed of them were new, changed or, with `force`, all; files_skipped were not
+    - files_renamed: files that kept their chunks under another path
+    - embeddings_cached: embeddings taken from the cache
+    - pending: chunks that are not embedded yet; `embedder_problem` says why
+    - complete: False where another run held the folder for too long
     """
 
     files_scanned: int = 0
@@ -35,7 +35,7 @@ class IndexResult(Plain, frozen=True, kw_only=True):
 
 
 class FileInfo(Plain, frozen=True, kw_only=True):
-    """An indexed file: size in bytes, SHA-256 as hex, time of its last change in seconds since 1970, label."""
+    """An indexed file: `size` in bytes, `hash` SHA-256 in hex, `mtime` in seconds since 1970, `source` its label."""
 
     path: str
     size: int
@@ -49,13 +49,13 @@ class FileInfo(Plain, frozen=True, kw_only=True):
 class StoreStatus(Plain, frozen=True, kw_only=True):
     """The state of a workspace and its index.
 
-    - dirty: files have changed that are not indexed yet
-    - search_mode: what a search does now: "hybrid", or "fts-only" where it has no vector of the query, or none of this
-      embedder to compare it with; `embedder_problem` says why
-    - provider: "local", "remote", "custom" (an object of the caller's) or "none"
-    - pending: chunks that wait for an embedder, which `embedder_problem` says why; refused: chunks that it does not
-      take, which `problems` name
-    - problems: of files; `sync_problem` is what stopped the last run by the watcher or the interval
+    - dirty: whether files have changed since they were indexed
+    - search_mode: "hybrid", or "fts-only" where the query or all chunks have no vector of this embedder;
+      `embedder_problem` says why
+    - provider: "local", "remote", "custom" (an object given by the caller) or "none"
+    - pending: chunks not embedded yet, for the reason in `embedder_problem`; refused: chunks that the embedder rejects,
+      listed in `problems`
+    - problems: of files; sync_problem: what stopped the last run of the watcher or the interval
     """
 
     files: int

@@ -1,6 +1,6 @@
-"""What the place and the name of a file say: its label, and how it ages. Functions of its path in the workspace.
+"""What the path of a file in the workspace says: its label, and how it ages.
 
-A path has forward slashes. Files outside the folder, which `extra_paths` names, have absolute paths.
+Paths have forward slashes; those of files outside of the folder, from `extra_paths`, are absolute.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DAY_US = 86_400_000_000
 
 
 def source_label(path: str) -> str:
-    """The first folder below `memory/`; "memory" for what is directly in it, "external" for all else."""
+    """The first folder below `memory/`; "memory" for a file directly in it, "external" for any other."""
     parts = path.split("/")
     if parts[0] != "memory" or len(parts) < 2:
         return "external"
@@ -31,7 +31,7 @@ def source_label(path: str) -> str:
 
 
 def dated(path: str) -> date | None:
-    """The day that names a file `YYYY-MM-DD.md`, at any depth; None where that is no day."""
+    """The day in the name `YYYY-MM-DD.md` of a file, at any depth; None for other names."""
     found = _DATED.search(path)
     if found is None:
         return None
@@ -42,19 +42,19 @@ def dated(path: str) -> date | None:
 
 
 def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
-    """Whether a file never ages: one of the patterns, or below `memory/` at any depth and not named for a day."""
+    """Whether a file never ages: it matches a pattern, or is below `memory/` and its name is not a day."""
     return _matches(path, patterns) or (path.startswith("memory/") and _DATED.search(path) is None)
 
 
 def age_source(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> AgeSource:
-    """What says how old a file is: nothing ("evergreen"), its name, or the time of its last change."""
+    """Where the age of a file comes from: its name, its last change, or nothing ("evergreen")."""
     if is_evergreen(path, patterns):
         return "evergreen"
     return "mtime" if dated(path) is None else "name"
 
 
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
-    """When what stands in a file was written, in microseconds since 1970: its day's midnight, else its last change."""
+    """When a file was written, in microseconds since 1970: midnight of the day in its name, else its last change."""
     day = dated(path)
     if day is None:
         return mtime_ns // 1000
@@ -73,9 +73,9 @@ def age_days(
     timezone: str = "UTC",
     now: int | None = None,
 ) -> float | None:
-    """How old a file is at `now` (microseconds since 1970), from 0; None for an evergreen one.
+    """The age in days of a file at `now` (microseconds since 1970), at least 0; None for an evergreen file.
 
-    A dated file ages by whole days, others from the moment of their last change.
+    A dated file ages by whole days, any other from its last change.
     """
     if is_evergreen(path, patterns):
         return None
@@ -88,6 +88,6 @@ def age_days(
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the path, or its last name where a pattern has no slash, is like one of the patterns."""
+    """Whether a pattern matches the path, or the file name where the pattern has no slash."""
     name = path.rpartition("/")[2]
     return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""The part of a chunk that is shown: whole words around what matches, and where the matching words stand in it."""
+"""Snippets: the part of a chunk to show, and where the words of the query are in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.text.tokens import tokenize
 
 __all__ = ["Snippet", "cut_snippet", "highlight"]
 
-# A word, with what may join its parts; scripts without spaces are looked at two characters at a time.
+# A word, with what may join its parts; scripts without spaces are matched two characters at a time.
 _WORD = re.compile(r"[^\W_]+(?:[-_.'’+#]+[^\W_]+)*[+#]*")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3100-\u31ff\u3400-\u4dbf"
@@ -29,14 +29,14 @@ class Snippet(NamedTuple):
 
 
 def highlight(text: str, query: str) -> list[tuple[int, int]]:
-    """Where words of the query stand in a text, in any form that the keyword search takes for the same: (from, to)."""
+    """Where words of the query are in a text, in any form that keyword search matches: (from, to)."""
     return [(start, stop) for start, stop, _ in _matches(text, query)]
 
 
 def cut_snippet(text: str, query: str, max_chars: int) -> Snippet:
-    """At most `max_chars` characters of a text, where most of the query's words stand together; words stay whole.
+    """At most `max_chars` characters of a text, where most words of the query are close together; words are not cut.
 
-    It begins with a line where one begins near enough. Without a match it is the beginning.
+    It begins with a line if one begins near enough. Without a match it is the beginning of the text.
     """
     bare = text.strip()
     if len(bare) <= max_chars:
@@ -45,14 +45,14 @@ def cut_snippet(text: str, query: str, max_chars: int) -> Snippet:
     begin += len(text) - begin - len(text[begin:].lstrip())
     end = begin + max_chars
     if end < len(text) and not _SPACE.match(text[end]):
-        # Text without spaces is cut where it must be.
+        # Text without spaces is cut within.
         end = next((place for place in range(end, begin + max_chars // 2, -1) if _SPACE.match(text[place - 1])), end)
     return Snippet(text[begin:end].rstrip(), text[:begin].count("\n"))
 
 
 @lru_cache(maxsize=1 << 15)
 def _terms(word: str) -> tuple[str, ...]:
-    """The index terms of one word. Most words of a search's snippets have been seen: 3 times as fast as without."""
+    """The index terms of one word. Words repeat: 3 times as fast as without the cache."""
     return tuple(tokenize(word))
 
 
@@ -69,7 +69,7 @@ def _window(text: str, query: str, max_chars: int) -> int:
         rank = (len({word for _, _, words in inside for word in words}), len(inside))
         if rank > best:
             best, first, last = rank, start, inside[-1][1]
-    # What is left of the room stands before and behind; a line's beginning within it is better than a word's.
+    # The room that is left is split before and after; a beginning of a line in it is preferred to one of a word.
     earliest = max(0, min(first - max(max_chars - (last - first), 0) // 3, len(text) - max_chars))
     line = text.rfind("\n", 0, first) + 1
     if line >= last - max_chars and line <= first and (line >= earliest or first - line <= max_chars // 2):
@@ -79,7 +79,7 @@ def _window(text: str, query: str, max_chars: int) -> int:
 
 
 def _matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
-    """Where words of the query stand, and which they are, in order."""
+    """Where words of the query are, and which, in order."""
     wanted = set(query_words(query))
     found: list[tuple[int, int, frozenset[str]]] = []
     for word in _WORD.finditer(text) if wanted else ():
@@ -97,7 +97,7 @@ def _matches(text: str, query: str) -> list[tuple[int, int, frozenset[str]]]:
 def _add_pairs(
     found: list[tuple[int, int, frozenset[str]]], word: re.Match[str], runs: list[re.Match[str]], wanted: set[str]
 ) -> None:
-    """Add the pairs of characters of scripts without spaces that match, those that overlap as one."""
+    """Add the matching character pairs of scripts without spaces; overlapping ones are merged."""
     for run in runs:
         for place in range(len(run[0]) - 1):
             common = wanted.intersection(_terms(run[0][place : place + 2]))

@@ -1,4 +1,4 @@
-"""What a workspace says of itself: its files, and the state of its index."""
+"""The files of a workspace, and the state of its index."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["file_infos", "store_status", "unread"]
 
 _SHOWN = 5
-_ASIDE = "this index was damaged and another was made in its place: delete it, or look at it and then delete it"
+_ASIDE = "this index was damaged and replaced by a new one: it can be deleted"
 
 
 def unread(problems: Sequence[FileProblem]) -> tuple[str, ...]:
-    """What a search says of files and folders that it may miss because they could not be looked at."""
-    told = [f"{each.path}: {each.reason}" for each in problems if each.unread]
-    more = len(told) - _SHOWN
-    return (*told[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
+    """What a search reports of files and folders that it may miss because they could not be read."""
+    lines = [f"{each.path}: {each.reason}" for each in problems if each.unread]
+    more = len(lines) - _SHOWN
+    return (*lines[:_SHOWN], *([f"and {more:,} more: status() names them"] if more > 0 else ()))
 
 
 _REFUSED_SHOWN = 20
@@ -61,7 +61,7 @@ def store_status(
     sync_problem: str | None,
     watching: bool,
 ) -> StoreStatus:
-    """The state of the index beside what a plan says of the files; `problems` are those of the last run."""
+    """The state of the index and, by a plan, of the files; `problems` are those of the last run."""
     with engine.store.read() as reader:
         cached = reader.embedding_cache.count()
         refused = reader.vectors.count_refused("/")
@@ -97,7 +97,7 @@ def store_status(
 
 
 def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]:
-    """Provider and model, and why a search does not go by meaning now: as a search does, it embeds a text."""
+    """Provider, model, and why vector search is unavailable, if it is: like a search, this embeds a text."""
     if not engine.embedder.enabled:
         return "none", None, None
     spec = engine.embedder.spec
@@ -111,7 +111,7 @@ def _embedder(engine: Engine, chunks: int) -> tuple[str, str | None, str | None]
             return provider, model, engine.embedder.failure
         active = engine.active_embedder()
         engine.check_embedder(active)
-        engine.embedder.queries([f"status {now_us()}"])  # none that comes from memory
+        engine.embedder.queries([f"status {now_us()}"])  # not one from the cache
         if active is None and chunks:
             return provider, model, "nothing is embedded yet: run index()"
     except RecollectError as reason:

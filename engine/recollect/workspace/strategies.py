@@ -1,4 +1,4 @@
-"""How rows are found: by meaning and words together, by one of them alone, or by an object of the caller's."""
+"""Strategies: hybrid, vector and keyword search, and registered ones."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ if TYPE_CHECKING:
 __all__ = ["BUILT_IN", "Found", "RawSearchRow", "ask_strategy", "check_rows", "check_strategy", "find"]
 
 BUILT_IN = ("hybrid", "vector", "keyword")
-# Of a chunk that carries every word of the query, however far off its vector is. Cosines of what has nothing in common
-# lie around 0 to 0.1: 0.3 of BM25 would never reach memweave's threshold of 0.35, and an error code be found by none.
+# Least share of BM25 in the score of a chunk with every word of the query, whatever its cosine. Unrelated cosines are
+# around 0 to 0.1, so 0.3 of BM25 alone would not reach memweave's threshold of 0.35: no error code would be found.
 _ALL_WORDS = 0.4
-# Words that stand in nearly every chunk: the best of them is no answer.
+# Stop words are in nearly every chunk, so a match of them alone is hardly an answer.
 _STOP_WORDS_SHARE = 0.3
 _MAX_LINE = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class RawSearchRow:
-    """A chunk that a strategy found, before post-processing; `dataclasses.replace` makes another of it.
+    """A chunk that a strategy found, before post-processing; change a copy with `dataclasses.replace`.
 
-    `chunk_id` is the chunk's id in the index, `score` from 0 to 1 or any finite number that you make of it, `source`
-    the file's label; lines count from 1.
-    `vector_score` is the cosine, from -1 to 1, and `text_score` BM25 as a share of the best chunk's; None where there
-    was no such search. `confidence` is how likely the chunk answers, from 0 to 1, or None where that is not known.
+    `chunk_id` is the chunk's id in the index, `score` any finite number (built-in strategies: 0 to 1), `source` the
+    file's label; lines count from 1. `vector_score` is the cosine and `text_score` BM25 as a share of the best chunk's,
+    each None without such a search. `confidence` is how likely the chunk answers, from 0 to 1, or None if unknown.
     """
 
     chunk_id: str
@@ -61,9 +60,8 @@ class RawSearchRow:
 
 
 class Found(NamedTuple):
-    """The rows of a strategy, best first, what it could not do, and which signals the confidence of its rows is from:
-    those of a built-in strategy, as "hybrid" is "keyword" where nothing can be embedded, or None for one of the
-    caller's.
+    """The rows of a strategy, best first, and its problems. `evidence` is the built-in strategy that the confidence of
+    the rows is from ("keyword" for a hybrid search without vectors), None for a registered strategy.
     """
 
     rows: list[RawSearchRow]
@@ -74,14 +72,14 @@ class Found(NamedTuple):
 def find(
     engine: Engine, strategy: str, query: str, limit: int, weights: HybridConfig, source_filter: str | None
 ) -> Found:
-    """The rows of a built-in strategy. The label is part of the scan.
+    """The rows of a built-in strategy, filtered by label during the scan.
 
-    - "hybrid": `vector_weight` of the cosine and `text_weight` of BM25. Where nothing can be embedded it is BM25 alone,
-      and `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
+    - "hybrid": `vector_weight` of the cosine plus `text_weight` of BM25. Where nothing can be embedded, BM25 alone, and
+      `problems` says why. A chunk with every word of the query scores at least 0.4 of its BM25.
     - "vector": the cosine. Raises EmbedderError where the query cannot be embedded.
     - "keyword": BM25 as a share of the best.
 
-    Where a query has stop words alone, BM25 counts 0.3: they stand everywhere.
+    For a query of stop words only, BM25 is multiplied by 0.3.
     """
     if strategy == "vector":
         _require_embedder(engine, query)
@@ -103,10 +101,9 @@ def ask_strategy(
     source_filter: str | None,
     finish: Callable[[Any], Any],
 ) -> Found:
-    """The rows of a strategy of the caller's, best first, checked; `finish` waits for what it returns if need be.
+    """The checked rows of a registered strategy, best first; `finish` waits for an awaitable.
 
-    It reads through a read-only connection in a read transaction. Rows of another label are InvalidInput where one is
-    asked for.
+    Raises InvalidInput for rows of another label than `source_filter`.
     """
     vector, model = None, "none"
     problems: tuple[str, ...] = ()
@@ -140,7 +137,7 @@ def check_strategy(name: object, strategy: object) -> str:
 
 
 def check_rows(given: object, who: str) -> list[RawSearchRow]:
-    """The rows that foreign code gave. Raises InvalidInput, which names it, for what is none."""
+    """The rows that an extension returned. InvalidInput names it where they are wrong."""
     if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable):
         raise InvalidInput(f"{who} gave {shown(given)}: it gives a list of RawSearchRow")
     rows = list(given)
@@ -171,7 +168,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_embedder(engine: Engine, query: str) -> None:
-    """Raise EmbedderError where a query has no vector; recall asks for none while nothing at all is embedded."""
+    """Raise EmbedderError where the query cannot be embedded; recall does not try while the store has no vectors."""
     engine.check_embedder(engine.active_embedder(), queries_first=True)
     engine.embedder.queries([query])
 
@@ -200,7 +197,7 @@ def _recalled(
     if not said and strategy != "vector":
         rows = [_of_stop_words(row, weights.text_weight if by_meaning else 1.0) for row in rows]
     elif strategy == "hybrid" and by_meaning and weights.text_weight > 0:
-        rows = _lifted(rows, query)
+        rows = _with_keyword_floor(rows, query)
     rows.sort(key=lambda row: -row.score)
     return Found(rows, problems, strategy if by_meaning else "keyword")
 
@@ -210,12 +207,12 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
     assert source is not None
     if strategy == "vector":
         text = None
-    elif hit.signals["bm25"] <= 0:  # it shares no word: what the score is beyond the cosine's part is rounding
+    elif hit.signals["bm25"] <= 0:  # no word in common: the rest of the score is rounding
         text = 0.0
     elif cosine is None or weights.text_weight == 0:
         text = hit.score if cosine is None else 0.0
     elif cosine == 0:
-        # It waits for its vector: BM25 is all of its score. Or nothing is like it.
+        # The chunk has no vector yet and BM25 is its whole score; or the cosine is 0.
         text = hit.signals["bm25"] / best_bm25 if best_bm25 > 0 else 0.0
     else:
         text = min(max((hit.score - weights.vector_weight * cosine) / weights.text_weight, 0.0), 1.0)
@@ -229,7 +226,7 @@ def _row(hit: Hit, strategy: str, cosine: float | None, best_bm25: float, weight
 
 
 def _of_stop_words(row: RawSearchRow, text_weight: float) -> RawSearchRow:
-    """A row of a query that has stop words alone, which are no evidence."""
+    """A row of a query of stop words only, which are no evidence."""
     text = row.text_score or 0.0
     weight = text_weight if row.vector_score is not None else 1.0
     share = _STOP_WORDS_SHARE * text
@@ -239,13 +236,13 @@ def _of_stop_words(row: RawSearchRow, text_weight: float) -> RawSearchRow:
     )  # fmt: skip
 
 
-def _lifted(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:
-    """What has every word of the query passes for a keyword hit, whatever its cosine."""
+def _with_keyword_floor(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:
+    """Rows with every word of the query score as keyword hits at least, whatever their cosine."""
     words = set(query_words(query))
-    lifted = []
+    raised = []
     for row in rows:
         least = _ALL_WORDS * (row.text_score or 0.0)
         if words and row.score < least and words <= set(tokenize(" ".join((*row.headings, row.text)))):
             row = replace(row, score=least)
-        lifted.append(row)
-    return lifted
+        raised.append(row)
+    return raised

@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorru
 from recollect.filters import Filter, FilterFields
 from recollect.reports import Exported, Restored
 from recollect.workspace.config import WorkspaceConfig
-from recollect.workspace.exporting import Exporter, export_memories, restore_memories
+from recollect.workspace.exporting import export_memories, restore_memories
 from recollect.workspace.files import FileProblem, Selection, Unreadable, problem_of
 from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recollect.workspace.opening import IndexFile
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.engine import Engine
     from recollect.llm.protocol import LanguageModel
+    from recollect.memory import Memory
 
 __all__ = ["Workspace"]
 
@@ -226,15 +227,16 @@ class Workspace:
 
     def export(
         self,
-        memory: Exporter | str | os.PathLike[str],
+        memory: Memory | str | os.PathLike[str],
         *,
         filter: Filter | None = None,
         overwrite: bool = False,
         on_progress: Progress | None = None,
         **fields: Unpack[FilterFields],
     ) -> Exported:
-        """Write the memories of a Memory, or of its file, below `memory/` as Markdown, and index them: a file a scope
-        and month. `restore` reads them back. Otherwise as `Memory.export_folder`.
+        """Write the memories of a Memory, or of its file, as Markdown below `memory/`, and index them.
+
+        There is a file for each scope and month; `restore` reads them back. Otherwise as `Memory.export_folder`.
         """
         done = export_memories(
             self._config, memory, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields
@@ -244,13 +246,13 @@ class Workspace:
 
     def restore(
         self,
-        memory: Exporter | str | os.PathLike[str],
+        memory: Memory | str | os.PathLike[str],
         *,
         overwrite: bool = False,
         forget_missing: bool = False,
         on_progress: Progress | None = None,
     ) -> Restored:
-        """Read what `export` wrote below `memory/`, with what was changed in it since, into a Memory or its file: as
+        """Read what `export` wrote below `memory/`, with its later edits, into a Memory or its file: as
         `Memory.import_folder`.
         """
         return restore_memories(
