@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import recollect
+import recollect_kernels
 from benchmarks import pages, saving
 from benchmarks.tables import milliseconds
 from recollect import Settings
@@ -81,14 +82,18 @@ def test_the_plot_of_quality_is_the_saved_results():
 
 
 def test_the_reference_has_every_public_name():
-    listed = [
-        pkgutil.resolve_name(path)
+    listed = {
+        path: pkgutil.resolve_name(path)
         for page in (ROOT / "docs" / "reference").rglob("*.md")
         for path in re.findall(r"^::: (\S+)$", page.read_text("utf-8"), re.M)
-    ]
-    listed += [getattr(each, name) for each in listed if inspect.ismodule(each) for name in each.__all__]
-    unlisted = [name for name in recollect.__all__ if getattr(recollect, name) not in listed]
-    assert unlisted == ["__version__", "tools"]
+    }
+    members = [getattr(each, "__all__", ()) for each in listed.values() if inspect.ismodule(each)]
+    named = {path.rpartition(".")[2] for path in listed}.union(*members)
+    assert set(recollect.__all__) - named == {"__version__", "tools"}
+    kernels = {
+        name for name, value in vars(recollect_kernels).items() if not inspect.ismodule(value) and name[0] != "_"
+    }
+    assert kernels - named == {"SIGNALS"}
 
 
 def test_generated_references_have_every_command_and_setting():
