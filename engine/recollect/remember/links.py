@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast, get_args
 
 from recollect import checks
 from recollect.engine import Engine
@@ -16,7 +16,6 @@ from recollect.store.values import Direction
 __all__ = ["LINK_TYPES", "check_link_type", "link", "neighbors", "traverse", "unlink"]
 
 LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
-_DIRECTIONS: tuple[Direction, ...] = ("out", "in", "both")
 
 
 def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
@@ -39,7 +38,7 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
     """The links of a record to others that the handle may see, strongest first."""
-    way, chosen = check_direction(direction), [check_link_type(type) for type in types]
+    way, chosen = _check_direction(direction), [check_link_type(type) for type in types]
     with engine.store.read() as reader:
         record_id = row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
@@ -58,7 +57,7 @@ def traverse(
     Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
     the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
     """
-    way, chosen = check_direction(direction), [check_link_type(type) for type in types]
+    way, chosen = _check_direction(direction), [check_link_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
     visible, now = Filter().within(base), checks.now_us()
@@ -85,13 +84,8 @@ def traverse(
 
 def check_link_type(type: object) -> str:
     """One of the link types."""
-    if not isinstance(type, str) or type not in LINK_TYPES:
-        raise InvalidInput(f"type is {checks.shown(type)}: use one of {', '.join(LINK_TYPES)}")
-    return type
+    return checks.check_choice(type, "type", LINK_TYPES)
 
 
-def check_direction(direction: Any) -> Direction:
-    """The direction in which links are followed."""
-    if not isinstance(direction, str) or direction not in _DIRECTIONS:
-        raise InvalidInput(f"direction is {checks.shown(direction)}: 'out', 'in' or 'both'")
-    return direction
+def _check_direction(direction: object) -> Direction:
+    return cast("Direction", checks.check_choice(direction, "direction", get_args(Direction)))

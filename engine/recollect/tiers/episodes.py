@@ -61,7 +61,7 @@ class Episodes(Service):
         """
         kept = own_metadata(
             metadata,
-            event_type=check_event_type(event_type),
+            event_type=checks.check_choice(event_type, "event_type", EVENT_TYPES),
             task_id=None if task_id is None else checks.check_name(task_id, "task_id"),
             cost=None if cost is None else checks.check_finite(cost, "cost", minimum=0.0),
             duration_ms=None if duration_ms is None else checks.check_finite(duration_ms, "duration_ms", minimum=0.0),
@@ -99,13 +99,12 @@ class Episodes(Service):
 
         `on` is a day of UTC, as a date or "2026-03-01"; `since` and `until` bound `event_at`, else `created_at`.
         """
-        if not isinstance(order, str) or order not in ("oldest", "newest", "importance"):
-            raise InvalidInput(f"order is {checks.shown(order)}: 'oldest', 'newest' or 'importance'")
+        checks.check_choice(order, "order", ("oldest", "newest", "importance"))
         where: dict[str, Any] = {}
         if task_id is not None:
             where["metadata.task_id"] = checks.check_name(task_id, "task_id")
         if event_type is not None:
-            where["metadata.event_type"] = check_event_type(event_type)
+            where["metadata.event_type"] = checks.check_choice(event_type, "event_type", EVENT_TYPES)
         if on is not None:
             if since is not None or until is not None:
                 raise InvalidInput("episodes are listed by on, or by since and until, not both")
@@ -156,13 +155,6 @@ class AsyncEpisodes(AsyncService[Episodes]):
     snapshot = awaited(Episodes.snapshot)
     last_snapshot = awaited(Episodes.last_snapshot)
     snapshots = awaited(Episodes.snapshots)
-
-
-def check_event_type(event_type: object) -> str:
-    """One of the event types."""
-    if not isinstance(event_type, str) or event_type not in EVENT_TYPES:
-        raise InvalidInput(f"event_type is {checks.shown(event_type)}: use one of {', '.join(EVENT_TYPES)}")
-    return event_type
 
 
 def _day(on: date | str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -110,12 +110,12 @@ class Working(Service):
         """
         if capacity is not None:
             checks.check_count(capacity, "capacity")
-        if policy is not None and (not isinstance(policy, str) or policy not in ("fifo", "importance")):
-            raise InvalidInput(f"policy is {checks.shown(policy)}: 'fifo' or 'importance'")
+        if policy is not None:
+            checks.check_choice(policy, "policy", get_args(Policy))
         if promote_above is not None:
             checks.check_finite(promote_above, "promote_above", minimum=0.0)
         if promote_to is not None:
-            _check_tier(promote_to)
+            checks.check_choice(promote_to, "promote_to", get_args(Tier))
         if persist is not None:
             check_flag(persist, "persist")
         given: dict[str, Any] = {
@@ -175,7 +175,7 @@ class Working(Service):
 
         `item` is an evicted item, a current item, or the id of a current item.
         """
-        _check_tier(to)
+        checks.check_choice(to, "to", get_args(Tier))
         with self._lock:
             if not isinstance(item, WorkingItem):
                 found = next((each for each in self._state.items if isinstance(item, str) and each.id == item), None)
@@ -273,8 +273,3 @@ def _copied(content: object) -> Any:
 def _sound(item: WorkingItem) -> WorkingItem:
     """The item as JSON stores it. InvalidInput where the caller has since put other values into it."""
     return structs.replace(item, content=_copied(item.content))
-
-
-def _check_tier(to: object) -> None:
-    if not isinstance(to, str) or to not in ("semantic", "episode"):
-        raise InvalidInput(f"the tier is {checks.shown(to)}: 'semantic' or 'episode'")
