@@ -6,7 +6,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import InvalidInput
-from recollect.tiers.error_patterns import alike, error_pattern
+from recollect.tiers.error_patterns import error_pattern, similarity_of
 from tests.memory.support import PLAIN, raw, run_at_once, state
 
 
@@ -111,7 +111,7 @@ def test_numbers_paths_and_ids_are_masked_in_errors(one, other):
     ],
 )
 def test_other_errors_are_not_similar(one, other):
-    assert alike(error_pattern(one), error_pattern(other)) == 0.0
+    assert similarity_of(error_pattern(one), error_pattern(other)) == 0.0
 
 
 _RUNS = """
@@ -171,8 +171,8 @@ def test_bad_recoveries_and_questions_are_refused(memory):
 
 
 def test_small_words_do_not_make_errors_alike():
-    assert alike(error_pattern("timeout after 30 s"), error_pattern("disk full after 30 s")) == 0.0
-    assert alike(error_pattern("timeout"), error_pattern("ReadTimeout: timeout while reading")) > 0.0
+    assert similarity_of(error_pattern("timeout after 30 s"), error_pattern("disk full after 30 s")) == 0.0
+    assert similarity_of(error_pattern("timeout"), error_pattern("ReadTimeout: timeout while reading")) > 0.0
 
 
 @pytest.mark.parametrize("name", ["steps", "tokens"])

@@ -76,7 +76,7 @@ class _Content(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-class _OnTheWay(NamedTuple):
+class _InProgress(NamedTuple):
     """What is reported of a document once it is written."""
 
     document: NewDocument
@@ -100,7 +100,7 @@ class Ingest:
             memory_mb=settings.document_memory_mb, seconds=settings.document_seconds,
         )  # fmt: skip
         # Documents being written, by source; sources by the hash of their bytes, and duplicates of them.
-        self._on_the_way: dict[str, _OnTheWay] = {}
+        self._in_progress: dict[str, _InProgress] = {}
         self._hashes: dict[bytes, str] = {}
         self._repeats: dict[str, str] = {}
         self._folders: list[str] = []
@@ -180,32 +180,32 @@ class Ingest:
 
     def _new_document(self, item: _Item, parser: Parser) -> NewDocument | None:
         """The document to write; None where its bytes are stored already."""
-        with _faults_of_a_document():
+        with _document_errors():
             content = self._read(item)
         digest = hashlib.sha256(content.data).digest()
         with self._engine.store.read() as reader:
-            standing = reader.documents.find(self._scope, item.source)
+            stored = reader.documents.find(self._scope, item.source)
             same = reader.documents.with_content(self._scope, digest)
-        if standing is not None and standing.content_hash == digest and self._is_current(standing):
-            return self._refreshed(standing, item, content)
+        if stored is not None and stored.content_hash == digest and self._is_current(stored):
+            return self._refreshed(stored, item, content)
         if digest in self._hashes:
             self._repeats[item.source] = self._hashes[digest]
             return None
         for other in same:
             if other.source == item.source or not self._is_current(other):
                 continue
-            if standing is None and self._is_gone(other):
+            if stored is None and self._is_gone(other):
                 return self._refreshed(other, item, content)
-            if self._still_says(other, digest):
+            if self._is_unchanged(other, digest):
                 self._report_duplicate(item.source, other, content.warnings)
                 return self._refreshed(other, None, content)
-        return self._parsed(item, content, digest, parser, _given(standing))
+        return self._parsed(item, content, digest, parser, _given(stored))
 
     def _parsed(
         self, item: _Item, content: _Content, digest: bytes, parser: Parser, given: dict[str, Any]
     ) -> NewDocument:
         given = {**given, **(self._options.metadata or {})}
-        with _faults_of_a_document():
+        with _document_errors():
             loaded = parser.load(
                 content.data, content.name, media_type=content.media_type, charset=content.charset,
                 password=self._options.password,
@@ -222,7 +222,7 @@ class Ingest:
             inode=content.inode, metadata=metadata, given=given, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
         self._hashes[digest] = item.source
-        self._on_the_way[item.source] = _OnTheWay(document, (*content.warnings, *loaded.warnings))
+        self._in_progress[item.source] = _InProgress(document, (*content.warnings, *loaded.warnings))
         return document
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
@@ -232,7 +232,7 @@ class Ingest:
         source = row.source if item is None else item.source
         if metadata == known and source == row.source:
             if item is not None:
-                self._results[source] = _told(row, "unchanged", content.warnings)
+                self._results[source] = _outcome(row, "unchanged", content.warnings)
             return None
         with self._engine.store.read() as reader:
             stored = reader.documents.chunks_of(row.source_id)
@@ -253,7 +253,7 @@ class Ingest:
         )  # fmt: skip
         if item is not None:
             self._hashes[row.content_hash] = source
-            self._on_the_way[source] = _OnTheWay(document, content.warnings)
+            self._in_progress[source] = _InProgress(document, content.warnings)
         return document
 
     def _is_current(self, row: DocumentRow) -> bool:
@@ -264,9 +264,9 @@ class Ingest:
         """Whether a source is a file that no longer exists: a document with its bytes is that file, moved."""
         return self._options.root is None and _is_file(row) and not os.path.lexists(row.source)
 
-    def _still_says(self, row: DocumentRow, digest: bytes) -> bool:
+    def _is_unchanged(self, row: DocumentRow, digest: bytes) -> bool:
         """Whether a document still has the stored bytes; one that is being replaced has not."""
-        if row.source in self._on_the_way:
+        if row.source in self._in_progress:
             return False
         if not _is_file(row) or self._options.root is not None:
             return True
@@ -282,10 +282,10 @@ class Ingest:
         if item.data is not None:
             return _Content(item.data, item.name)
         if item.file is not None:
-            held = read_file(item.file, self._limits.max_bytes)
+            read = read_file(item.file, self._limits.max_bytes)
             if item.source != item.file.source:  # the caller's name for it, not a path
-                return _Content(held.data, item.name, warnings=item.file.warnings)
-            return _Content(held.data, item.name, mtime_ns=held.mtime_ns, inode=held.inode, warnings=item.file.warnings)
+                return _Content(read.data, item.name, warnings=item.file.warnings)
+            return _Content(read.data, item.name, mtime_ns=read.mtime_ns, inode=read.inode, warnings=item.file.warnings)
         try:
             from recollect.knowledge.fetching import fetch
         except ImportError as reason:
@@ -297,28 +297,28 @@ class Ingest:
         return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)
 
     def _report(self, written: Written) -> None:
-        held = self._on_the_way.get(written.source)
+        reported = self._in_progress.get(written.source)
         if written.outcome == "failed":
             self._skip(written.source, DocumentUnreadable(written.problem or ""))
-        elif held is not None:
+        elif reported is not None:
             self._results[written.source] = IngestedDocument(
                 id=written.id,
                 source=written.source,
                 # All chunks may be kept and their metadata changed.
                 outcome="updated" if written.outcome == "unchanged" else written.outcome,
-                title=held.document.title,
-                chunks=len(held.document.chunks),
+                title=reported.document.title,
+                chunks=len(reported.document.chunks),
                 chunks_created=written.chunks_created,
                 chunks_deleted=written.chunks_deleted,
                 pending=written.pending,
-                warnings=held.warnings,
+                warnings=reported.warnings,
             )
 
     def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
         """Report a duplicate, and delete what was stored under its own source, which is outdated."""
         delete_documents(self._engine, self._scope, [source])
         self._results[source] = structs.replace(
-            _told(other, "duplicate", warnings), source=source, duplicate_of=other.source
+            _outcome(other, "duplicate", warnings), source=source, duplicate_of=other.source
         )
 
     def _report_repeat(self, source: str, first: str) -> None:
@@ -342,13 +342,13 @@ class Ingest:
 
     def _skip(self, source: str, reason: DocumentError) -> None:
         if self._alone:
-            said = str(reason)
-            raise type(reason)(said if said.startswith(source) else f"{source}: {said}") from reason
+            message = str(reason)
+            raise type(reason)(message if message.startswith(source) else f"{source}: {message}") from reason
         self.skipped.append(Skipped(source=source, reason=str(reason), error=type(reason).__name__))
 
 
 @contextmanager
-def _faults_of_a_document() -> Iterator[None]:
+def _document_errors() -> Iterator[None]:
     """Turn an unexpected error of reading or cutting a document into its outcome: the others must go on."""
     try:
         yield
@@ -375,7 +375,9 @@ def _given(row: DocumentRow | None) -> dict[str, Any]:
     return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
 
 
-def _told(row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]) -> IngestedDocument:
+def _outcome(
+    row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]
+) -> IngestedDocument:
     return IngestedDocument(
         id=row.public_id, source=row.source, outcome=outcome, title=row.title, chunks=row.chunks, warnings=warnings
     )

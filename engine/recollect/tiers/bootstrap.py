@@ -86,7 +86,7 @@ def bootstrap(
             engine.embedder.get()
     kept, text = _fit(sections, budget, engine.embedder.count_tokens)
     shown = {
-        section.title: [held for _, held in section.entries[:count]]
+        section.title: [value for _, value in section.entries[:count]]
         for section, count in zip(sections, kept, strict=True)
     }
     return Bootstrap(
@@ -112,9 +112,9 @@ def _gather(
     recent = [record for record in semantic.recent(RECENT + RELEVANT, agent=agent) if record.id not in seen][:RECENT]
     last = episodes.recent(EPISODES, agent=agent)
     found = procedures.search(task, PROCEDURES, agent=agent)
-    ways = {way.id: way for way in procedures.list(agent=agent)}
-    fitting = [ways[hit.id] for hit in found if hit.id in ways]
-    fitting += [way for way in ways.values() if way not in fitting]
+    by_id = {procedure.id: procedure for procedure in procedures.list(agent=agent)}
+    fitting = [by_id[hit.id] for hit in found if hit.id in by_id]
+    fitting += [procedure for procedure in by_id.values() if procedure not in fitting]
     tips = experience.tips(task_type, agent=agent, limit=TIPS)
     passages = semantic._search(None, CHUNK_KIND, task, PASSAGES, {})
     return [
@@ -122,7 +122,7 @@ def _gather(
         _Section("Relevant knowledge", [(_knowledge(hit), hit) for hit in relevant]),
         _Section("Recent knowledge", [(_knowledge(record), record) for record in recent]),
         _Section("Recent episodes", [(_episode(record), record) for record in last]),
-        _Section("Procedures", [(_procedure(way), way) for way in fitting[:PROCEDURES]]),
+        _Section("Procedures", [(_procedure(procedure), procedure) for procedure in fitting[:PROCEDURES]]),
         _Section("Experience", [(f"- {_quoted(str(tip))}", tip) for tip in tips], TIPS_FOUND),
         _Section("Documents", [(_passage(hit), hit) for hit in passages]),
     ]
@@ -175,41 +175,41 @@ def _session_lines(snapshot: Snapshot) -> list[str]:
         lines.append(f"- summary: {_quoted(snapshot.summary)}")
     lines += [f"- decided: {_quoted(decision)}" for decision in snapshot.key_decisions]
     for message in snapshot.messages[-MESSAGES:]:
-        if said := plain_text(message.get("content")):
-            lines.append(f"- {_quoted(str(message.get('role')))} said: {_quoted(said)}")
+        if text := plain_text(message.get("content")):
+            lines.append(f"- {_quoted(str(message.get('role')))} said: {_quoted(text)}")
     return lines
 
 
 def _knowledge(shown: Record | Hit) -> str:
-    said = shown.metadata.get("summary") or shown.text
+    text = shown.metadata.get("summary") or shown.text
     marks = ", verified" if shown.metadata.get("verified") is True else ""
-    return f"- {(shown.event_at or shown.created_at):%Y-%m-%d}{marks}: {_spoken(shown.context)}{_quoted(str(said))}"
+    return f"- {(shown.event_at or shown.created_at):%Y-%m-%d}{marks}: {_with_context(shown.context, str(text))}"
 
 
 def _passage(hit: Hit) -> str:
     if hit.source is None:
-        return f"- {_spoken(hit.context)}{_quoted(hit.text)}"
+        return f"- {_with_context(hit.context, hit.text)}"
     lines, page = hit.source.lines, hit.metadata.get("page")
     place = f":{lines[0]}" if lines is not None else f" page {page}" if isinstance(page, int) else ""
-    return f"- {_spoken(hit.context)}{_quoted(hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{place}')})"
+    return f"- {_with_context(hit.context, hit.text)} ({_quoted(f'{hit.source.path or hit.source.id}{place}')})"
 
 
 def _episode(record: Record) -> str:
     kind = record.metadata.get("event_type")
     when = record.event_at or record.created_at
     shown = f"{when:%Y-%m-%d %H:%M}" + (f" {kind}" if kind in EVENT_TYPES else "")
-    return f"- {shown}: {_spoken(record.context)}{_quoted(record.text)}"
+    return f"- {shown}: {_with_context(record.context, record.text)}"
 
 
-def _procedure(way: Procedure) -> str:
-    steps = f" — {_quoted(way.pattern)}" if way.pattern.strip() else ""
-    times = "once" if way.use_count == 1 else f"{way.use_count:,} times"
-    used = f"used {times}, worked {way.success_count:,}" if way.use_count else "not used yet"
-    return f"- {_quoted(way.name)} ({used}): {_quoted(way.description)}{steps}"
+def _procedure(procedure: Procedure) -> str:
+    steps = f" — {_quoted(procedure.pattern)}" if procedure.pattern.strip() else ""
+    times = "once" if procedure.use_count == 1 else f"{procedure.use_count:,} times"
+    used = f"used {times}, worked {procedure.success_count:,}" if procedure.use_count else "not used yet"
+    return f"- {_quoted(procedure.name)} ({used}): {_quoted(procedure.description)}{steps}"
 
 
-def _spoken(context: str | None) -> str:
-    return "" if context is None else f"{_quoted(context)}: "
+def _with_context(context: str | None, text: str) -> str:
+    return _quoted(text) if context is None else f"{_quoted(context)}: {_quoted(text)}"
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ import re
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 
-__all__ = ["alike", "error_pattern"]
+__all__ = ["error_pattern", "similarity_of"]
 
 # Dice coefficient of the words. Different errors of one tool, as "no such file" and "permission denied", reach 1/3.
 _ALIKE = 0.5
@@ -31,7 +31,7 @@ def error_pattern(error: str) -> str:
     return " ".join(error.lower().split())
 
 
-def alike(pattern: str, other: str) -> float:
+def similarity_of(pattern: str, other: str) -> float:
     """The similarity of two patterns: 1 for equal ones, else the Dice coefficient of their words, or 0 if low.
 
     Patterns with different status codes (404, 500) have 0.

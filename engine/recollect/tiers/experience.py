@@ -14,7 +14,7 @@ from recollect.errors import InvalidInput
 from recollect.remember.prepare import check_flag
 from recollect.store.rows import stored_json
 from recollect.store.values import ToolPattern
-from recollect.tiers.error_patterns import alike, error_pattern
+from recollect.tiers.error_patterns import error_pattern, similarity_of
 from recollect.tiers.service import Service
 
 __all__ = ["AsyncExperience", "Experience", "Tip", "unique_tools"]
@@ -121,15 +121,16 @@ class Experience(Service):
             helped = [] if tool is None else reader.experience.recoveries(scopes, checks.check_name(tool, "tool"))
         recovered: list[Tip] = []
         if error is not None:
-            asked = error_pattern(_message(error, "error"))
-            near = sorted(((alike(asked, row.error_pattern), row) for row in helped), key=lambda each: -each[0])
+            pattern = error_pattern(_message(error, "error"))
+            similar = [(similarity_of(pattern, row.error_pattern), row) for row in helped]
+            similar.sort(key=lambda each: -each[0])
             recovered = [
                 Tip(kind="recovery", tools=(row.tool,), runs=row.total_count, error=row.error, recovery=row.recovery)
-                for nearness, row in near
-                if nearness > 0
+                for similarity, row in similar
+                if similarity > 0
             ]
-        learnt = [_tip(row) for row in known if row.total_count >= FEWEST_RUNS]
-        good = [tip for tip in learnt if tip.success_rate >= LEAST_SUCCESS]
+        patterns = [_tip(row) for row in known if row.total_count >= FEWEST_RUNS]
+        good = [tip for tip in patterns if tip.success_rate >= LEAST_SUCCESS]
         good.sort(key=lambda tip: (-tip.success_rate, -tip.runs, str(tip.task_type), tip.tools))
         return [*recovered, *good][:most]
 

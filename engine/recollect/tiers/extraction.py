@@ -65,7 +65,7 @@ _TASK = (
 )
 
 
-class _Said(Struct):
+class _ModelFact(Struct):
     """A fact as the model returns it, with episodes by number."""
 
     content: str
@@ -74,7 +74,7 @@ class _Said(Struct):
 
 
 class _Answer(Struct):
-    facts: list[_Said]
+    facts: list[_ModelFact]
 
 
 def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) -> list[Fact]:
@@ -91,9 +91,9 @@ def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) 
         fact = _fact(each, place)
         named = fact.episodes
         if isinstance(named, str) or not isinstance(named, Sequence) or not all(isinstance(id, str) for id in named):
-            raise _unfit(place, "episodes", "a list of episode ids")
+            raise _wrong_value(place, "episodes", "a list of episode ids")
         if not known.issuperset(named):
-            raise _unfit(place, "episodes", "ids of episodes that were shown")
+            raise _wrong_value(place, "episodes", "ids of episodes that were shown")
         facts.append(
             Fact(
                 content=_checked(
@@ -113,10 +113,10 @@ def _checked(place: int, key: str, wanted: str, check: Callable[..., _Checked], 
     try:
         return check(*given)
     except InvalidInput:
-        raise _unfit(place, key, wanted) from None
+        raise _wrong_value(place, key, wanted) from None
 
 
-def _unfit(place: int, key: str, wanted: str) -> InvalidInput:
+def _wrong_value(place: int, key: str, wanted: str) -> InvalidInput:
     return InvalidInput(f"{key!r} of fact {place} is not {wanted}")
 
 
@@ -144,12 +144,12 @@ def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
         answer = model.complete(messages, schema=_SCHEMA, max_tokens=_MOST_TOKENS)
         facts += [
             Fact(
-                content=said.content,
-                importance=min(max(said.importance, 0.0), 1.0),
-                episodes=tuple(dict.fromkeys(batch[n - 1].id for n in said.episodes if 0 < n <= len(batch))),
+                content=found.content,
+                importance=min(max(found.importance, 0.0), 1.0),
+                episodes=tuple(dict.fromkeys(batch[n - 1].id for n in found.episodes if 0 < n <= len(batch))),
             )
-            for said in _read(answer).facts
-            if said.content.strip()
+            for found in _read(answer).facts
+            if found.content.strip()
         ]
     return facts
 

@@ -126,9 +126,9 @@ class Working(Service):
             state = self._state._replace(**{name: value for name, value in given.items() if value is not None})
             evicted = []
             while len(state.items) > state.capacity:
-                state, gone = self._let_go(state)
-                evicted.append(gone)
-            self._become(state)
+                state, evicted_item = self._evict_from(state)
+                evicted.append(evicted_item)
+            self._replace_state(state)
             return evicted
 
     def add(self, item: object, *, importance: float = 0.5) -> Added:
@@ -144,8 +144,8 @@ class Working(Service):
         with self._lock:
             state, evicted = self._state, None
             if len(state.items) >= state.capacity:
-                state, evicted = self._let_go(state)
-            self._become(state._replace(items=(*state.items, new)))
+                state, evicted = self._evict_from(state)
+            self._replace_state(state._replace(items=(*state.items, new)))
         return Added(item=new, evicted=evicted)
 
     def evict(self) -> Evicted | None:
@@ -154,8 +154,8 @@ class Working(Service):
         with self._lock:
             if not self._state.items:
                 return None
-            state, evicted = self._let_go(self._state)
-            self._become(state)
+            state, evicted = self._evict_from(self._state)
+            self._replace_state(state)
         return evicted
 
     def items(self) -> list[WorkingItem]:
@@ -167,7 +167,7 @@ class Working(Service):
         self._engine.store.check_usable()
         with self._lock:
             items = self._state.items
-            self._become(self._state._replace(items=()))
+            self._replace_state(self._state._replace(items=()))
         return list(items)
 
     def promote(self, item: WorkingItem | str, to: Tier = "semantic") -> Record:
@@ -184,7 +184,7 @@ class Working(Service):
                 item = found
             record = self._store(item, to)
             left = tuple(each for each in self._state.items if each.id != item.id)
-            self._become(self._state._replace(items=left))
+            self._replace_state(self._state._replace(items=left))
         return record
 
     def save(self) -> int:
@@ -208,7 +208,7 @@ class Working(Service):
     def __len__(self) -> int:
         return len(self._state.items)
 
-    def _let_go(self, state: _State) -> tuple[_State, Evicted]:
+    def _evict_from(self, state: _State) -> tuple[_State, Evicted]:
         """The state without the item that the policy evicts, which is promoted first if it is important enough."""
         place = 0
         if state.policy == "importance":
@@ -223,7 +223,7 @@ class Working(Service):
         known = self._promoted.get((item.id, to))
         if known is not None:
             return known
-        text = str(_sound(item))
+        text = str(_validated(item))
         if to == "semantic":
             record = self._semantic.add(text, importance=item.importance, agent=self._agent)
         else:
@@ -231,7 +231,7 @@ class Working(Service):
         self._promoted[item.id, to] = record
         return record
 
-    def _become(self, state: _State) -> None:
+    def _replace_state(self, state: _State) -> None:
         """Make this the state, after saving it where `persist` is set."""
         if state.persist:
             self._write(state.items)
@@ -241,8 +241,8 @@ class Working(Service):
 
     def _write(self, items: Sequence[WorkingItem]) -> None:
         policy = self._engine.settings.write_policy
-        sound = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_sound, items)]
-        text = msgspec.json.encode(sound).decode()
+        valid = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_validated, items)]
+        text = msgspec.json.encode(valid).decode()
         with self._engine.atomic() as writer:
             scope = writer.scopes.intern_one(self._scope(self._agent))
             writer.working.save(scope, text, checks.now_us())
@@ -270,6 +270,6 @@ def _copied(content: object) -> Any:
     return checks.check_json_copy(content, "item", MAX_ITEM_BYTES)
 
 
-def _sound(item: WorkingItem) -> WorkingItem:
+def _validated(item: WorkingItem) -> WorkingItem:
     """The item as JSON stores it. InvalidInput where the caller has since put other values into it."""
     return structs.replace(item, content=_copied(item.content))
