@@ -119,7 +119,7 @@ class Engine:
         # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
         if self._kernels_started or self._small():
             return
-        load_index = self.index.sequence < 0 and self.store.size() > _LARGE and not self._snapshots.exists()
+        load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()
         first, self._has_recalled = not self._has_recalled, True
         if first and queries == 1 and not load_index:
             return
@@ -138,7 +138,7 @@ class Engine:
         least = self.settings.kernels_from
         if least == 0:
             return False
-        if self.index.sequence >= 0:
+        if self.index.commit is not None:
             return len(self.index.table) < least
         return self.store.size() < least
 

@@ -83,7 +83,7 @@ def test_who_is_behind_the_trimmed_feed_loads_afresh(path, monkeypatch):
         busy.update(kept.id, text="word changed", vector=unit(2))
         with busy._engine.store.read() as reader:
             assert reader.connection.execute("SELECT count(*) FROM feed").get < 1200
-            assert reader.changes.since(slow._engine.index.sequence) is None
+            assert reader.changes.since(slow._engine.index.commit) is None
         assert [hit.text for hit in slow.recall("word", vector=unit(2))] == ["word changed"]
 
 

@@ -45,7 +45,7 @@ def load(
     """Fill empty parts with the whole store; `another` opens a second read transaction, or returns None."""
     todo = None
     if vectors is not None and embedder is not None:
-        todo = _Vectors(vectors, embedder, reader.blocks.ranges("vector_packed"))
+        todo = _Vectors(vectors, embedder, reader.blocks.ranges("vectors"))
     with _helper(reader, another, todo) as help_:
         if todo is not None and help_ is not None:
             with ThreadPoolExecutor(1, thread_name_prefix="recollect-load") as pool:
@@ -79,7 +79,7 @@ def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
 
 
 def _load_records(reader: Reader, table: RecordTable, words: LexicalIndex, graph: RecordGraph) -> None:
-    for bounds in reader.blocks.ranges("record_packed"):
+    for bounds in reader.blocks.ranges("columns"):
         table.append(reader.blocks.column_range(bounds))
     words.load(_words(reader, table.ids), table.open)
     graph.load()
@@ -87,7 +87,7 @@ def _load_records(reader: Reader, table: RecordTable, words: LexicalIndex, graph
 
 def _words(reader: Reader, ids: NDArray[np.int64]) -> Iterator[TermBlock]:
     first = 0
-    for bounds in reader.blocks.ranges("record_terms"):
+    for bounds in reader.blocks.ranges("terms"):
         stop = int(np.searchsorted(ids, bounds[1], side="right"))
         yield aligned(reader.blocks.term_range(bounds), ids[first:stop])
         first = stop
@@ -107,7 +107,7 @@ def _helper(
         yield None
         return
     with opening as second:
-        same = second.changes.last() == reader.changes.last()
+        same = second.changes.commit() == reader.changes.commit()
         yield second if same else None
 
 

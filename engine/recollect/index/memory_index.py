@@ -21,7 +21,7 @@ from recollect.index.table import RecordTable, RowFilter
 from recollect.index.threshold_search import VectorBlock
 from recollect.index.vectors import VectorIndex
 from recollect.store.protocol import Reader
-from recollect.store.values import Change, EmbedderRow, LinkBlock
+from recollect.store.values import Change, Commit, EmbedderRow, LinkBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class MemoryIndex:
 
     def __init__(self, snapshots: SnapshotManager | None = None) -> None:
         self.lock = ReadWriteLock()
-        self.sequence = -1
+        self.commit: Commit | None = None
         self.version = 0
         self.loads = 0
         self.embedder_id: int | None = None
@@ -68,7 +68,8 @@ class MemoryIndex:
         self._kept_bytes = 0
         self._kept_version = -1
         self._keeping = threading.Lock()
-        self._late_block, self._late_version, self._late_seen = VectorBlock(0), -1, 0
+        self._late_block, self._late_version = VectorBlock(0), -1
+        self._late_seen: set[int] = set()
         self._reset()
 
     def _reset(self) -> None:
@@ -155,27 +156,27 @@ class MemoryIndex:
             "records": len(self.table),
             "vectors": 0 if self.vectors is None else len(self.vectors),
             "bytes": self.nbytes,
-            "sequence": self.sequence,
+            "commit": self.commit,
             "origin": self.origin,
         }
 
     @contextmanager
     def current(self, reader: Reader) -> Iterator[None]:
-        """Hold the index at exactly the commit that `connection`'s read transaction sees.
+        """Hold the index at exactly the commit that `reader` sees.
 
         Where another thread has already updated the index further, the transaction moves on to the newest commit.
         """
         while True:
             self.catch_up(reader)
             with self.lock.reading():
-                if self.sequence == reader.changes.last():
+                if self.commit == reader.changes.commit():
                     yield
                     return
             reader.changes.refresh()
 
     @contextmanager
     def nearly_current(self, reader: Reader, most: int) -> Iterator[tuple[EmbedderRow | None, VectorBlock | None]]:
-        """Hold the index where it lacks at most `most` new records of what `connection` sees.
+        """Hold the index where it lacks at most `most` new records of what `reader` sees.
 
         Yields the active embedder and the vectors of those records. Updating the index takes 1 to 2 ms for one record
         and hardly more for a hundred.
@@ -189,7 +190,7 @@ class MemoryIndex:
                     return
             self.catch_up(reader)
             with self.lock.reading():
-                if self.sequence == reader.changes.last():
+                if self.commit == reader.changes.commit():
                     yield embedder, None
                     return
             reader.changes.refresh()
@@ -200,16 +201,17 @@ class MemoryIndex:
             return None
         with self._keeping:
             if self._late_version != self.version:
-                self._late_block, self._late_version, self._late_seen = VectorBlock(embedder.dimension), self.version, 0
-            new = [record_id for record_id in late if record_id > self._late_seen]
+                self._late_block, self._late_version = VectorBlock(embedder.dimension), self.version
+                self._late_seen = set()
+            new = [record_id for record_id in late if record_id not in self._late_seen]
             if new:
                 self._late_block.extend(reader.vectors.of_current(new, embedder))
-                self._late_seen = new[-1]
+                self._late_seen.update(new)
             return self._late_block
 
     def _late(self, reader: Reader, embedder: EmbedderRow | None, most: int) -> list[int] | None:
         """The row ids of the records that the index lacks; None where there are other changes than new records."""
-        changes = None if self.sequence < 0 else reader.changes.since(self.sequence)
+        changes = None if self.commit is None else reader.changes.since(self.commit)
         if changes is None or any(change.operation not in ("insert", "link") for change in changes):
             return None
         count = sum(change.last_id - change.first_id + 1 for change in changes)
@@ -219,20 +221,22 @@ class MemoryIndex:
         return [record_id for change in new for record_id in range(change.first_id, change.last_id + 1)]
 
     def catch_up(self, reader: Reader) -> None:
-        """Update to the commit that `connection`'s read transaction sees."""
-        if reader.changes.last() <= self.sequence:
+        """Update to the commit that `reader` sees."""
+        if self._contains(reader):
             return
         with self.lock.writing():
-            sequence = reader.changes.last()
-            if sequence <= self.sequence:
+            if self._contains(reader):
                 return
-            if self.sequence < 0:
+            if self.commit is None:
                 self._map_saved(reader)
-            changes = None if self.sequence < 0 else reader.changes.since(self.sequence)
+            changes = None if self.commit is None else reader.changes.since(self.commit)
             if changes is None or not self._apply(reader, changes):
                 self._load(reader)
-            self.sequence = sequence
+            self.commit = reader.changes.commit()
             self.version += 1
+
+    def _contains(self, reader: Reader) -> bool:
+        return self.commit is not None and reader.changes.contained_in(self.commit)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All parts as arrays, for a snapshot. Call it in `lock.reading()`; valid while `version` is unchanged."""
@@ -251,7 +255,7 @@ class MemoryIndex:
         if any(length != rows for length in held):
             raise ValueError(f"{rows} records, but {held}")
         self._keep_in_folder()
-        self.sequence = saved.header.sequence
+        self.commit = saved.header.commit
         self.origin, self.changed = "snapshot", 0
 
     def _parts(self) -> list[tuple[str, _Part]]:
@@ -267,7 +271,7 @@ class MemoryIndex:
             self.loads += 1
         except (KeyError, ValueError):
             self._reset()
-            self.sequence = -1
+            self.commit = None
 
     def _load(self, reader: Reader) -> None:
         self._reset()

@@ -33,6 +33,7 @@ from msgspec import Struct
 
 from recollect.index.growable import Growable
 from recollect.parallel import run_tasks
+from recollect.store.values import Commit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,13 +65,13 @@ class _Section(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a snapshot was made from: the commit `sequence` of the store that has `token`.
+    """What a snapshot was made from: the commit `commit` of the store that has `token`.
 
     `dimension` is that of the vectors, 0 without vectors.
     """
 
     token: str
-    sequence: int
+    commit: Commit
     lexicon_epoch: str
     fingerprint: str
     dimension: int

@@ -64,7 +64,7 @@ class SnapshotManager:
         if not self._enabled or not expected.token:
             return None
         found = snapshot.read(self._path, folder=self.folder)
-        if found is None or found.header.sequence > reader.changes.last():
+        if found is None or reader.changes.since(found.header.commit) is None:
             return None
         header = found.header
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
@@ -93,7 +93,7 @@ class SnapshotManager:
             self._save(index)
 
     def _behind(self, index: MemoryIndex) -> bool:
-        if index.sequence < 0 or len(index.table) < _SMALLEST:
+        if index.commit is None or len(index.table) < _SMALLEST:
             return False
         if index.changed > max(_FAR_BEHIND, len(index.table) // 100):
             return True
@@ -114,16 +114,16 @@ class SnapshotManager:
         with self._store.read() as reader:
             expected = reader.snapshot.identity()
         with index.lock.reading():
-            version, sequence, changed = index.version, index.sequence, index.changed
+            version, commit, changed = index.version, index.commit, index.changed
+            if commit is None or index.embedder_id != expected.embedder_id:
+                return False
             header = snapshot.Header(
                 token=snapshot.new_token(),
-                sequence=sequence,
+                commit=commit,
                 lexicon_epoch=expected.lexicon_epoch,
                 fingerprint=expected.fingerprint,
                 dimension=0 if index.vectors is None else index.vectors.dimension,
             )
-            if index.embedder_id != expected.embedder_id:
-                return False
             arrays = index.arrays()
         part, whole = f"{self._path}-part", self._path
         snapshot.write(part, header, arrays)
@@ -143,7 +143,7 @@ class SnapshotManager:
     def _publish(self, expected: SnapshotIdentity, header: snapshot.Header, move: Callable[[], None]) -> bool:
         with self._store.atomic(wait=False) as writer:
             # The store may have been encrypted while the file was written.
-            return self._enabled and writer.snapshot.publish(expected, header.token, header.sequence, move)
+            return self._enabled and writer.snapshot.publish(expected, header.token, header.commit, move)
 
     def _move(self, index: MemoryIndex, path: str, version: int, embedder_id: int | None) -> None:
         """Map the index from its snapshot, so that it takes no memory."""

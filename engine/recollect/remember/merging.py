@@ -67,7 +67,7 @@ def _transaction(
     with engine.atomic() as writer:
         near = before
         # The writer keeps its page cache over commits, a reader does not: searching here is faster.
-        if policy.floor is not None and (near is None or near.sequence != writer.changes.last()):
+        if policy.floor is not None and (near is None or near.commit != writer.changes.commit()):
             most = policy.most_links + SPARE
             near = threshold_search(engine, writer, rows, most, policy.floor, indexed=not engine.store.nested)
         yield _Batch(engine, writer, rows, identity, policy, near, quotations, report=report)
@@ -79,7 +79,7 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
         return None
     engine.start_kernels(len(rows))
     many = len(rows) > _FEW
-    if not many and engine.index.sequence >= 0:
+    if not many and engine.index.commit is not None:
         return None
     with engine.store.read() as reader:
         if many:

@@ -16,7 +16,7 @@ from recollect.index.memory_index import MemoryIndex
 from recollect.index.threshold_search import ThresholdQuery, VectorBlock, rows_above_threshold
 from recollect.numerics import kernel_errors
 from recollect.store.protocol import Reader
-from recollect.store.values import EmbedderRow, Row
+from recollect.store.values import Commit, EmbedderRow, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,9 +39,9 @@ class Neighbor(NamedTuple):
 
 
 class ThresholdMatches(NamedTuple):
-    """The neighbours of each text, nearest first, as of the commit with this sequence number."""
+    """The neighbours of each text, nearest first, as of this commit."""
 
-    sequence: int
+    commit: Commit
     neighbors: list[list[Neighbor]]
 
 
@@ -71,9 +71,9 @@ def threshold_search(
             embedder, late = held.enter_context(engine.index.nearly_current(reader, _LATE))
         else:
             embedder = reader.vectors.active_embedder()
-        sequence = reader.changes.last()
+        commit = reader.changes.commit()
         if embedder is None or not groups:
-            return ThresholdMatches(sequence, neighbors)
+            return ThresholdMatches(commit, neighbors)
         read, now = _Read(reader, embedder), now_us()
         scopes = reader.scopes.ids(list({scope for scope, _ in groups}))
         for (scope, kind), places in groups.items():
@@ -88,7 +88,7 @@ def threshold_search(
             for place, each in zip(places, found, strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
-    return ThresholdMatches(sequence, neighbors)
+    return ThresholdMatches(commit, neighbors)
 
 
 def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
 
 import numpy as np
 from msgspec import Struct
@@ -112,10 +112,13 @@ class Access(NamedTuple):
 Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
 
 
-class Change(NamedTuple):
-    """One row of the feed: the records `first_id` to `last_id` underwent `operation`."""
+Commit = NewType("Commit", str)
+"""Names a commit of a store. Equal or not is all that can be told from it; `Changes` knows more."""
 
-    sequence: int
+
+class Change(NamedTuple):
+    """The records `first_id` to `last_id` underwent `operation`."""
+
     first_id: int
     last_id: int
     operation: Operation
@@ -181,7 +184,7 @@ class TermBlock(NamedTuple):
 
 
 class LinkBlock(NamedTuple):
-    """LinkBlock as row ids of their ends, with strengths."""
+    """Links as row ids of their ends, with strengths."""
 
     sources: NDArray[np.int64]
     targets: NDArray[np.int64]

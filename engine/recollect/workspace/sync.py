@@ -140,7 +140,7 @@ def make_plan(
     """Compare what `stat` says with what is stored. Raises InvalidInput where the folder cannot be read."""
     chunking = chunking_name(config, engine.embedder.spec)
     with engine.store.read() as reader:
-        key = (ref(engine), reader.changes.last(), chunking)
+        key = (ref(engine), reader.changes.commit(), chunking)
     listing = selection.listing()
     if settled is not None and not force and (plan := settled.plan(key, listing)) is not None:
         return plan

@@ -15,7 +15,7 @@ def test_changes_are_runs_of_ids_and_end_where_they_were_read(store):
     with store.atomic() as writer:
         ids = writer.records.insert([row(str(number)) for number in range(10)], None)
     with store.read() as reader:
-        start = reader.changes.last()
+        start = reader.changes.commit()
         assert reader.changes.since(start) == []
     with store.atomic() as writer:
         writer.records.delete([*ids[1:4], ids[7]])
@@ -24,25 +24,25 @@ def test_changes_are_runs_of_ids_and_end_where_they_were_read(store):
         assert [(each.first_id, each.last_id, each.operation) for each in changes] == [
             (ids[1], ids[3], "delete"), (ids[7], ids[7], "delete"),
         ]  # fmt: skip
-        assert reader.changes.since(reader.changes.last()) == []
+        assert reader.changes.since(reader.changes.commit()) == []
 
 
 def test_who_asks_since_an_unknown_commit_or_past_a_reload_has_to_load_again(store):
     with store.atomic() as writer:
         writer.records.insert([row("a")], None)
     with store.read() as reader:
-        start = reader.changes.last()
+        start = reader.changes.commit()
     with store.atomic() as writer:
         writer.changes.append("reload", 0)
     with store.read() as reader:
         assert reader.changes.since(start) is None
-        assert reader.changes.since(reader.changes.last() + 5) is None
+        assert reader.changes.since(reader.changes.commit() + "0") is None
 
 
 def test_each_write_names_its_operation(store):
     with store.atomic() as writer:
         first, second = writer.records.insert([row("a"), row("b")], None)
-        start = writer.changes.last()
+        start = writer.changes.commit()
         writer.records.change_columns(first, {"importance": 0.9}, None)
         writer.records.change_text(first, row("a", "new"), None, keep_version=False)
         writer.links.put([(first, second, "about", 1.0, NOW)])
@@ -60,7 +60,7 @@ def test_columns_by_id_and_by_range_are_the_same(store):
         )
     with store.read() as reader:
         by_id = reader.blocks.columns(ids)
-        ranges = [reader.blocks.column_range(bounds) for bounds in reader.blocks.ranges("record_packed")]
+        ranges = [reader.blocks.column_range(bounds) for bounds in reader.blocks.ranges("columns")]
         scope = reader.scopes.ids(["/s"])["/s"]
     assert [block.ids.tolist() for block in ranges if len(block.ids)] == [ids]
     assert by_id.ids.tolist() == ids
@@ -78,7 +78,7 @@ def test_terms_by_id_and_by_range_are_the_same(store):
         numbers = writer.lexicon.lookup(["blue", "sky", "unknown"])
     with store.read() as reader:
         by_id = reader.blocks.terms(ids)
-        (bounds, *_) = reader.blocks.ranges("record_terms")
+        (bounds, *_) = reader.blocks.ranges("terms")
         in_range = reader.blocks.term_range(bounds)
         assert reader.lexicon.recalled(["sky", "unknown"], 1) == {"sky": numbers["sky"]}
     assert sorted(numbers) == ["blue", "sky"]
@@ -101,7 +101,7 @@ def test_vectors_come_back_exact_and_packed(store):
         exact = reader.blocks.exact_vectors(embedder.dimension, np.append(packed.ids, packed.ids[-1] + 7))
         ranges = [
             reader.blocks.vector_range(embedder.id, embedder.dimension, bounds)
-            for bounds in reader.blocks.ranges("vector_packed")
+            for bounds in reader.blocks.ranges("vectors")
         ]
         current = reader.vectors.of_current(ids, embedder)
         assert reader.vectors.of_record(ids[0]) == parts(1, 2)
@@ -194,7 +194,7 @@ def test_an_index_snapshot_never_outlives_what_it_was_made_from(store):
     moved = []
     with store.atomic() as writer:
         ids = writer.records.insert([row("a"), row("b")], None)
-        identity, token = writer.snapshot.identity(), writer.changes.last()
+        identity, token = writer.snapshot.identity(), writer.changes.commit()
         assert identity.token == ""
         assert writer.snapshot.publish(identity, "first", token, lambda: moved.append("first"))
         assert writer.snapshot.identity().token == "first"

@@ -203,10 +203,10 @@ def test_what_is_current_by_id_text_and_topic(store):
 def test_accesses_add_up_outside_the_feed(store):
     with store.atomic() as writer:
         (record_id,) = writer.records.insert([row("a")], None)
-        before = writer.changes.last()
+        before = writer.changes.commit()
         writer.records.touch({"a": Access(2, NOW), "nobody": Access(1, NOW)})
         writer.records.touch({"a": Access(1, NOW - HOUR)})
-        assert writer.changes.last() == before
+        assert writer.changes.commit() == before
         record = writer.records.get(record_id)
     assert (record.access_count, record.accessed_at.timestamp()) == (3, NOW / 1e6)
 

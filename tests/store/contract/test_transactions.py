@@ -80,14 +80,14 @@ def test_a_reader_sees_one_commit_until_it_asks_for_the_next(store):
     with store.atomic() as writer:
         writer.records.insert([row("a")], None)
     with store.read() as reader:
-        seen = reader.changes.last()
+        seen = reader.changes.commit()
         with store.atomic() as writer:
             writer.records.insert([row("b")], None)
         assert reader.records.count(Filter(), NOW) == 1
-        assert reader.changes.last() == seen
+        assert reader.changes.commit() == seen
         reader.changes.refresh()
         assert reader.records.count(Filter(), NOW) == 2
-        assert reader.changes.last() != seen
+        assert reader.changes.commit() != seen
 
 
 def test_one_thread_writes_at_a_time(store):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from recollect.store.packing import PackedVectors
-from recollect.store.values import Change, Columns, LinkBlock, Operation, SnapshotIdentity, TermBlock
+from recollect.store.values import Change, Columns, Commit, LinkBlock, Operation, SnapshotIdentity, TermBlock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,8 @@ class Blocks(Protocol):
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
         """The vectors of one embedder of the records with row ids `ids`, in their order, parts in theirs."""
 
-    def ranges(self, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
-        """Ranges (after, up to) of keys that cover a table, each small enough to be read at once."""
+    def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
+        """Ranges (after, up to) that cover the blocks of a sort, each small enough to be read at once."""
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
         """The vectors of one embedder with row ids in a range, in the order of these."""
@@ -49,11 +49,14 @@ class Blocks(Protocol):
 class Changes(Protocol):
     """The change feed: which records changed since a commit."""
 
-    def last(self) -> int:
-        """The newest sequence number; 0 for a store without changes."""
+    def commit(self) -> Commit:
+        """The commit that this transaction sees."""
 
-    def since(self, sequence: int) -> list[Change] | None:
-        """The changes after `sequence` in order, or None when the feed no longer reaches back so far."""
+    def contained_in(self, commit: Commit) -> bool:
+        """Whether `commit` contains all that this transaction sees: who has read it has nothing to catch up with."""
+
+    def since(self, commit: Commit) -> list[Change] | None:
+        """What changed after `commit`; None where that is not known any more, or all has to be read again."""
 
     def refresh(self) -> None:
         """End this read transaction and begin one that sees the newest commit."""
@@ -76,8 +79,8 @@ class IndexSnapshot(Protocol):
 class IndexSnapshotWriter(IndexSnapshot, Protocol):
     """Which index snapshot belongs to this commit, in a write transaction."""
 
-    def publish(self, made_of: SnapshotIdentity, token: str, sequence: int, move: Callable[[], None]) -> bool:
-        """Let `move` put an index snapshot of the commit `sequence` in place, and keep its token.
+    def publish(self, made_of: SnapshotIdentity, token: str, commit: Commit, move: Callable[[], None]) -> bool:
+        """Let `move` put an index snapshot of `commit` in place, and keep its token.
 
         False, and nothing is done, where something was purged or replaced since: a snapshot never outlives its records.
         """

@@ -82,8 +82,9 @@ class SqliteBlocks(Repository):
         )
         return unpack(b"".join(row[0] for row in rows), dimension)
 
-    def ranges(self, table: Literal["record_packed", "record_terms", "vector_packed"]) -> list[tuple[int, int]]:
-        key = "id" if table == "vector_packed" else "record_id"
+    def ranges(self, blocks: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
+        table = {"columns": "record_packed", "terms": "record_terms", "vectors": "vector_packed"}[blocks]
+        key = "id" if blocks == "vectors" else "record_id"
         last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
         return [(start, start + _CHUNK) for start in range(0, last, _CHUNK)]
 

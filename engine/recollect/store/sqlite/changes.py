@@ -1,13 +1,13 @@
-"""The change feed: which records an in-memory index must look at again.
+"""The change feed: which records an in-memory index has to read again.
 
-`PRAGMA data_version` says whether another connection committed; the feed's sequence says what changed since. The
-feed is trimmed, and who is further behind than it reaches loads everything afresh.
+A commit is named by the sequence number of its last change. The feed is trimmed: an index that is further behind than
+it reaches is loaded again.
 """
 
 from __future__ import annotations
 
 from recollect.store.sqlite.repository import Repository
-from recollect.store.values import Change, Operation
+from recollect.store.values import Change, Commit, Operation
 
 KEPT_ROWS = 20_000
 
@@ -43,10 +43,18 @@ class SqliteChanges(Repository):
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
+    def commit(self) -> Commit:
+        return Commit(str(self.last()))
+
     def last(self) -> int:
+        """The newest sequence number; 0 for a store without changes."""
         return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)")
 
-    def since(self, sequence: int) -> list[Change] | None:
+    def contained_in(self, commit: Commit) -> bool:
+        return self.last() <= int(commit)
+
+    def since(self, commit: Commit) -> list[Change] | None:
+        sequence = int(commit)
         rows = self._rows(
             "SELECT sequence, first_id, last_id, operation FROM feed WHERE sequence > ? ORDER BY sequence", (sequence,)
         )
@@ -55,7 +63,7 @@ class SqliteChanges(Repository):
                 return None
         elif self.last() != sequence:
             return None
-        return [Change(*row) for row in rows]
+        return [Change(*row[1:]) for row in rows]
 
     def refresh(self) -> None:
         if self._connection.in_transaction:

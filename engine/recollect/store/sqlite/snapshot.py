@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from recollect.store.sqlite.files import part_of_snapshot, snapshot_of
 from recollect.store.sqlite.repository import Repository
-from recollect.store.values import SnapshotIdentity
+from recollect.store.values import Commit, SnapshotIdentity
 
 _KEY = "index_snapshot"
 
@@ -26,10 +26,10 @@ class SqliteIndexSnapshot(Repository):
         fingerprint, embedder_id = ("", None) if embedder is None else (embedder.fingerprint, embedder.id)
         return SnapshotIdentity(found.get(_KEY, ""), found.get("lexicon_epoch", ""), fingerprint, embedder_id)
 
-    def publish(self, made_of: SnapshotIdentity, token: str, sequence: int, move: Callable[[], None]) -> bool:
+    def publish(self, made_of: SnapshotIdentity, token: str, commit: Commit, move: Callable[[], None]) -> bool:
         if self.identity()[1:] != made_of[1:]:
             return False
-        changes = self._tx.changes.since(sequence)
+        changes = self._tx.changes.since(commit)
         if changes is None or any(change.operation in ("delete", "text") for change in changes):
             return False
         move()

@@ -161,7 +161,7 @@ def _fts(tx: SqliteTransaction) -> Iterator[Problem]:
     finally:
         tx.connection.execute("DROP TABLE temp.fts_words")
     held: Counter[int] = Counter()
-    for bounds in tx.blocks.ranges("record_terms"):
+    for bounds in tx.blocks.ranges("terms"):
         block = tx.blocks.term_range(bounds)
         numbers, counts = np.unique(block.terms, return_counts=True)
         held.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
