@@ -1,4 +1,4 @@
-"""Frozen value types that pass between the rooms of the engine."""
+"""Records, hits and links as immutable values."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "stor
 
 
 class Plain(Struct, frozen=True):
-    """A value that turns into what JSON has: times as ISO 8601 text, tuples as lists."""
+    """A value that converts to JSON: times to ISO 8601 text, tuples to lists."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field by its name, of values that JSON has."""
+        """Every field by its name, as JSON values."""
         said: dict[str, Any] = json.decode(json.encode(self))
         return said
 
@@ -71,9 +71,9 @@ class Link(Plain, frozen=True, kw_only=True):
 
 
 class Contradiction(Plain, frozen=True, kw_only=True):
-    """A stored memory that seems to say otherwise than the one just written: a candidate, found without a model.
+    """A stored memory that may contradict the one just written, found without a model.
 
-    `reason` is "negation", "number" (a date too) or "value": what differs where the rest is the same.
+    `reason` is the difference between the otherwise similar texts: "negation", "number" (or a date) or "value".
     """
 
     id: str
@@ -83,14 +83,14 @@ class Contradiction(Plain, frozen=True, kw_only=True):
 
 
 class Record(Plain, frozen=True, kw_only=True):
-    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has closed.
+    """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has replaced.
 
-    `base_importance` is what recall ranks by where consolidation has faded `importance` since, else None.
+    `base_importance` is the importance that recall ranks by, if consolidation has lowered `importance` since.
 
-    What a write returns says what it did: `outcome` is "created", "merged" (this record's next version), "replaced"
-    (the same, its old text purged) or "duplicate" (this record says it already; nothing was stored); `cosine` is how
-    near the record was that it merged into or repeats, None where text or topic were equal; `links` are those made by
-    themselves, strongest first; `contradictions` are memories that seem to say otherwise, nearest first.
+    After a write, `outcome` is "created", "merged" (a new version of this record), "replaced" (the same, with the old
+    text purged) or "duplicate" (this record has the text already; nothing was stored). `cosine` is the similarity to
+    the record that was merged into or repeated, None if text or topic were equal. `links` are the links made
+    automatically, strongest first; `contradictions` are memories that may contradict it, nearest first.
     """
 
     id: str
@@ -122,7 +122,7 @@ class Record(Plain, frozen=True, kw_only=True):
 
 
 class Reached(Plain, frozen=True, kw_only=True):
-    """A memory that links lead to: how many there are on the shortest way, and the product of their strengths."""
+    """A memory reached through links: the length of the shortest path, and the product of the strengths along it."""
 
     record: Record
     distance: int
@@ -130,7 +130,7 @@ class Reached(Plain, frozen=True, kw_only=True):
 
 
 class SourceRef(Plain, frozen=True, kw_only=True):
-    """Where a hit comes from: its document, file or session and its place in it."""
+    """Where a hit comes from: its document, file or session, and the position in it."""
 
     id: str
     position: int | None = None
@@ -139,7 +139,7 @@ class SourceRef(Plain, frozen=True, kw_only=True):
 
 
 class Hit(Plain, frozen=True, kw_only=True):
-    """One recalled record. `score` orders this query's hits; `confidence` compares across queries."""
+    """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries."""
 
     id: str
     text: str
@@ -162,9 +162,9 @@ class Hit(Plain, frozen=True, kw_only=True):
 class Hits(list[Hit]):
     """The hits of one query, best first.
 
-    `left_out` counts hits that a `token_budget` had no room for; `evidence_gaps` says what the store
-    seems not to know; `stages` holds the milliseconds of each stage. A long question was searched by its
-    `sub_queries` too, and where a language model chose `scopes`, within those only.
+    `left_out` counts the hits that did not fit into `token_budget`; `evidence_gaps` says what the store seems not to
+    know; `stages` has the milliseconds of each stage. `sub_queries` were searched besides a long query, and `scopes`
+    are those that a language model restricted the search to.
     """
 
     __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "stages", "sub_queries")
@@ -189,7 +189,7 @@ class Hits(list[Hit]):
         self.stages = stages or {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The query, the hits and what is said of them, of values that JSON has."""
+        """The query, the hits and the attributes, as JSON values."""
         beside = {name: getattr(self, name) for name in self.__slots__}
         said: dict[str, Any] = json.decode(json.encode({"hits": list(self), **beside}))
         return said
@@ -202,8 +202,8 @@ class Hits(list[Hit]):
 class Explanation(Plain, frozen=True, kw_only=True):
     """Why a record was, or was not, among the hits of a query.
 
-    `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks`
-    hold each signal's value and the record's place in it (1 is best).
+    `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks` have the
+    value of each signal and the rank of the record by it (1 is best).
     """
 
     id: str
@@ -222,7 +222,7 @@ Shown = TypeVar("Shown", Record, Hit)
 
 
 def as_seen(shown: Shown, base: str) -> Shown:
-    """A record or hit as a handle bound to `base` shows it: its scope as the handle's own verbs take it."""
+    """A record or hit with its scope relative to `base`, as a handle bound to it shows it."""
     if base == "/":
         return shown
     return structs.replace(shown, scope=shown.scope.removeprefix(base) or "/")

@@ -1,4 +1,4 @@
-"""What verbs that change, copy or check a store report."""
+"""Return values of the methods that change, copy or check a store."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ __all__ = [
 class ErasureReceipt(Struct, frozen=True, kw_only=True):
     """What `forget(..., receipt=True)` removed and how it was checked.
 
-    - complete: nothing of what was removed stands in the files, but for what `elsewhere` names
+    - complete: nothing that was removed is left in the files, except for what `elsewhere` lists
     - erased_at: when the check ended, UTC; path: the store
-    - ids: of the memories forgotten
-    - removed: rows gone, by table of the store
+    - ids: the memories forgotten
+    - removed: the number of rows removed from each table of the store
     - index_snapshot: whether the index snapshot was deleted
-    - searched: how many byte sequences of the removed texts, fields and vectors were looked for; too_short: how many
-      values were not, being shorter than 8 bytes
-    - files: those that were searched, from first to last byte, with their size in bytes
-    - elsewhere: rows of memories or services that were not forgotten and hold some of the same bytes, as
-      {"session_message.content": 2}
-    - problems: what could not be erased or shown, and what to do
+    - searched: how many byte sequences of the removed texts, fields and vectors were searched for; too_short: how many
+      values were skipped because they have fewer than 8 bytes
+    - files: the files searched, with their size in bytes
+    - elsewhere: rows that were not forgotten and contain some of the same bytes, e.g. {"session_message.content": 2}
+    - problems: what could not be erased or verified, and what to do
     """
 
     complete: bool
@@ -54,8 +53,8 @@ class ErasureReceipt(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Plain, frozen=True, kw_only=True):
-    """What `forget` did: how many records are gone, with their versions, and how many rows of services (sessions,
-    snapshots, experience and the like) where a whole scope was forgotten. `receipt` is there where it was asked for.
+    """What `forget` removed: records, their versions, and rows of services (sessions, snapshots, experience and others)
+    if a whole scope was forgotten; and the receipt, if one was requested.
     """
 
     records: int
@@ -67,11 +66,11 @@ class Forgotten(Plain, frozen=True, kw_only=True):
 class Finding(Plain, frozen=True, kw_only=True):
     """Something that `audit` found.
 
-    - check: the check that found it; id: the memory; text: its text, cut short, secrets blacked out
+    - check: the check that found it; id: the memory; text: the start of its text, with secrets redacted
     - reason: what was found; other: the memory it was compared with
-    - verb: what mends it: "forget", "redact", "expire" (no recall shows it, `purge_expired` removes it), "link" (as
-      "contradicts") or "purge_expired"; None for a pinned memory that would have to go
-    - mended: whether that was done
+    - verb: what fixes it: "forget", "redact", "expire" (recall no longer shows it, `purge_expired` removes it), "link"
+      (as "contradicts") or "purge_expired"; None for a pinned memory that would have to be removed
+    - mended: whether this was done
     """
 
     check: str
@@ -84,7 +83,7 @@ class Finding(Plain, frozen=True, kw_only=True):
 
 
 class Audit(Plain, frozen=True, kw_only=True):
-    """What `audit` found: how many memories were looked at, the findings, and why checks could not be made."""
+    """The result of `audit`: the number of memories checked, the findings, and the checks skipped with the reason."""
 
     records: int
     findings: tuple[Finding, ...] = ()
@@ -92,7 +91,7 @@ class Audit(Plain, frozen=True, kw_only=True):
 
 
 class Imported(Plain, frozen=True, kw_only=True):
-    """Receipt of `import_`: memories stored, memories that were here already, links restored."""
+    """The result of `import_`: memories stored, memories skipped because they exist, and links restored."""
 
     records: int
     skipped: int = 0
@@ -100,7 +99,7 @@ class Imported(Plain, frozen=True, kw_only=True):
 
 
 class FileTrouble(Plain, frozen=True, kw_only=True):
-    """What stands in the way of a file, or of one memory in it: its path in the folder, the line, and the reason."""
+    """A problem with a file, or with one memory in it: its path in the folder, the line, and the reason."""
 
     path: str
     line: int | None = None
@@ -108,8 +107,8 @@ class FileTrouble(Plain, frozen=True, kw_only=True):
 
 
 class Exported(Plain, frozen=True, kw_only=True):
-    """Receipt of `export_folder`: memories in the files, files written and removed by path, and how many were right
-    already. `conflicts` are files that were left as they are.
+    """The result of `export_folder`: memories in the files, paths of the files written and removed, and how many files
+    did not change. `conflicts` are files that were not overwritten.
     """
 
     records: int
@@ -120,10 +119,10 @@ class Exported(Plain, frozen=True, kw_only=True):
 
 
 class Restored(Plain, frozen=True, kw_only=True):
-    """Receipt of `import_folder`: memories that were stored, changed, and right already, and links made.
+    """The result of `import_folder`: memories stored, updated and unchanged, and links created.
 
-    `missing` are the ids of memories that the files held before and hold no longer: still stored, unless `forgotten`
-    counts them. `problems` are files and memories that were left out.
+    `missing` are the ids of memories that are no longer in the files; they are still stored, unless `forgotten` counts
+    them. `problems` are files and memories that were skipped.
     """
 
     created: int
@@ -136,7 +135,7 @@ class Restored(Plain, frozen=True, kw_only=True):
 
 
 class Problem(Plain, frozen=True, kw_only=True):
-    """One divergence that `verify` found: what, how many, examples, and the remedy."""
+    """One inconsistency that `verify` found: what, how many, examples, and the remedy."""
 
     name: str
     count: int
@@ -145,7 +144,7 @@ class Problem(Plain, frozen=True, kw_only=True):
 
 
 class Verification(Plain, frozen=True, kw_only=True):
-    """What `verify` checked and found; clean when `problems` is empty."""
+    """What `verify` checked and found."""
 
     records: int
     vectors: int
@@ -153,14 +152,14 @@ class Verification(Plain, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """True when nothing diverges."""
+        """True if there are no problems."""
         return not self.problems
 
 
 class Stats(Plain, frozen=True, kw_only=True):
-    """The state of a store and of the machinery that serves it; a scoped handle has no figures of the whole file.
+    """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
-    `pending` records wait for a vector; `refused` ones are texts that the embedder does not take.
+    `pending` records have no vector yet; `refused` ones have a text that the embedder does not accept.
     """
 
     path: str
