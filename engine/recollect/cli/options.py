@@ -68,7 +68,7 @@ class SelectOptions(TypedDict, total=False):
 class FilterOptions(SelectOptions, total=False):
     """Which memories."""
 
-    since: Annotated[str | None, option("TIME", "Not older than this, ISO 8601 with an offset.")]
+    since: Annotated[str | None, option("TIME", "Not older than this: a date, or ISO 8601 with an offset.")]
     until: Annotated[str | None, option("TIME", "Not newer than this.")]
     as_of: Annotated[str | None, option("TIME", "As the store was at this time.")]
 
