@@ -205,7 +205,7 @@ def test_lines_of_plain_arguments_are_accepted_below_a_scope():
         ('{"text": "a", "metadata": [1]}', "at `metadata`"),
         ('{"text": "a", "valid_to": "2020-01-01T00:00:00Z"}', "needs the id"),
         ('{"id": "i", "text": "a", "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2021-01-01T00:00:00Z"}',
-         "the version that holds does not follow"),
+         "no open version follows it"),
         ('{"id": "i", "text": "a", "valid_from": "2020-01-01T00:00:00Z", "valid_to": "2019-01-01T00:00:00Z"}',
          "valid_to is before valid_from"),
         ('{"link": {"source": "a", "target": "b"}}', "the link's end 'a' is no memory"),

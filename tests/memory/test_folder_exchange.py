@@ -163,8 +163,8 @@ def test_a_file_reads_well(memory, folder):
     assert (folder / "infra" / "2026-03.md").read_text().split("\n") == [
         "---", "recollect: memories", 'scope: "/infra"', "---", "", "# Memories of /infra, 2026-03", "",
         "## 2026-03-21 14:02",
-        f'<!-- recollect {{"id":"{memory.list()[0].id}","tags":["database"],"created":"{MARCH}",'
-        f'"updated":"{memory.list()[0].updated_at:%Y-%m-%dT%H:%M:%S.%fZ}"}} -->',
+        f'<!-- recollect {{"id":"{memory.list()[0].id}","tags":["database"],"created_at":"{MARCH}",'
+        f'"updated_at":"{memory.list()[0].updated_at:%Y-%m-%dT%H:%M:%S.%fZ}"}} -->',
         "", "We migrated to MySQL", "",
     ]  # fmt: skip
 
@@ -614,7 +614,7 @@ def test_a_heading_with_nothing_beneath_is_a_memory(on_disk, folder):
         ("## 2026-03-21 14:02", "## 2020-01-01 00:00", 8),
         ("\n\nFact", "\n\nFact\n\n## 2026-03-22", 13),
         ('{"id":', '{"links":[{"target":"unknown"}],"id":', 8),
-        ('"created":"2026', '"created":"1999', 8),
+        ('"created_at":"2026', '"created_at":"1999', 8),
     ],
 )
 def test_what_cannot_be_taken_in_is_a_problem_and_the_file_stays(on_disk, folder, old, new, line):

@@ -1,4 +1,4 @@
-"""Documents in an export: a line each, after the chunks, without which a chunk belongs to nothing."""
+"""Documents in an export: a line each, after their chunks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recollect import checks
 from recollect.errors import InvalidInput
-from recollect.exchange.lines import DocumentLine, written_time
+from recollect.exchange.lines import DocumentLine, scope_within, written_time
 from recollect.exchange.naming import name_document
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CHUNK_KIND
@@ -24,7 +24,7 @@ _HASH_BYTES = 32
 
 
 class IncomingDocument(Struct, frozen=True):
-    """A document of an import, checked: its scope in the file, and the columns of its row."""
+    """A checked document of an import: its scope, and the columns of its row."""
 
     id: str
     scope: str
@@ -34,7 +34,7 @@ class IncomingDocument(Struct, frozen=True):
 
 
 def document_lines(reader: Reader, chosen: Filter, base: str) -> Iterator[dict[str, Any]]:
-    """The documents whose chunks an export holds; none where it chooses among chunks by more than their scope."""
+    """The documents of the exported chunks; none where the filter has more than scopes and kinds."""
     kinds = not chosen.kinds or CHUNK_KIND in chosen.kinds
     bounds = (chosen.where, chosen.since, chosen.until, chosen.as_of)
     if not kinds or chosen.tags or any(bound is not None for bound in bounds):
@@ -44,7 +44,7 @@ def document_lines(reader: Reader, chosen: Filter, base: str) -> Iterator[dict[s
             yield {
                 "id": row.public_id,
                 "source": row.source,
-                "scope": row.scope if base == "/" else row.scope.removeprefix(base) or "/",
+                "scope": scope_within(row.scope, base),
                 "title": row.title,
                 "media_type": row.media_type,
                 "content_hash": row.content_hash.hex(),
@@ -58,7 +58,7 @@ def document_lines(reader: Reader, chosen: Filter, base: str) -> Iterator[dict[s
 
 
 def check_document(line: DocumentLine, base: str) -> IncomingDocument:
-    """A line's document as it is to be stored. Raises InvalidInput."""
+    """The document of a line, as it will be stored. Raises InvalidInput."""
     try:
         digest = bytes.fromhex(line.content_hash)
     except ValueError:
@@ -81,7 +81,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
             "content_hash": digest,
             "chunking": checks.encodable(line.chunking, "chunking"),
             "size_bytes": checks.check_count(line.size_bytes, "size_bytes", minimum=0),
-            # What stat said of a file holds on the machine that it was said on.
+            # What `stat` said is valid only on the machine of the export.
             "mtime_ns": None,
             "inode": None,
             "read_at": now,
@@ -94,7 +94,7 @@ def check_document(line: DocumentLine, base: str) -> IncomingDocument:
 
 
 def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None:
-    """Store a document whose chunks are here, unless its source has one, or its id stands where the handle sees it."""
+    """Store a document that has chunks here, unless its source or its id has a document already."""
     public_id = name_document(writer, document.id, sight)
     if writer.documents.find(document.scope, document.source) or writer.documents.with_id(public_id, "/"):
         return
@@ -108,4 +108,4 @@ def put_document(writer: Writer, document: IncomingDocument, sight: str) -> None
         return
     writer.documents.put(
         document.scope, document.source, public_id, {**document.columns, "chunks": chunks}
-    )  # the first moment stays
+    )  # created_at stays that of the first put

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
-from recollect.exchange.lines import COLUMNS, FORMAT, VERSION, written_time
+from recollect.exchange.lines import COLUMNS, FORMAT, RECORD_FIELDS, VERSION, scope_within, written_time
 from recollect.store.values import EmbedderRow, Version
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["export"]
 
 Progress = Callable[[int, int | None], None]
 _PROGRESS_EVERY = 500
-# Whole runs, so that each is looked at once: the white space around a line break goes with it.
+# Whole runs of white space: those with a line break become one space.
 _SPACE = re.compile(r"\s+")
 _encode = msgspec.json.Encoder().encode
 
@@ -47,40 +48,28 @@ def export(
         embedder = reader.vectors.active_embedder()
         total = None if on_progress is None else reader.records.count(chosen, 0, versions="open")
         with_vectors = embedder if vectors and write is _write_jsonl else None
-        records = _Counted(_counted_up(engine, reader.records.versions(chosen, with_vectors)), total, on_progress)
-        write(stream, records, reader.links.between(chosen), embedder, base)
+        done = 0
+
+        def versions() -> Iterator[Version]:
+            """Every version, with the accesses that are not written yet; open ones are counted."""
+            nonlocal done
+            for record, parts in reader.records.versions(chosen, with_vectors):
+                yield Version(engine.counted(record), parts)
+                done += record.valid_to is None
+                if on_progress is not None and record.valid_to is None and done % _PROGRESS_EVERY == 0:
+                    on_progress(done, total)
+
+        write(stream, versions(), reader.links.between(chosen), embedder, base)
         if write is _write_jsonl:
             for line in document_lines(reader, chosen, base):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
-            on_progress(records.done, total)
-        return records.done
-
-
-def _counted_up(engine: Engine, versions: Iterator[Version]) -> Iterator[Version]:
-    """The versions with the accesses that are not written yet."""
-    for record, parts in versions:
-        yield Version(engine.counted(record), parts)
-
-
-class _Counted:
-    """The versions, with the open ones counted."""
-
-    def __init__(self, versions: Iterator[Version], total: int | None, on_progress: Progress | None) -> None:
-        self._versions, self._total, self._on_progress = versions, total, on_progress
-        self.done = 0
-
-    def __iter__(self) -> Iterator[Version]:
-        for version in self._versions:
-            yield version
-            if version.record.valid_to is None:
-                self.done += 1
-                if self._on_progress is not None and self.done % _PROGRESS_EVERY == 0:
-                    self._on_progress(self.done, self._total)
+            on_progress(done, total)
+        return done
 
 
 def _write_jsonl(
-    stream: IO[str], versions: _Counted, links: Iterator[Link], embedder: EmbedderRow | None, base: str
+    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
     made_by = None if embedder is None else {
         "fingerprint": embedder.fingerprint, "name": embedder.name, "dimension": embedder.dimension,
@@ -101,7 +90,7 @@ def _write_jsonl(
 
 
 def _write_csv(
-    stream: IO[str], versions: _Counted, links: Iterator[Link], embedder: EmbedderRow | None, base: str
+    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
     rows = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     rows.writeheader()
@@ -115,7 +104,7 @@ def _write_csv(
 
 
 def _write_text(
-    stream: IO[str], versions: _Counted, links: Iterator[Link], embedder: EmbedderRow | None, base: str
+    stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
     for record, _ in versions:
         if record.valid_to is None:
@@ -127,30 +116,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _fields(record: Record, base: str) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "text": record.text,
-        "context": record.context,
-        "kind": record.kind,
-        "scope": record.scope if base == "/" else record.scope.removeprefix(base) or "/",
-        "tags": record.tags,
-        "importance": record.importance,
-        "base_importance": record.base_importance,
-        "pinned": record.pinned,
-        "topic": record.topic,
-        "source": record.source,
-        "position": record.position,
-        "created_at": written_time(record.created_at),
-        "event_at": written_time(record.event_at),
-        "updated_at": written_time(record.updated_at),
-        "accessed_at": written_time(record.accessed_at),
-        "expires_at": written_time(record.expires_at),
-        "access_count": record.access_count,
-        "valid_from": written_time(record.valid_from),
-        "valid_to": written_time(record.valid_to),
-        "metadata": record.metadata,
-        "embedding_state": record.embedding_state,
-    }
+    held = {name: getattr(record, name) for name in RECORD_FIELDS}
+    times = {name: written_time(value) for name, value in held.items() if isinstance(value, datetime)}
+    return {**held, **times, "scope": scope_within(record.scope, base)}
 
 
 def _joined_tags(tags: tuple[str, ...]) -> str:

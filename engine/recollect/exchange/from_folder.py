@@ -10,8 +10,8 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.exchange.folder import OWN, Folder, digest
 from recollect.exchange.importing import Batch
-from recollect.exchange.lines import Incoming, Joined
-from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
+from recollect.exchange.lines import Incoming, Joined, scope_within
+from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, store_identity
 from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
 from recollect.exchange.naming import name_memories
 from recollect.exchange.to_folder import derived_id
@@ -147,16 +147,16 @@ class _Run:
     def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
         """Update a stored memory where its section says otherwise and the store has nothing newer."""
         stored = said(scope_within(record.scope, self._base), fields_of(record, []), record.text)
-        created = check_time(section.fields.created, "created")
+        created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
-            self._trouble(path, section.line, "created cannot be changed: it stays as it is in the store")
+            self._trouble(path, section.line, "created_at cannot be changed: it stays as it is in the store")
         changes = {name: value for name, value in now.items() if value != stored[name]}
         before = self._before.get(record.id)
         if not changes or before == said_digest(now):
             self._unchanged += 1
             return
         if before is None:
-            updated = check_time(section.fields.updated or section.fields.created, "updated")
+            updated = check_time(section.fields.updated_at or section.fields.created_at, "updated_at")
             newer = updated is not None and to_datetime(updated) < record.updated_at
         else:
             newer = before != said_digest(stored)
@@ -241,20 +241,15 @@ def _printable(text: str) -> str:
 
 def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
-    new = NewRecord(
-        text=section.text, scope=scope, kind=fields.kind, tags=fields.tags, importance=fields.importance,
-        metadata=fields.metadata, context=fields.context, topic=fields.topic, source=fields.source,
-        position=fields.position, created_at=fields.created, event_at=fields.event, expires_at=fields.expires,
-        pinned=fields.pinned,
-    )  # fmt: skip
+    given = {name: getattr(fields, name) for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__}
     return Incoming(
-        new=new, id=public_id, base_importance=fields.base_importance,
-        updated_at=fields.updated or fields.created, valid_from=fields.valid_from,
+        new=NewRecord(text=section.text, scope=scope, **given), id=public_id, base_importance=fields.base_importance,
+        updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
     )  # fmt: skip
 
 
 def _links(public_id: str, fields: Fields) -> Sequence[Joined]:
     return [
-        Joined(source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created)
+        Joined(source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created_at)
         for link in fields.links
     ]

@@ -34,7 +34,7 @@ _CHARS_PER_CHARACTER = 12
 _OTHER_CHARS = 16_000_000
 # A batch of long texts ends before its items are all there.
 _MAX_BATCH_CHARS = 16_000_000
-# float32 keeps the length of a unit vector to about 1e-7; what is off by more was not written by an export.
+# float32 keeps the length of a unit vector to about 1e-7: a larger difference is not from an export.
 _UNIT_TOLERANCE = 1e-3
 
 
@@ -48,13 +48,13 @@ def import_(
     batch_size: int,
     on_progress: Progress | None,
 ) -> Imported:
-    """Store what a file or text stream holds, under the scope `base`; `on_progress(done, total)` counts lines.
+    """Store the memories of a file or text stream below the scope `base`; `on_progress(done, total)` counts lines.
 
-    `sight` is the scope of the handle: a memory whose id stands there is skipped, one whose id stands elsewhere in the
-    file gets another, and nothing tells so.
+    `sight` is the scope of the handle. A memory whose id exists there is skipped; one whose id exists elsewhere in the
+    store silently gets another id.
 
-    InvalidItem names the line that stopped it; the batches before it stay. A memory and its versions are never
-    parted by the end of a batch.
+    InvalidItem names the line that stopped the import; batches before it are kept. A memory and its versions are in one
+    batch.
     """
     chosen = format_of(source, format)
     limit = engine.settings.max_text_chars
@@ -77,7 +77,7 @@ def import_(
 
 
 class _Item(Struct):
-    """A version to be stored: its row, the id it came with, the vector given with it, its parts if they came along."""
+    """A version to store: its row, the id in the file, the vector given with it, or the vectors of an export."""
 
     line: int
     row: Row
@@ -93,21 +93,21 @@ class _Link(Struct, frozen=True):
 
 
 class Batch:
-    """What goes into one transaction, and the counts of those before."""
+    """The entries of one transaction, and the counts of those before."""
 
     def __init__(self, engine: Engine, base: str, sight: str) -> None:
         self._engine = engine
         self._base, self._sight = base, sight
         self._embedder: Embedder | None = None
-        self._versions: list[_Item] = []  # closed ones that wait for the version that holds
-        self._memories: list[list[_Item]] = []  # each: its closed versions, then the one that holds
+        self._versions: list[_Item] = []  # closed versions, before the open one
+        self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
         self._links: list[_Link] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
 
     def full(self, batch_size: int) -> bool:
-        """Whether it is time to write."""
+        """Whether the batch should be written."""
         return (
             len(self._memories) + len(self._links) + len(self._documents) >= batch_size
             or self._chars >= _MAX_BATCH_CHARS
@@ -125,24 +125,24 @@ class Batch:
                 self._links.append(_checked_link(entry, line))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
-        self._check_no_version_waits()
+        self._check_versions_complete()
 
     def _add_version(self, entry: Incoming, line: int) -> None:
         item = self._item(entry, line)
         self._chars += len(item.row.text)
         if self._versions and item.row.public_id != self._versions[0].row.public_id:
-            self._check_no_version_waits()
+            self._check_versions_complete()
         self._versions.append(item)
         if item.row.valid_to is None:
             self._memories.append(self._versions)
             self._versions = []
 
-    def _check_no_version_waits(self) -> None:
+    def _check_versions_complete(self) -> None:
         if self._versions:
             waiting = self._versions[-1]
             raise InvalidInput(
                 f"the version of {waiting.row.public_id} in line {waiting.line} is closed (valid_to), "
-                "and the version that holds does not follow it"
+                "and no open version follows it"
             )
 
     def _item(self, entry: Incoming, line: int) -> _Item:
@@ -165,12 +165,12 @@ class Batch:
             if row.valid_to < row.valid_from:
                 raise InvalidInput("valid_to is before valid_from")
             row.access_count, row.accessed_at = 0, None
-        if entry.parts:
-            _check_parts(entry.parts, self._embedder)
-        return _Item(line, row, row.public_id, entry.new.vector, entry.parts)
+        if entry.vectors:
+            _check_parts(entry.vectors, self._embedder)
+        return _Item(line, row, row.public_id, entry.new.vector, entry.vectors)
 
     def write(self) -> None:
-        """Embed and store what was added, in one transaction."""
+        """Embed and store the batch, in one transaction."""
         engine = self._engine
         memories, links, documents = self._memories, self._links, self._documents
         self._memories, self._links, self._documents, self._chars = [], [], [], 0
@@ -190,7 +190,7 @@ class Batch:
         self.linked += linked
 
     def _fresh(self, reader: Reader, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
-        """Those whose id is neither in the store nor earlier in the batch, under the ids that they are to have."""
+        """Memories whose id is neither in the store nor earlier in the batch, with their new ids."""
         names = name_memories(reader, [memory[-1].given_id for memory in memories], self._sight)
         seen = reader.records.existing_ids(list(names.values()))
         fresh = []
@@ -204,7 +204,7 @@ class Batch:
         return fresh
 
     def _embed(self, items: Sequence[_Item]) -> Identity | None:
-        """Give each row its vectors: those that came along, where they are this store's kind, else new ones."""
+        """Give each row its vectors: those of the file where they are this store's embedder's, else new ones."""
         engine = self._engine
         first = next((item for item in items if item.vector is not None), None)
         try:

@@ -1,4 +1,4 @@
-"""From lines to memories and links, as they came: decoded and typed, not yet checked."""
+"""From lines to memories and links: decoded and typed, but not checked yet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -14,11 +14,12 @@ from msgspec import Struct
 from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.exchange.files import Lines
-from recollect.records import NewRecord
+from recollect.records import NewRecord, Record
 
 __all__ = [
     "COLUMNS",
     "FORMAT",
+    "RECORD_FIELDS",
     "VERSION",
     "DocumentLine",
     "Embedder",
@@ -26,6 +27,7 @@ __all__ = [
     "Incoming",
     "Joined",
     "parse",
+    "scope_within",
     "written_time",
 ]
 
@@ -42,7 +44,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 class Embedder(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who made the vectors of a file."""
+    """The embedder that made the vectors of a file."""
 
     fingerprint: str
     name: str
@@ -83,7 +85,7 @@ class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Incoming(Struct, frozen=True, kw_only=True):
-    """A version of a memory."""
+    """A version of a memory: what `remember` takes, and the fields that only an import sets."""
 
     new: NewRecord
     id: str | None = None
@@ -93,14 +95,14 @@ class Incoming(Struct, frozen=True, kw_only=True):
     access_count: int = 0
     valid_from: str | None = None
     valid_to: str | None = None
-    parts: tuple[bytes, ...] = ()
+    vectors: tuple[bytes, ...] = ()
 
 
 class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every field a JSON line may have; which of them are there says what the line is."""
+    """Every field of a JSON line. Which of `text`, `link`, `document` and `format` it has says what it is."""
 
-    text: str | None = None
     id: str | None = None
+    text: str | None = None
     context: str | None = None
     kind: str = "memory"
     scope: str = "/"
@@ -131,15 +133,22 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(_Line).decode
+RECORD_FIELDS = tuple(name for name in _Line.__struct_fields__ if name in Record.__struct_fields__)
+"""What a line has of a stored memory."""
 
 
 def written_time(moment: datetime | None) -> str | None:
-    """A time of UTC as files hold it: ISO 8601 with microseconds and Z."""
+    """A UTC time as in files: ISO 8601 with microseconds and Z."""
     return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
+def scope_within(scope: str, base: str) -> str:
+    """A scope of the store as a handle bound to `base` sees it."""
+    return scope if base == "/" else scope.removeprefix(base) or "/"
+
+
 def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined | DocumentLine]:
-    """What each line says; InvalidInput where one says nothing clear. `lines.number` tells where."""
+    """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
     return _parse_text(lines) if format == "text" else _parse_jsonl(lines)
@@ -187,17 +196,9 @@ def _decoded(text: str) -> _Line:
 
 
 def _incoming(line: _Line) -> Incoming:
-    new = NewRecord(
-        text=cast(str, line.text), scope=line.scope, kind=line.kind, tags=line.tags or (), importance=line.importance,
-        metadata=line.metadata, context=line.context, topic=line.topic, source=line.source, position=line.position,
-        created_at=line.created_at, event_at=line.event_at, expires_at=line.expires_at, pinned=line.pinned,
-        vector=line.vector,
-    )  # fmt: skip
-    return Incoming(
-        new=new, id=line.id, base_importance=line.base_importance, updated_at=line.updated_at,
-        accessed_at=line.accessed_at, access_count=line.access_count,
-        valid_from=line.valid_from, valid_to=line.valid_to, parts=line.vectors,
-    )  # fmt: skip
+    given = {name: getattr(line, name) for name in NewRecord.__struct_fields__}
+    new = NewRecord(**{**given, "tags": line.tags or ()})
+    return Incoming(new=new, **{name: getattr(line, name) for name in Incoming.__struct_fields__[1:]})
 
 
 def _header(line: _Line) -> Header:
@@ -213,7 +214,7 @@ def _header(line: _Line) -> Header:
 
 
 def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
-    # A cell may hold any text that `remember` takes; the limit of the csv module is the process's, 128 KiB at first.
+    # A cell may hold any text that `remember` takes. The limit of the csv module is global, 128 KiB by default.
     csv.field_size_limit(max(csv.field_size_limit(), max_text_chars, _MIN_CELL_CHARS))
     rows = csv.reader(lines, strict=True)
     header = [name.strip() for name in _next_row(rows) or ()]
@@ -247,7 +248,7 @@ def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
 
 
 def _cell(name: str, cell: str) -> Any:
-    """A cell as the argument it stands for."""
+    """The argument that a cell holds."""
     try:
         match name:
             case "tags":

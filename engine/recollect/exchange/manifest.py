@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -23,9 +24,16 @@ from recollect.exchange.markdown import Fields, LinkTo
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
 
-__all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "scope_within", "store_identity"]
+__all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "store_identity"]
 # Version control has the memories themselves.
 _IGNORED = f"{OWN}/.gitignore"
+
+
+_SHARED = tuple(name for name in Fields.__struct_fields__ if name in Record.__struct_fields__ and name != "links")
+_CHANGEABLE = (
+    "context", "kind", "tags", "importance", "metadata", "topic", "source", "position", "event_at", "expires_at",
+    "pinned",
+)  # fmt: skip
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,37 +93,23 @@ def store_identity(engine: Engine) -> str:
     return found
 
 
-def scope_within(scope: str, base: str) -> str:
-    """A scope of the store as a handle bound to `base` sees it."""
-    return scope if base == "/" else scope.removeprefix(base) or "/"
-
-
 def fields_of(record: Record, links: list[Link]) -> Fields:
-    """What the comment of a memory's section says."""
-    return Fields(
-        id=record.id, kind=record.kind, tags=record.tags, importance=record.importance,
-        base_importance=record.base_importance, pinned=record.pinned, topic=record.topic, source=record.source,
-        position=record.position, context=record.context, created=written_time(record.created_at),
-        event=written_time(record.event_at),
-        updated=written_time(record.updated_at) if record.updated_at != record.created_at else None,
-        valid_from=written_time(record.valid_from) if record.valid_from != record.created_at else None,
-        expires=written_time(record.expires_at), metadata=record.metadata,
-        links=tuple(
-            LinkTo(link.target, link.type, link.strength, written_time(link.created_at))
-            for link in sorted(links, key=lambda link: (link.target, link.type))
-        ),
-    )  # fmt: skip
+    """The comment of a memory's section."""
+    held = {name: getattr(record, name) for name in _SHARED}
+    times = {name: written_time(value) for name, value in held.items() if isinstance(value, datetime)}
+    same = {name: None for name in ("updated_at", "valid_from") if held[name] == record.created_at}
+    listed = tuple(
+        LinkTo(link.target, link.type, link.strength, written_time(link.created_at))
+        for link in sorted(links, key=lambda link: (link.target, link.type))
+    )
+    return Fields(**{**held, **times, **same}, links=listed)
 
 
 def said(scope: str, fields: Fields, text: str) -> dict[str, Any]:
-    """What a section says that `update` can change, by the names that it has there; InvalidInput for a bad time."""
-    return {
-        "text": text, "context": fields.context, "kind": fields.kind, "scope": scope,
-        "tags": tuple(dict.fromkeys(fields.tags)),
-        "importance": fields.importance, "metadata": fields.metadata, "topic": fields.topic, "source": fields.source,
-        "position": fields.position, "event_at": optional_datetime(check_time(fields.event, "event")),
-        "expires_at": optional_datetime(check_time(fields.expires, "expires")), "pinned": fields.pinned,
-    }  # fmt: skip
+    """What a section says that `update` can change, by `update`'s names. InvalidInput for a wrong time."""
+    changeable = {name: getattr(fields, name) for name in _CHANGEABLE}
+    times = {name: optional_datetime(check_time(changeable[name], name)) for name in ("event_at", "expires_at")}
+    return {**changeable, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags))}
 
 
 def said_digest(what: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Memories of one scope and month as a Markdown file, and back: pure functions of text.
+"""Memories of one scope and month as a Markdown file, and back.
 
     ---
     recollect: memories
@@ -8,20 +8,20 @@
     # Memories of /infra, 2026-03
 
     ## 2026-03-21 14:02
-    <!-- recollect {"id":"…","tags":["database"],"created":"2026-03-21T14:02:11.031000Z"} -->
+    <!-- recollect {"id":"…","tags":["database"],"created_at":"2026-03-21T14:02:11.031000Z"} -->
 
     We migrated from PostgreSQL to MySQL last week
 
-- A section is a memory. Its heading, the minute it was stored (UTC), is for the reader and the diff; the comment has
-  every field that is not a default; the rest is the text itself. What stands in a text but would be read as the
-  file's own structure (headings of the first two levels, rules, our comments) has a backslash before it.
-- A section without a comment is a new memory: a heading that is a date or a time says when it was stored, any other
-  is its context, or its text where nothing stands beneath. Code fences are respected: `## ` within one begins nothing.
-- What neither becomes part of a memory nor is written again by an export (a changed title, a time with nothing
-  beneath) is a problem: a file with one is not replaced.
-- White space around a text stands in the comment (`before`, `after`), as does that its lines end in CRLF; a file has
-  no CR, so one that a tool has turned to CRLF reads the same. A text with control characters is a JSON string in a
-  code fence.
+- A section is a memory. Its heading, the minute it was stored (UTC), is for readers and diffs; the comment has every
+  field that differs from its default; the rest is the text. Lines of the text that look like the file's own structure
+  (headings of the first two levels, rules, our comments) are escaped with a backslash.
+- A section without a comment is a new memory. A heading that is a date or a time says when it was stored; any other is
+  its context, or its text where nothing follows. `## ` in a code fence is not a heading.
+- What neither belongs to a memory nor would be written by an export (a changed title, a time with nothing below it) is
+  a problem: a file with one is not replaced.
+- White space around a text is in the comment (`before`, `after`), and so is CRLF as its line ending. A file has no CR,
+  so one that a tool has converted to CRLF reads the same. A text with control characters is a JSON string in a code
+  fence.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
     target: str
     type: str = "similar"
     strength: float = 1.0
-    created: str | None = None
+    created_at: str | None = None
 
 
 class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the comment of a section says. Times are ISO 8601; `before`, `after`, `eol` and `body` are of the text."""
+    """The comment of a section. Times are ISO 8601; `before`, `after`, `eol` and `body` say how the text is written."""
 
     id: str | None = None
     kind: str = "memory"
@@ -87,11 +87,11 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str | None = None
     position: int | None = None
     context: str | None = None
-    created: str | None = None
-    event: str | None = None
-    updated: str | None = None
+    created_at: str | None = None
+    event_at: str | None = None
+    updated_at: str | None = None
     valid_from: str | None = None
-    expires: str | None = None
+    expires_at: str | None = None
     metadata: dict[str, Any] = {}
     links: tuple[LinkTo, ...] = ()
     before: str = ""
@@ -101,7 +101,7 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Section(Struct, frozen=True):
-    """One memory of a file: the line it begins in, from 1, what its comment says, and its text."""
+    """One memory of a file: its first line (from 1), its fields and its text."""
 
     line: int
     fields: Fields
@@ -109,7 +109,7 @@ class Section(Struct, frozen=True):
 
 
 class MemoryFile(Struct, frozen=True):
-    """A file's scope, its memories in order, and what cannot be read in it: a line and the reason."""
+    """The scope of a file, its memories in order, and its problems: line and reason."""
 
     scope: str
     sections: tuple[Section, ...]
@@ -120,7 +120,7 @@ _decode_fields = msgspec.json.Decoder(Fields).decode
 
 
 def render_file(scope: str, month: str, memories: Sequence[tuple[datetime, Fields, str]]) -> str:
-    """The file of these memories: when each was stored, its fields and its text."""
+    """The file of these memories; each is the time it was stored, its fields and its text."""
     head = f"---\nrecollect: memories\nscope: {_json(scope)}\n---\n\n{_TITLE_BEGINS}{visible(scope)}, {month}\n"
     return "".join([head, *(_render(stored, fields, text) for stored, fields, text in memories)])
 
@@ -136,12 +136,12 @@ def decoded(data: bytes) -> str:
 
 
 def is_memory_file(text: str) -> bool:
-    """Whether a file says of itself that it holds memories."""
+    """Whether a file begins as one of memories."""
     return _HEAD.match(text.replace("\r\n", "\n")) is not None
 
 
 def parse_file(text: str) -> MemoryFile:
-    """What a file says; InvalidInput if it is none that holds memories."""
+    """The memories of a file; InvalidInput where it is not a file of memories."""
     text = text.replace("\r\n", "\n")
     head = _HEAD.match(text)
     if head is None:
@@ -149,16 +149,14 @@ def parse_file(text: str) -> MemoryFile:
     try:
         scope = msgspec.json.decode(head[1], type=str)
     except msgspec.DecodeError:
-        raise InvalidInput(f"scope {shown(head[1])} is no JSON string") from None
+        raise InvalidInput(f"scope {shown(head[1])} is not a JSON string") from None
     reader = _Reader(text[: head.end()].count("\n"), f"{_TITLE_BEGINS}{visible(scope)}, ")
     reader.read(text[head.end() :].split("\n"))
     return MemoryFile(scope, tuple(reader.sections), tuple(reader.problems))
 
 
 def said_in(part: str) -> str:
-    """A part of a file as it is to be searched: its comments are blank lines. With one a memory's cosine to a question
-    was half of what it is without.
-    """
+    """A part of a file for search, with its comments blanked: a comment halved the cosine of a memory to a question."""
     bare = "\n".join(line if _comment_in(line) is None else "" for line in part.split("\n"))
     return bare if bare.strip() else part
 
@@ -170,7 +168,7 @@ def _render(stored: datetime, fields: Fields, text: str) -> str:
 
 
 def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
-    """The body that stands for a text, and the fields that say how."""
+    """The body that represents a text, and the fields that say how."""
     lines = text.replace("\r\n", "\n")
     crlf = lines != text and text.count("\n") == text.count("\r\n")
     plain = lines if crlf else text
@@ -183,15 +181,15 @@ def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
 
 
 def _unwrap(fields: Fields, body: str) -> str:
-    """The text that a body, without blank lines around it, stands for."""
+    """The text that a body, without blank lines around it, represents."""
     if fields.body == "json":
         lines = body.split("\n")
         if len(lines) >= 3 and lines[0].rstrip() == "```json" and lines[-1].rstrip() == "```":
             try:
                 return msgspec.json.decode("\n".join(lines[1:-1]), type=str)
             except msgspec.DecodeError as fault:
-                raise InvalidInput(f"the text in the code fence is not the JSON string it was ({fault})") from None
-        raise InvalidInput('the text was a JSON string in a code fence and is none now: remove "body" to write freely')
+                raise InvalidInput(f"the text in the code fence is not a JSON string any more ({fault})") from None
+        raise InvalidInput('the text is not a JSON string in a code fence any more: remove "body" to write freely')
     if not body:
         raise InvalidInput("the text is empty: remove the section to forget the memory")
     text = fields.before + _ESCAPED.sub(r"\1", body) + fields.after
@@ -249,7 +247,7 @@ class _Reader:
             self._fence = None
 
     def _end(self) -> None:
-        """Keep what was read since the last boundary."""
+        """Add the section that was read since the last boundary."""
         begun, blank = self._begun, self._blank()
         heading, comment, body = self._heading, self._comment, "\n".join(self._body).strip(_BLANK)
         self._heading = self._comment = self._fence = None
@@ -261,10 +259,10 @@ class _Reader:
                 self.sections.append(_new_section(begun, heading, body))
                 return
             fields = _fields(comment)
-            if heading and fields.id is None and fields.created is None:
-                fields = structs.replace(fields, created=_time_of(heading))
+            if heading and fields.id is None and fields.created_at is None:
+                fields = structs.replace(fields, created_at=_time_of(heading))
             if heading and not _is_time_of(heading, fields):
-                # An export would write its time there again.
+                # An export would replace the heading by the time.
                 self.problems.append((begun, "a stored memory's heading is its time: write into its text instead"))
             self.sections.append(Section(begun, fields, _unwrap(fields, body)))
         except InvalidInput as reason:
@@ -272,13 +270,13 @@ class _Reader:
 
 
 def _commented(lines: list[str], place: int) -> bool:
-    """Whether the next line that is not blank is a comment of ours."""
+    """Whether the next line that is not blank is one of our comments."""
     following = next((lines[at] for at in range(place + 1, len(lines)) if lines[at].strip()), "")
     return _comment_in(following) is not None
 
 
 def _comment_in(line: str) -> str | None:
-    """What stands in a line that is a comment of ours; None for any other."""
+    """The content of a line that is one of our comments; None for any other line."""
     line = line.rstrip(" \t")
     if not line.startswith(_COMMENT_BEGINS) or not line.endswith(_COMMENT_ENDS, len(_COMMENT_BEGINS)):
         return None
@@ -286,7 +284,7 @@ def _comment_in(line: str) -> str | None:
 
 
 def _heading_in(line: str) -> str | None:
-    """The words of a line that is a heading of the second level, without the #s that may close it."""
+    """The text of a second-level heading without closing #s; None for any other line."""
     if not line.startswith(("## ", "##\t")):
         return None
     words = line[2:].strip(" \t")
@@ -306,15 +304,15 @@ def _fields(comment: str) -> Fields:
     for link in fields.links:
         check_name(link.target, "a link's target")
     if fields.kind == CHUNK_KIND:
-        # An export writes none, and would so remove the file that holds one.
-        raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, which is no memory: give another kind")
+        # An export writes no chunks, and would remove the file that holds one.
+        raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, not a memory: give another kind")
     return fields
 
 
 def _is_time_of(heading: str, fields: Fields) -> bool:
-    """Whether a heading is the minute, or the day, in which its memory was stored."""
+    """Whether a heading is the minute, or the day, at which its memory was stored."""
     moment = _MOMENT.fullmatch(heading)
-    created = optional_datetime(check_time(fields.created, "created"))
+    created = optional_datetime(check_time(fields.created_at, "created_at"))
     if moment is None or created is None:
         return moment is not None
     day, minute = created.replace(tzinfo=None).isoformat(" ", "minutes").split(" ")
@@ -322,7 +320,7 @@ def _is_time_of(heading: str, fields: Fields) -> bool:
 
 
 def _time_of(heading: str) -> str | None:
-    """The time that a heading is, if it is one."""
+    """The time in a heading, if it is one."""
     moment = _MOMENT.fullmatch(heading)
     return None if moment is None else f"{moment[1]}T{moment[2] or '00:00'}:00Z"
 
@@ -332,14 +330,14 @@ def _new_section(line: int, heading: str | None, body: str) -> Section:
     created = _time_of(heading or "")
     if heading and not body:
         if created is not None:
-            raise InvalidInput("nothing stands beneath this time: write the memory there, or remove the heading")
+            raise InvalidInput("nothing is below this time: write the memory there, or remove the heading")
         return Section(line, Fields(), heading)
-    fields = Fields(created=created, context=None if created is not None else heading or None)
+    fields = Fields(created_at=created, context=None if created is not None else heading or None)
     return Section(line, fields, _unwrap(fields, body))
 
 
 def _as_written(fields: Fields) -> dict[str, Any]:
-    """What is not a default. (msgspec's own omit_defaults goes by identity, and so keeps some.)"""
+    """The fields that differ from their defaults (msgspec's omit_defaults compares by identity, and keeps some)."""
     links = [_without_defaults(link, LinkTo("")) for link in fields.links]
     return {**_without_defaults(fields, Fields()), **({"links": links} if links else {})}
 
@@ -349,5 +347,5 @@ def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:
 
 
 def _json(value: object) -> str:
-    """JSON on one line that ends no comment."""
+    """JSON on one line that cannot end the comment."""
     return visible(msgspec.json.encode(value).decode()).replace(">", "\\u003e")

@@ -14,7 +14,8 @@ from recollect.checks import check_time, join_scopes, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
-from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, scope_within, store_identity
+from recollect.exchange.lines import scope_within
+from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, store_identity
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
@@ -255,10 +256,10 @@ def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | No
                 path=path, line=section.line,
                 reason="this memory is not as in the store: import the folder first, or export with overwrite",
             )  # fmt: skip
-        created = check_time(section.fields.created, "created")
+        created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
             return FileTrouble(
-                path=path, line=section.line, reason="created cannot be changed: undo it, or export with overwrite"
+                path=path, line=section.line, reason="created_at cannot be changed: undo it, or export with overwrite"
             )
         targets = [(ends.get(link.target), link.type) for link in section.fields.links]
         known = [(rows[public_id], target, type, 0.0, 0) for target, type in targets if target is not None]
