@@ -1,4 +1,4 @@
-"""Query embeddings kept in memory: agents ask the same things again."""
+"""An in-memory cache of query embeddings: agents repeat queries."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["EmbeddedQuery", "QueryCache"]
 
 
 class EmbeddedQuery(NamedTuple):
-    """A query's vector, float32 (dimension,), read-only, and its tokens if they were asked for and there are such."""
+    """A query's vector, float32 (dimension,), read-only, and its tokens if requested and available."""
 
     vector: NDArray[np.float32]
     tokens: QueryTokens | None
 
 
 class QueryCache:
-    """The vectors of the last `size` distinct queries, in order of use; thread-safe. Size 0 keeps nothing."""
+    """An LRU cache of the last `size` distinct queries; thread-safe. Size 0 caches nothing."""
 
     def __init__(self, embedder: Embedder, size: int = 512) -> None:
         self._embedder = embedder
@@ -33,7 +33,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def embed_many(self, queries: list[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
-        """`queries` embedded, with tokens if asked for; unknown ones together, each once, outside the lock."""
+        """The queries embedded, with tokens if requested; the missing ones in one batch, outside the lock."""
         tokens = tokens and isinstance(self._embedder, TokenEmbedder)
         with self._lock:
             found = {query: self._kept[query] for query in queries if query in self._kept}
@@ -57,7 +57,7 @@ class QueryCache:
 
 
 def _frozen(row: NDArray[np.float32]) -> NDArray[np.float32]:
-    # A copy: a kept row must not keep its whole batch alive.
+    # A copy: a cached row must not keep its whole batch alive.
     kept = row.copy()
     kept.setflags(write=False)
     return kept

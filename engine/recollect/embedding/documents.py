@@ -29,16 +29,16 @@ _BATCH = 64
 
 
 def header(context: str | None) -> str:
-    """What stands before a text with this context: the one place that says how they are joined."""
+    """The prefix that joins a context to its text."""
     # Vector recall@20 on LoCoMo, speaker as context: 0.590 with ": ", 0.542 with " - ", 0.523 with a new line.
     stripped = context.strip() if context else ""
     return f"{stripped}: " if stripped else ""
 
 
 def starts(length: int, body: int, overlap: int) -> list[int]:
-    """Where parts of `body` units begin so that they cover `length` and share at least `overlap` units.
+    """The start of each part of `body` units, so that parts cover `length` and overlap by at least `overlap` units.
 
-    The parts are spread evenly and all are full, but for a text that fits into one.
+    Parts are spread evenly, and all are full unless the text fits into one.
     """
     if length <= body:
         return [0]
@@ -47,7 +47,7 @@ def starts(length: int, body: int, overlap: int) -> list[int]:
 
 
 def split(text: str, max_chars: int, overlap: int) -> list[str]:
-    """Parts of at most `max_chars` characters that cover `text`, cut at whitespace if some is near."""
+    """Parts of at most `max_chars` characters that cover `text`, split at nearby whitespace."""
     parts: list[str] = []
     begin = 0
     while len(text) - begin > max_chars:
@@ -74,8 +74,8 @@ def embed_documents(
 ) -> Embedded:
     """Embed texts with their contexts by any embedder, in parts where a text is longer than the window.
 
-    The embedder's own `embed_documents` if it has one; else texts are split by characters, four to a token of
-    its `max_tokens` (256 if it has no such attribute). Raises EmbedderError.
+    Uses the embedder's own `embed_documents` if it has one; otherwise splits texts by characters, four per token of
+    its `max_tokens` (256 without that attribute). Raises EmbedderError.
     """
     import numpy as np
 
@@ -110,7 +110,7 @@ def embed_documents(
 def embed_document_tokens(
     embedder: Embedder, texts: Sequence[str], contexts: Sequence[str | None]
 ) -> tuple[Embedded, Sequence[bytes]]:
-    """`embed_documents`, and the codes of each part's tokens where the embedder gives such, else no codes at all."""
+    """`embed_documents`, and the codes of each part's tokens; no codes if the embedder has none."""
     if not isinstance(embedder, TokenEmbedder):
         return embed_documents(embedder, texts, contexts), ()
     try:
@@ -122,7 +122,7 @@ def embed_document_tokens(
 
 
 def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """`embedder.embed(texts)`, held to the protocol: shape, finite, unit rows. Raises EmbedderError."""
+    """`embedder.embed(texts)`, checked against the protocol: shape, finite, unit rows. Raises EmbedderError."""
     try:
         vectors = embedder.embed(texts)
     except RecollectError:
@@ -135,7 +135,7 @@ def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float3
 def embed_tokens_checked(
     embedder: TokenEmbedder, texts: Sequence[str]
 ) -> tuple[NDArray[np.float32], Sequence[QueryTokens]]:
-    """`embedder.embed_query_tokens(texts)`, held to the protocol. Raises EmbedderError."""
+    """`embedder.embed_query_tokens(texts)`, checked against the protocol. Raises EmbedderError."""
     plain: Any = embedder
     try:
         vectors, tokens = embedder.embed_query_tokens(texts)

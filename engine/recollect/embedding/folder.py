@@ -1,4 +1,4 @@
-"""A model folder, described: Recollect's manifest, or the files of sentence-transformers."""
+"""The description of a model folder: from Recollect's manifest, or from the files of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REINSTALL = "restore the file, or reinstall recollect"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """What is needed to run a model. The checksums are the manifest's, None without one."""
+    """What is needed to run a model. Checksums come from the manifest; None without one."""
 
     name: str
     model: Path
@@ -56,7 +56,7 @@ def check_size(path: Path, entry: dict[str, Any]) -> None:
 
 
 def read_folder(folder: Path) -> ModelFolder:
-    """Describe `folder`; raises ModelInvalid naming the file that is absent or cannot be understood."""
+    """Describe `folder`. Raises ModelInvalid, which names the missing or invalid file."""
     if not folder.is_dir():
         raise ModelInvalid(f"{folder} is no folder: give one with model.onnx and tokenizer.json")
     manifest = folder / "manifest.json"
@@ -106,7 +106,7 @@ def _from_files(folder: Path) -> ModelFolder:
 
 
 def _max_tokens(folder: Path) -> int:
-    """The smallest limit that a file states, else 512; RoBERTa counts positions from padding_idx + 1."""
+    """The smallest limit stated in the files, else 512. RoBERTa counts positions from padding_idx + 1."""
     config = _optional(folder / "config.json")
     limits = [
         _optional(folder / "sentence_bert_config.json").get("max_seq_length"),

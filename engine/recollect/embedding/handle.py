@@ -1,4 +1,4 @@
-"""The engine's hold on its embedder: loaded at first use, checked at every use, absent without harm."""
+"""The engine's handle on its embedder, which is loaded at first use and may be missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["EmbedderHandle", "Identity"]
 
 
 class Identity(NamedTuple):
-    """What makes vectors comparable: two embedders with one fingerprint give the same vectors."""
+    """What makes vectors comparable: embedders with the same fingerprint produce the same vectors."""
 
     fingerprint: str
     name: str
@@ -31,7 +31,7 @@ class EmbedderHandle:
     """Loads the embedder that `spec` names when it is first needed.
 
     `spec` is an object with the `Embedder` protocol, or what `embedding.load` takes; "none" means keyword only.
-    With `token_codes` documents come with the codes of their tokens.
+    With `token_codes` documents also get the codes of their tokens.
     """
 
     def __init__(self, spec: object, *, query_cache_size: int, token_codes: bool = False) -> None:
@@ -46,22 +46,22 @@ class EmbedderHandle:
 
     @property
     def spec(self) -> object:
-        """What names the embedder, or is it."""
+        """The embedder, or what names it."""
         return self._spec
 
     @property
     def enabled(self) -> bool:
-        """False when the settings say that nothing is embedded."""
+        """False when the settings turn embedding off."""
         return self._spec != "none"
 
     @property
     def loaded(self) -> bool:
-        """Whether it is at hand: asking for its identity loads nothing."""
+        """Whether it is loaded, so that its identity costs nothing."""
         return self._embedder is not None
 
     @property
     def failure(self) -> str | None:
-        """Why the embedder could not be loaded, or why its last request failed; None where neither is so."""
+        """Why the embedder could not be loaded, or why its last request failed; None if neither happened."""
         if self._failure is not None:
             return str(self._failure)
         problem = getattr(self._embedder, "problem", None)
@@ -69,7 +69,7 @@ class EmbedderHandle:
 
     @property
     def batch_size(self) -> int | None:
-        """Texts that the embedder takes at once, where it says so; nothing is loaded for it."""
+        """Texts per batch, where the embedder states it; loads nothing."""
         size = getattr(self._embedder or self._spec, "batch_size", None)
         return size if isinstance(size, int) and size > 0 else None
 
@@ -97,13 +97,13 @@ class EmbedderHandle:
         return Identity(embedder.fingerprint, embedder.name, embedder.dimension)
 
     def queries(self, texts: Sequence[str], *, tokens: bool = False) -> list[EmbeddedQuery]:
-        """A unit vector of each query, and its tokens if asked for; those asked lately come from memory."""
+        """A unit vector for each query, and its tokens if requested; recent queries come from the cache."""
         self.get(queries_first=len(texts) == 1)
         assert self._cache is not None
         return self._cache.embed_many(list(texts), tokens=tokens)
 
     def documents(self, texts: Sequence[str], contexts: Sequence[str | None]) -> tuple[Embedded, Sequence[bytes]]:
-        """Vectors of the parts of texts, each with its context header, and the codes of their tokens if kept."""
+        """Vectors of the parts of texts, each with its context header, and the codes of their tokens if stored."""
         from recollect.embedding.documents import embed_document_tokens, embed_documents
 
         if not self._token_codes:
@@ -112,15 +112,15 @@ class EmbedderHandle:
 
     @property
     def gives_codes(self) -> bool:
-        """True when codes of tokens are to be kept and the embedder gives such."""
+        """True when token codes are stored and the embedder provides them."""
         from recollect.embedding.protocol import TokenEmbedder
 
         return self._token_codes and isinstance(self.get(), TokenEmbedder)
 
     def token_starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """The characters at which the tokens of each text begin: what a document is cut into chunks by.
+        """The character offsets at which the tokens of each text begin; documents are chunked by them.
 
-        They follow from what the settings name, not from whether it can be loaded today. Raises EmbedderError.
+        They depend on the configured embedder, not on whether it can be loaded now. Raises EmbedderError.
         """
         if self._measure is None:
             from recollect.embedding.places import measure_of

@@ -1,4 +1,4 @@
-"""The embedder without a network: a text is the sum of its tokens' vectors."""
+"""The embedder without a neural network: the vector of a text is the sum of its tokens' vectors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["InstantEmbedder"]
 
-# Texts that are tokenised and pooled together: what their tokens take is bounded, and progress is told in between.
+# Texts tokenised and pooled per batch: bounds memory, and progress is reported in between.
 _BATCH = 512
 
 
 class _Table(NamedTuple):
-    """What a model folder holds: a vector a token, and the tokenizer behind a memory of words."""
+    """The contents of a model folder: a vector per token, and the cached tokenizer."""
 
     name: str
     codes: NDArray[np.int8]
@@ -38,11 +38,11 @@ class _Table(NamedTuple):
 
 
 class InstantEmbedder:
-    """Embeds by adding up token vectors, distilled from the default model; no ONNX Runtime, no transformer.
+    """Sums token vectors that were distilled from the default model; needs neither ONNX Runtime nor a transformer.
 
-    `max_tokens` is the length of the parts of long documents: a sum has no window, but says less the more it holds.
-    A query is one sum, however long. Thread-safe; engines of one process share one table. Raises ModelInvalid for
-    a folder that cannot be used and EmbedderMissing where tokenizers is not installed.
+    `max_tokens` is the length of the parts of long documents: a sum has no window, but means less the longer it gets.
+    A query is always a single sum. Thread-safe; the engines of a process share one table. Raises ModelInvalid for an
+    unusable folder and EmbedderMissing where tokenizers is not installed.
     """
 
     # Vector nDCG@10 on SciFact, abstracts of 300 tokens: 0.498 whole, 0.499 at 512, 0.516 at 256, 0.539 at 128,
@@ -56,7 +56,7 @@ class InstantEmbedder:
         self.fingerprint = f"{table.fingerprint}:t{self.max_tokens}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors float32 (n, dimension); a text without a token has the vector of an unknown one."""
+        """Unit vectors float32 (n, dimension); a text without tokens gets the vector of the unknown token."""
         import numpy as np
 
         vectors = np.empty((len(texts), self.dimension), np.float32)
@@ -69,9 +69,9 @@ class InstantEmbedder:
     def embed_documents(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> Embedded:
-        """Embed texts with their contexts, long ones in parts that share at least 32 tokens.
+        """Embed texts with their contexts, long ones in parts that overlap by at least 32 tokens.
 
-        Every part begins with the context, which is cut to a quarter of a part. Progress counts texts.
+        Every part begins with the context, which is truncated to a quarter of a part. Progress counts texts.
         """
         import numpy as np
 
@@ -121,7 +121,7 @@ _lock = threading.Lock()
 
 
 def _table(folder: Path, tokenizer: Path) -> _Table:
-    """The process's one table of this folder, read and verified at the first call."""
+    """The table of this folder, shared by the process; read and verified at the first call."""
     try:
         key = (folder.resolve(), tokenizer.resolve(), (folder / "manifest.json").stat().st_mtime_ns)
     except OSError as reason:
@@ -159,7 +159,7 @@ def _read(folder: Path, tokenizer: Path) -> _Table:
 
 
 def _array(path: Path, stated: dict[str, Any]) -> NDArray[Any]:
-    """The array in a file whose content is what the manifest says."""
+    """The array in a file, after checking it against the manifest."""
     import numpy as np
 
     if not path.is_file():

@@ -24,8 +24,8 @@ def load(spec: object = None, *, queries_first: bool = False) -> Embedder:
 
     None or "default" is the bundled model; a bundled model's name, "instant" being the one without a network; a
     folder with an ONNX sentence-embedding model; a model over HTTP by its provider and name, or as a `ModelAddress`,
-    of which nothing is asked yet; or an object with the `Embedder` protocol, which is checked and returned.
-    `queries_first` says that what it embeds first will be a lone query.
+    to which no request is sent yet; or an object with the `Embedder` protocol, which is checked and returned.
+    `queries_first` means that the first call will embed a single query.
     Raises InvalidInput for an unknown name or an object that is no embedder, ModelInvalid for a folder that
     cannot be used, EmbedderMissing where onnxruntime or tokenizers is not installed.
     """

@@ -28,10 +28,10 @@ _TOKEN_OUTPUTS = ("token_embeddings", "last_hidden_state")
 class OnnxEmbedder:
     """Embeds with the model in a folder: Recollect's own, or any sentence-transformers ONNX export.
 
-    `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use one
-    model file share one session; a forked child gets its own. Raises ModelInvalid for a folder that cannot be
-    used and EmbedderMissing where onnxruntime or tokenizers is not installed. `queries_first` says that what it embeds
-    first will be a lone query.
+    `dimension` and `max_tokens` (special tokens included) are the model's. Thread-safe; engines that use the same model
+    file share one session; a forked child gets its own. `queries_first` means that the first call will embed a single
+    query. Raises ModelInvalid for an unusable folder and EmbedderMissing where onnxruntime or tokenizers is not
+    installed.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, queries_first: bool = False) -> None:
@@ -63,7 +63,7 @@ class OnnxEmbedder:
         )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors float32 (n, dimension); a text longer than the window is cut at its end."""
+        """Unit vectors float32 (n, dimension); a text longer than the window is truncated."""
         import numpy as np
 
         rows = self._framed(texts)
@@ -74,9 +74,9 @@ class OnnxEmbedder:
     def embed_documents(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> Embedded:
-        """Embed texts with their contexts, long ones in parts that share at least 32 tokens.
+        """Embed texts with their contexts, long ones in parts that overlap by at least 32 tokens.
 
-        Every part begins with the context, which is cut to a quarter of the window.
+        Every part begins with the context, which is truncated to a quarter of the window.
         """
         import numpy as np
 
@@ -90,8 +90,8 @@ class OnnxEmbedder:
     ) -> tuple[Embedded, list[bytes]]:
         """`embed_documents`, and the codes of each part's tokens, from one run of the model.
 
-        Special tokens, punctuation and stop words have none: without them the second look ranks LoCoMo, RealMem and
-        SciFact as well or better, and they are half of a chat turn. A graph without token vectors gives no codes.
+        Special tokens, punctuation and stop words get none: without them late interaction ranks LoCoMo, RealMem and
+        SciFact equally well or better, and they are half of a chat turn. A graph without token vectors gives no codes.
         """
         import numpy as np
 
@@ -110,7 +110,7 @@ class OnnxEmbedder:
         return Embedded(vectors, owners), codes
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
-        """`embed`, and the tokens of each text, from one run of the model; none from a graph without such an output."""
+        """`embed`, and the tokens of each text, from one run of the model; none without such an output."""
         import numpy as np
 
         from recollect.numerics import kernels
@@ -132,7 +132,7 @@ class OnnxEmbedder:
     def _parts(
         self, texts: Sequence[str], contexts: Sequence[str | None]
     ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Framed ids of every part of every text, and the text each belongs to."""
+        """The ids of every part of every text with special tokens, and the text each belongs to."""
         import numpy as np
 
         if len(texts) != len(contexts):
@@ -170,7 +170,7 @@ class OnnxEmbedder:
         return found
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, the special ones not counted."""
+        """Tokens of each text, without special tokens."""
         return [len(ids) for ids in self._ids.encode(texts)]
 
     def _engine(self) -> Runtime:
@@ -189,9 +189,9 @@ class OnnxEmbedder:
         on_progress: Progress | None,
         keep: Keep | None = None,
     ) -> None:
-        """Fill `vectors`, one row a sequence; `keep` is called with each sequence's place and its tokens' vectors."""
+        """Fill `vectors`, one row per sequence; `keep` is called with each sequence's place and its tokens' vectors."""
         engine = self._engine()
-        if len(rows) == 1:  # a query: 0.1 ms of arranging batches less
+        if len(rows) == 1:  # a query: saves 0.1 ms of batching
             vectors[0] = self._pooled(rows, [0], engine, engine.run_query, keep)[0]
             if on_progress is not None:
                 on_progress(1, 1)
@@ -227,7 +227,7 @@ class OnnxEmbedder:
             if self._folder.pooling == "cls":
                 vectors = tokens[:, 0]
             else:
-                # The sum will do: the mean differs by a factor that normalisation removes.
+                # A sum is enough: normalisation removes the factor to the mean.
                 mask = np.arange(tokens.shape[1]) < np.array([len(row) for row in rows])[:, None]
                 vectors = np.einsum("btd,bt->bd", tokens, mask.astype(np.float32))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -251,9 +251,9 @@ class OnnxEmbedder:
         return {name: feeds[name] for name in engine.inputs}
 
     def _batches(self, rows: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Positions of rows, longest first, in batches of a token budget.
+        """Positions of rows, longest first, in batches within the token budget.
 
-        A graph without an attention mask gets rows of one length only, so that there is no padding.
+        A graph without an attention mask gets batches of equal length, which need no padding.
         """
         import numpy as np
 
@@ -272,7 +272,7 @@ class OnnxEmbedder:
         return batches
 
     def _measured(self, engine: Runtime) -> int:
-        """The width that the graph states, else that of a first vector."""
+        """The width stated by the graph, else that of a test vector."""
         shape = engine.outputs[self._sentence or self._tokens or ""]
         if shape and isinstance(shape[-1], int):
             return shape[-1]

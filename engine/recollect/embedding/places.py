@@ -1,4 +1,4 @@
-"""Where the tokens of texts begin: what the size of a passage is measured by, whether or not a model is at hand."""
+"""Where the tokens of texts begin. Passages are measured by them, whether or not a model is installed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["measure_of"]
 
 _BUNDLED = ("default", "none", "instant")
 _CHARS_PER_TOKEN = 4
-# WordPiece makes one token, [UNK], of a word of more than 100 characters: without a bound in characters a megabyte of
-# base64 were a passage of one token. Whitespace and characters without a token are bounded alike.
+# WordPiece turns a word of more than 100 characters into one token, [UNK]: without a bound in characters a megabyte of
+# base64 would be a passage of one token. Whitespace and characters without a token are bounded likewise.
 _LONGEST_TOKEN = 32
 _LONGEST_GAP = 256
 _LONGEST_WORD = 100
@@ -41,12 +41,12 @@ _UNSPACED = (
 
 
 def measure_of(spec: object) -> Measure:
-    """What gives the characters at which the tokens of each of some texts begin: int64 arrays, ascending.
+    """A function that returns the character offsets at which the tokens of each text begin: int64 arrays, ascending.
 
-    By the tokenizer of the model folder that `spec` names, by the method `token_starts` of an embedder that has one,
-    and for all else, "none" and a folder that is not there included, by the bundled model's; where `tokenizers` is not
-    installed a token has four characters, or one of a script without spaces. Long words and gaps have starts within
-    them. What it returns raises EmbedderError.
+    It uses the tokenizer of the model folder that `spec` names, or the embedder's own method `token_starts`; for
+    anything else, including "none" and a missing folder, the bundled model's tokenizer. Where `tokenizers` is not
+    installed a token is four characters, or one character in a script without spaces. Long words and gaps get offsets
+    within them. The function raises EmbedderError.
     """
     measure = _measure(spec)
 
@@ -74,7 +74,7 @@ def _measure(spec: object) -> Measure:
 
 
 def _named(spec: object) -> Path | None:
-    """The tokenizer of the folder that `spec` names. Of one that is not there documents can be read nevertheless."""
+    """The tokenizer of the folder that `spec` names; None if it is missing, so that documents can still be read."""
     if not isinstance(spec, (str, os.PathLike)) or str(spec).lower() in _BUNDLED:
         return None
     try:
@@ -95,7 +95,7 @@ def _of_tokenizer(path: Path, bundled: bool) -> Measure:
 
 
 class _Places:
-    """Any tokenizer, asked for the places of its tokens."""
+    """The token offsets of any tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -104,7 +104,7 @@ class _Places:
         return [_array(self.places(text)) for text in texts]
 
     def places(self, text: str) -> list[int]:
-        """Starts of tokens; those of a long one follow each four characters."""
+        """Token offsets; a long token gets one every four characters."""
         found: list[int] = []
         offset = 0
         for piece in pieces(text):
@@ -150,7 +150,7 @@ def _by_characters(texts: Sequence[str]) -> list[NDArray[np.int64]]:
 
 
 def _filled(starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """`starts` with further ones in gaps that are too long."""
+    """`starts` with more offsets in gaps that are too long."""
     import numpy as np
 
     edges = np.zeros(len(starts) + 2, np.int64)

@@ -1,4 +1,4 @@
-"""What an embedder is. Any object with these attributes and this method will do."""
+"""The protocols of an embedder. Any object with these attributes and this method works."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Progress = Callable[[int, int], None]
 class Embedder(Protocol):
     """Turns texts into unit vectors.
 
-    `fingerprint` names everything that changes a vector (weights, pooling, prefix, quantisation): a store
-    refuses vectors of another fingerprint.
+    `fingerprint` identifies everything that changes a vector (weights, pooling, prefix, quantisation): a store
+    refuses vectors with another fingerprint.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 class Embedded(NamedTuple):
     """Vectors of texts that may have several parts: `owners[i]` is the position of the text of row i.
 
-    Rows stand grouped by owner, ascending, and within an owner in the order of its parts; no text is without.
+    Rows are ordered by owner, then by part; every text has at least one.
     """
 
     vectors: NDArray[np.float32]
@@ -42,7 +42,7 @@ class Embedded(NamedTuple):
 
 
 class QueryTokens(NamedTuple):
-    """The tokens of a query, special ones left out.
+    """The tokens of a query, without special tokens.
 
     - codes: uint64 (tokens, ceil(width / 64)), 1 bit a component as `kernels.sketch` makes them
     - places: int64 (tokens,), the character of the query at which each begins
@@ -56,28 +56,28 @@ class QueryTokens(NamedTuple):
 
 @runtime_checkable
 class TokenEmbedder(Protocol):
-    """An embedder that gives codes of a text's tokens as well, from the same run of the model; optional.
+    """An embedder that also returns codes of a text's tokens, from the same run of the model; optional.
 
     Codes of documents are bytes: those of `QueryTokens.codes`, little-endian, token after token.
     """
 
     def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
-        """What `embed` gives, and the tokens of each text."""
+        """What `embed` returns, and the tokens of each text."""
         ...
 
     def embed_document_tokens(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> tuple[Embedded, list[bytes]]:
-        """What `embed_documents` gives, and the codes of each part's tokens; those that say little may be left out."""
+        """What `embed_documents` returns, and the codes of each part's tokens; uninformative tokens may be left out."""
         ...
 
 
 @runtime_checkable
 class DocumentEmbedder(Protocol):
-    """An embedder that cuts long texts to its own window; optional, `documents.embed_documents` stands in."""
+    """An embedder that splits long texts to its own window; optional: `documents.embed_documents` does it otherwise."""
 
     def embed_documents(
         self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
     ) -> Embedded:
-        """Embed each text, its context before it, in as many overlapping parts as it needs."""
+        """Embed each text, prefixed with its context, in as many overlapping parts as it needs."""
         ...

@@ -1,4 +1,4 @@
-"""The embedder that asks an OpenAI-compatible endpoint."""
+"""The embedder that uses an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class _Answer(Struct):
 class RemoteEmbedder:
     """An `Embedder` by the embeddings endpoint of OpenAI, Ollama, vLLM, llama.cpp and the like; thread-safe.
 
-    Nothing is sent before the first text is embedded or the dimension is asked for, which one request with a short
-    text finds out. The model's name and the dimension are its fingerprint: the same model elsewhere makes the same
-    vectors. An endpoint that fails is left alone for 2 s, then twice as long each time, up to 5 minutes; meanwhile
-    every call fails at once, and `problem` says why.
+    Nothing is sent before the first text is embedded or the dimension is needed, which one short request determines.
+    The fingerprint is the model's name and dimension: the same model elsewhere produces the same vectors. After a
+    failure the endpoint is not asked for 2 s, then twice as long each time, up to 5 minutes; meanwhile every call fails
+    at once, and `problem` says why.
 
-    - max_tokens: the length of the parts of long documents, at four characters a token
-    - batch_size: texts a request
-    - timeout_seconds: of one attempt; `attempts`: how often a request is tried that the endpoint could not serve
-      (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
-    - clock: seconds, by which an endpoint that failed is left alone
+    - max_tokens: the length of the parts of long documents, at four characters per token
+    - batch_size: texts per request
+    - timeout_seconds: for one attempt; attempts: how often a request is tried that the endpoint could not serve
+      (unreachable, 429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
+    - clock: seconds, for the pause after a failure
     - routed: asked through litellm, as "voyage/voyage-3"; base_url may then be empty
 
     Raises InvalidInput for a wrong argument and EmbedderMissing where the extra `llm` is not installed.
@@ -89,7 +89,7 @@ class RemoteEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts a request."""
+        """Texts per request."""
         return self._address.batch_size
 
     @property
@@ -104,7 +104,7 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Components of a vector; asks the endpoint once. Raises EmbedderError."""
+        """Components of a vector; sends one request the first time. Raises EmbedderError."""
         with self._probing:
             if self._dimension is None:
                 self._dimension = len(self._ask(["dimension"])[0].embedding)
@@ -118,8 +118,8 @@ class RemoteEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors float32 (n, dimension), one row a text.
 
-        Raises TextRefused where the endpoint can be reached and refuses these texts, and EmbedderError when it fails,
-        or answers with another number of vectors, another dimension, NaN, infinity or zeros.
+        Raises TextRefused where the endpoint refuses these texts, and EmbedderError where it fails or returns another
+        number of vectors, another dimension, NaN, infinity or zeros.
         """
         import numpy as np
 
@@ -143,7 +143,7 @@ class RemoteEmbedder:
         return f"RemoteEmbedder({self._address.base_url!r}, {self._address.model!r})"
 
     def _ask(self, texts: list[str]) -> list[_Item]:
-        """The vectors of one request, each of the positions of `texts` once, none empty."""
+        """The vectors of one request: one for each text, none empty."""
         from recollect.remote.service import CONTENT_REFUSED, EndpointError
 
         body: dict[str, Any] = {"model": self._address.model, "input": texts}

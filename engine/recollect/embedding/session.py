@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions: one a model file in a process, and the threads that feed them."""
+"""ONNX Runtime sessions: one per model file and process."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Runtime", "runtime"]
 
-# Tokens in one batch, padding included. One core, chat turns a second: one text 305, 128 tokens 368, 256 381,
-# 512 365, 1,024 366, 4,096 309: past 512 the activations leave the second-level cache.
+# Tokens per batch, padding included. Chat turns per second on one core: one text 305, 128 tokens 368, 256 381, 512 365,
+# 1,024 366, 4,096 309: beyond 512 the activations no longer fit into the second-level cache.
 BATCH_TOKENS = 256
 
 
-# Two cores are enough for a query: its matrices are small.
+# A query's matrices are small: more than two cores do not help.
 _QUERY_THREADS = 2
 _LONGEST_PAUSE = 32
 
 
 class Runtime:
-    """Sessions and their tokenizer. Safe for many threads; a forked child gets new ones from `runtime`.
+    """Sessions and their tokenizer. Thread-safe; a forked child gets new ones from `runtime`.
 
-    Bulk work runs several batches at once on a session of one intra-op thread. A query by itself has a session of two,
-    which spin while it runs and not a moment longer: 17 tokens took 1.35 ms against 1.9 with one thread and 1.8 with
-    two that do not spin. Where somebody else wants the cores, one thread waits for another that has none: with five
-    busy processes on two AVX2 cores 17.5 ms against 8.6 alone. The system says when that happens (`preemptions`:
-    4.0 ms in the median of runs without, 17.6 with), and queries then stay on one thread for a while.
+    Bulk work runs several batches in parallel on a session with one intra-op thread. A single query uses a session with
+    two threads, which spin only while it runs: 17 tokens take 1.35 ms, against 1.9 with one thread and 1.8 with two
+    threads that do not spin. On a busy machine, though, one of the threads waits for the other to be scheduled: 17.5 ms
+    with five busy processes on two AVX2 cores, against 8.6 ms on one thread. The system reports this (`preemptions`:
+    median 4.0 ms for runs without, 17.6 ms with), and queries then use one thread for a while.
 
-    A session takes 32 MB, so each is opened when it is first needed; `queries_first` says which is.
+    A session takes 32 MB and is opened when first needed; `queries_first` says which one that is.
     """
 
     def __init__(self, folder: ModelFolder, *, queries_first: bool = False) -> None:
         self._folder = folder
         self._threads = usable_cpus()
         first = _QUERY_THREADS if queries_first and self._threads >= _QUERY_THREADS else 1
-        # Hashing runs beside the session's construction: both release the GIL.
+        # Hash the file while the session is constructed: both release the GIL.
         hashed: Future[str] = Future()
         thread = threading.Thread(target=_fill, args=(hashed, lambda: verify(folder.model, folder.sha256)))
         thread.start()
@@ -56,7 +56,7 @@ class Runtime:
             session, self.tokenizer = _open(folder, first)
         except Exception:
             thread.join()
-            hashed.result()  # a damaged file is named as such, not by what the parser made of it
+            hashed.result()  # report a damaged file as such, not as a parse error
             raise
         self.sha256 = hashed.result()
         self.inputs = frozenset(entry.name for entry in session.get_inputs())
@@ -67,11 +67,11 @@ class Runtime:
         self._lock = threading.Lock()
 
     def run(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """These outputs of one batch; only what they need is computed. Raises EmbedderError."""
+        """These outputs of one batch; nothing else is computed. Raises EmbedderError."""
         return _run(self._session(1), outputs, feeds)
 
     def run_query(self, outputs: list[str], feeds: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """`run` for a lone query. One caller at a time has two cores; another that comes meanwhile takes one."""
+        """`run` for a single query. One caller at a time gets two cores; concurrent callers get one."""
         if self._threads < _QUERY_THREADS or not self._query_lock.acquire(blocking=False):
             return self.run(outputs, feeds)
         try:
@@ -108,7 +108,7 @@ class Runtime:
         tick(done)
 
     def _session(self, threads: int) -> Any:
-        """The session of so many threads, opened at the first call."""
+        """The session with this many threads, opened at the first call."""
         found = self._sessions.get(threads)
         if found is not None:
             return found
@@ -134,7 +134,7 @@ def _fill(future: Future[str], work: Callable[[], str]) -> None:
 
 
 def _open(folder: ModelFolder, threads: int) -> tuple[Any, Any]:
-    """A session of so many threads, and the tokenizer."""
+    """A session with this many threads, and the tokenizer."""
     try:
         load_onnxruntime()
         from tokenizers import Tokenizer
@@ -160,23 +160,23 @@ def _open_session(folder: ModelFolder, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0" if threads == 1 else "1")
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3
-    # The shipped graph is final: above "basic", Add and LayerNormalization would be fused into the slower
-    # SkipLayerNormalization. A user's own graph gets all.
+    # The shipped graph is already optimised: levels above "basic" would fuse Add and LayerNormalization into the slower
+    # SkipLayerNormalization. A user's own graph gets every optimisation.
     levels = onnxruntime.GraphOptimizationLevel
     final = folder.sha256 is not None
     options.graph_optimization_level = levels.ORT_ENABLE_BASIC if final else levels.ORT_ENABLE_ALL
     disabled: list[str] = []
     if saturates_int8():
-        # Unsigned weights: exact without VNNI, half the speed on a CPU with it. Needs the extended level. Signed ones
-        # scaled so that no two neighbours overflow are as exact, and 1.13 to 1.2 times as fast on AVX2: a reason to
-        # scale them so when the model changes for another, not to make every stored vector anew.
+        # Unsigned weights: exact without VNNI, half the speed on a CPU with it. Needs the extended level. Signed
+        # weights scaled so that no adjacent pair overflows are as exact and 1.13 to 1.2 times as fast on AVX2, which
+        # is worth doing with the next model, not worth recomputing every stored vector.
         options.add_session_config_entry("session.x64quantprecision", "1")
         if final:
             options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED
             disabled = ["SkipLayerNormFusion"]
     try:
         session = onnxruntime.InferenceSession(
-            # Without enable_fallback=0 a model that cannot be loaded is tried twice, and standard output is told.
+            # Without enable_fallback=0 a model that fails to load is tried twice, with a printed message.
             str(folder.model), options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled,
             enable_fallback=0,
         )  # fmt: skip
@@ -191,7 +191,7 @@ _lock = threading.Lock()
 
 
 def runtime(folder: ModelFolder, *, queries_first: bool = False) -> Runtime:
-    """The process's one runtime of this model file, made at the first call; see `Runtime` for `queries_first`."""
+    """The runtime of this model file, shared by the process; see `Runtime` for `queries_first`."""
     status = folder.model.stat()
     key = (folder.model.resolve(), status.st_mtime_ns, status.st_size)
     with _lock:
@@ -201,14 +201,14 @@ def runtime(folder: ModelFolder, *, queries_first: bool = False) -> Runtime:
 
 
 def _forget_after_fork() -> None:
-    """A forked child has none of the parent's threads: it opens its own sessions."""
+    """A forked child has none of the parent's threads and opens its own sessions."""
     global _lock
     _lock = threading.Lock()
     _abandoned.extend(_runtimes.values())
     _runtimes.clear()
 
 
-# Never destroyed: closing a session in the child would wait for threads that only the parent has.
+# Never destroyed: closing a session in the child would wait for threads that exist only in the parent.
 _abandoned: list[Runtime] = []
 
 if hasattr(os, "register_at_fork"):

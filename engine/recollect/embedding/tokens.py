@@ -1,4 +1,4 @@
-"""Token ids of texts of any length, each text tokenised once."""
+"""Token ids of texts of any length; each text is tokenised once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenIds", "pieces"]
 
-# Longer texts go to the tokenizer in pieces: it holds some 100 bytes a character while it works.
+# Longer texts are tokenised in pieces: the tokenizer uses about 100 bytes per character.
 PIECE_CHARS = 32_768
 _FEW = 4
 
 
 def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
-    """Pieces of at most `size` characters that make up `text`, cut before whitespace where there is some."""
+    """Consecutive pieces of `text` of at most `size` characters, split before whitespace where possible."""
     begin = 0
     while len(text) - begin > size:
         end = max(text.rfind(" ", begin + 1, begin + size), text.rfind("\n", begin + 1, begin + size))
@@ -31,7 +31,7 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
 
 
 class TokenIds:
-    """The tokenizer with its special tokens taken apart: ids are int64 arrays without them."""
+    """A tokenizer whose ids are int64 arrays without special tokens; `frame` adds them."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -44,7 +44,7 @@ class TokenIds:
 
     @property
     def specials(self) -> int:
-        """Special tokens that frame every sequence."""
+        """Number of special tokens around every sequence."""
         return len(self.before) + len(self.after)
 
     def encode(self, texts: Sequence[str], limit: int | None = None) -> list[NDArray[np.int64]]:
@@ -52,7 +52,7 @@ class TokenIds:
         try:
             short = [text for text in texts if len(text) <= PIECE_CHARS]
             if len(short) <= _FEW:
-                # Few texts stay in this thread: the tokenizer's pool costs more than it gives.
+                # For few texts the tokenizer's thread pool costs more than it saves.
                 rows = iter([self._tokenizer.encode(text, add_special_tokens=False) for text in short])
             else:
                 rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
@@ -69,14 +69,14 @@ class TokenIds:
         return _array([begin for begin, _ in encoded.offsets[:limit]])
 
     def telling(self) -> NDArray[np.bool_]:
-        """For each id whether its token says something: it holds a letter or digit and is no stop word."""
+        """For each id whether its token is informative: it contains a letter or digit and is not a stop word."""
         import numpy as np
 
         if self._telling is None:
             vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
             telling = np.zeros(max(vocabulary.values(), default=0) + 1, np.bool_)
             for token, number in vocabulary.items():
-                # Pieces that begin a word carry no mark in BERT's vocabulary, "▁" or "Ġ" in others.
+                # A piece that begins a word is unmarked in BERT's vocabulary and marked "▁" or "Ġ" in others.
                 word = token.lstrip("▁Ġ").lower()
                 telling[number] = word not in STOP_WORDS and any(map(str.isalnum, word))
             self._telling = telling

@@ -1,4 +1,4 @@
-"""Language models, which are optional everywhere: what is asked of one, and a client of one kind of endpoint."""
+"""Language models, which are optional everywhere: the protocol, and a client for OpenAI-compatible endpoints."""
 
 from __future__ import annotations
 

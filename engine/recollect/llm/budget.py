@@ -1,4 +1,4 @@
-"""How much a language model may be asked."""
+"""A budget of requests and tokens for a language model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Budget"]
 
 
 class Budget:
-    """Counts requests and tokens, in all or within each span of `per_seconds`; thread-safe.
+    """Counts requests and tokens, in total or per interval of `per_seconds`; thread-safe.
 
-    A request that is refused is not counted. Tokens are known once the answer is there, so requests that are under
-    way together may exceed `most_tokens` by theirs.
+    Rejected requests are not counted. Tokens are known only after the answer, so concurrent requests may exceed
+    `most_tokens`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Budget:
         self.tokens = 0
 
     def take_call(self) -> None:
-        """Count one request; LanguageModelError when the budget is spent."""
+        """Count one request. Raises LanguageModelError where the budget is spent."""
         with self._lock:
             now = time.monotonic()
             if self._per_seconds is not None and now - self._began >= self._per_seconds:

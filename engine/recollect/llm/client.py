@@ -20,7 +20,7 @@ from recollect.remote.address import ModelAddress, require
 __all__ = ["OpenAICompatible"]
 
 _CHARS_PER_TOKEN = 4
-# How endpoints refuse a parameter: most with 400, some that validate with 422, some with 501.
+# Statuses by which endpoints refuse a parameter: most use 400, some 422 or 501.
 _REFUSED_PARAMETER = (400, 422, 501)
 _OTHER_LIMIT = "max_completion_tokens"
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
@@ -51,15 +51,15 @@ class _Completion(Struct):
 
 
 class OpenAICompatible:
-    """A `LanguageModel` by chat completions. Nothing is sent before the first `complete`; thread-safe.
+    """A `LanguageModel` through chat completions. Nothing is sent before the first `complete`; thread-safe.
 
-    What is not given is read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY. A model of a
-    provider that litellm asks has it before its name, as "gemini/gemini-2.0-flash", and needs the extra `providers`.
+    Missing arguments are read from RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and RECOLLECT_LLM_API_KEY. The name of a
+    model reached through litellm includes its provider, as "gemini/gemini-2.0-flash"; it needs the extra `providers`.
 
-    - timeout_seconds: of one attempt; `attempts`: how often a request is tried that an endpoint could not serve
-      (unreachable, 429, 5xx); longest_wait_seconds: the longest pause that it may ask for between them
-    - most_calls, most_tokens: the budget, of this object's lifetime or of each span of `per_seconds`
-    - temperature: sent only if given, as some models take none
+    - timeout_seconds: for one attempt; attempts: how often a request is tried that the endpoint could not serve
+      (unreachable, 429, 5xx); longest_wait_seconds: the longest Retry-After that is honoured
+    - most_calls, most_tokens: the budget, for this object's lifetime or per interval of `per_seconds`
+    - temperature: sent only if given, since some models accept none
     - address: the model's address, instead of base_url, model and api_key
 
     Raises InvalidInput for a wrong argument and LanguageModelError where the extra `llm` is not installed.
@@ -108,7 +108,7 @@ class OpenAICompatible:
             raise LanguageModelError(
                 f"a language model over HTTP needs {missing.name}: {install_command(address.extra)}"
             ) from missing
-        # What the endpoint was found to take.
+        # What the endpoint has been found to accept.
         self._takes_schema = True
         self._limit_name = "max_tokens"
 
@@ -119,10 +119,10 @@ class OpenAICompatible:
         schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
     ) -> str:
-        """The answer's text; with `schema`, JSON: the endpoint is held to it where it can be, else asked in words.
+        """The answer's text; with `schema`, JSON, by structured output where the endpoint supports it, else by prompt.
 
-        Raises LanguageModelError for no answer, an empty one, one cut off at `max_tokens`, one that is no JSON where
-        a schema was given, and at once when the budget is spent.
+        Raises LanguageModelError where there is no answer, it is empty or cut at `max_tokens`, or not JSON although a
+        schema was given, and where the budget is spent.
         """
         body: dict[str, Any] = {"model": self._address.model, "messages": _checked(messages)}
         if self._temperature is not None:
@@ -132,7 +132,7 @@ class OpenAICompatible:
         return self._text(completion, as_json=schema is not None)
 
     def variant(self, *, model: str | None = None, temperature: float | None = None) -> OpenAICompatible:
-        """Another model at the same endpoint, within the same budget; a temperature only where this one has none."""
+        """Another model at the same endpoint and budget; `temperature` applies only where this one has none."""
         other = copy(self)
         if model is not None:
             other._address = structs.replace(self._address, model=model)
@@ -144,7 +144,7 @@ class OpenAICompatible:
         return f"OpenAICompatible({self._address.base_url!r}, {self._address.model!r})"
 
     def _ask(self, body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None) -> _Completion:
-        """The completion, asked again in another form where the endpoint refuses a parameter."""
+        """The completion; the request is repeated in another form where the endpoint refuses a parameter."""
         from recollect.remote.service import EndpointError
 
         takes_schema, limit_name = self._takes_schema, self._limit_name
@@ -163,7 +163,7 @@ class OpenAICompatible:
                     takes_schema = False
                 else:
                     raise LanguageModelError(f"{self._address.model}: {failure}") from failure
-        # The form that was taken is sent first from now on; one that was not tried proves nothing.
+        # Send the accepted form first from now on.
         self._limit_name = limit_name
         self._takes_schema = takes_schema
         return self._counted(answer, sent)
@@ -215,7 +215,7 @@ class OpenAICompatible:
 def _request(
     body: dict[str, Any], schema: Mapping[str, Any] | None, limit: int | None, *, takes_schema: bool, limit_name: str
 ) -> dict[str, Any]:
-    """The request in the form that the endpoint takes."""
+    """The request in the form that the endpoint accepts."""
     sent = dict(body)
     if limit is not None:
         sent[limit_name] = limit

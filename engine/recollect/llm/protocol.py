@@ -1,4 +1,4 @@
-"""What a language model is. Any object with this method will do."""
+"""The protocol of a language model. Any object with this method works."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["LanguageModel"]
 
 
 class LanguageModel(Protocol):
-    """Answers a conversation. Recollect asks one to split long questions and to find durable facts in episodes."""
+    """Answers a conversation. Recollect uses it to decompose long queries and to extract facts from episodes."""
 
     def complete(
         self,
@@ -20,7 +20,7 @@ class LanguageModel(Protocol):
     ) -> str:
         """The answer's text to messages of {"role", "content"}; JSON that fits `schema`, a JSON schema, where given.
 
-        Raises LanguageModelError when there is no answer: whoever asks then goes on as without a model. May be called
+        Raises LanguageModelError where there is no answer; the caller then continues without a model. May be called
         from many threads.
         """
         ...

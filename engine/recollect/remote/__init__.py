@@ -1,1 +1,1 @@
-"""Models served over HTTP in the manner of OpenAI: where one is, and how it is asked. Nothing here is used unasked."""
+"""Models served over HTTP: their addresses and clients. Used only where a remote model is configured."""

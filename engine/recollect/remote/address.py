@@ -14,21 +14,21 @@ from recollect.extras import install_command
 __all__ = ["PROVIDERS", "ROUTED", "ModelAddress", "address_of", "provider_url", "require"]
 
 PROVIDERS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
-"""Providers that are asked in OpenAI's protocol, and their base URLs."""
+"""Providers that speak OpenAI's protocol, and their base URLs."""
 ROUTED = (
     "anthropic", "azure", "bedrock", "cohere", "deepseek", "gemini", "groq", "huggingface", "jina_ai", "mistral",
     "openrouter", "together_ai", "vertex_ai", "voyage", "xai",
 )  # fmt: skip
-"""Providers that litellm asks, each in its own protocol; their keys are read from the variables that it names."""
+"""Providers reached through litellm; their keys are read from the environment variables that litellm documents."""
 
 
 class ModelAddress(Struct, frozen=True, kw_only=True):
-    """A model at an endpoint that speaks OpenAI's protocol: the base URL (it usually ends in /v1), the model's name
-    there, the key if one is needed. Its repr does not show the key. Of an embedder, `timeout_seconds` is that of one
-    attempt and `batch_size` how many texts a request has.
+    """A model at an endpoint with OpenAI's protocol: the base URL (usually ending in /v1), the model's name there, and
+    the key if one is needed. Its repr hides the key. For an embedder, `timeout_seconds` applies to one attempt and
+    `batch_size` is the number of texts per request.
 
-    A model of a provider of `ROUTED` has its name before it ("voyage/voyage-3"), and a base URL only where it is served
-    elsewhere than litellm knows.
+    The name of a model of a `ROUTED` provider includes the provider ("voyage/voyage-3"); its base URL is needed only
+    where it is not the provider's own.
     """
 
     base_url: str = ""
@@ -50,7 +50,7 @@ class ModelAddress(Struct, frozen=True, kw_only=True):
 
     @property
     def extra(self) -> str:
-        """Which extra of Recollect brings the libraries that ask it."""
+        """The extra of Recollect that installs the libraries for it."""
         return "providers" if self.routed else "llm"
 
     def __str__(self) -> str:
@@ -72,8 +72,8 @@ def provider_url(provider: str, name: str = "provider") -> str:
 
 
 def address_of(name: str, *, api_base: str | None = None, **options: object) -> ModelAddress | None:
-    """The model that a name with its provider before it means: "ollama/nomic-embed-text", "voyage/voyage-3", at
-    `api_base` or at the provider's own; any other name where there is an `api_base`; else None.
+    """The address for a name that includes its provider, such as "ollama/nomic-embed-text" or "voyage/voyage-3", at
+    `api_base` or the provider's own URL; any other name at `api_base`; None without one.
 
     `options` are the other fields of `ModelAddress`.
     """
@@ -85,12 +85,12 @@ def address_of(name: str, *, api_base: str | None = None, **options: object) -> 
         return None
     base_url = (PROVIDERS[provider] if api_base is None else api_base).rstrip("/")
     if provider == "ollama" and base_url.count("/") == 2:
-        base_url += "/v1"  # what Ollama's own clients are given has no path
+        base_url += "/v1"  # Ollama's own clients take a URL without a path
     return ModelAddress(base_url=base_url, model=model if provider in PROVIDERS else name, **options)  # type: ignore[arg-type]
 
 
 def require(address: ModelAddress) -> None:
-    """Raise EmbedderMissing where the library that asks a model's provider is not installed; nothing is imported."""
+    """Raise EmbedderMissing where the library for a model's provider is not installed; imports nothing."""
     if address.routed and find_spec("litellm") is None:
         raise EmbedderMissing(
             f"{address.model} is asked by litellm, which is not installed: {install_command('providers')}"
@@ -107,7 +107,7 @@ def _checked_url(url: object) -> str:
     except ValueError:
         raise InvalidInput(f"base_url is no URL: {advice}") from None
     if parts.username is not None or parts.query or parts.fragment:
-        # Not shown: what stands there may be a secret.
+        # Not shown: it may contain a secret.
         raise InvalidInput("base_url holds a user, a query or a fragment: give the key as api_key")
     if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
         raise InvalidInput(f"base_url is {shown(url)}: {advice}")
@@ -115,7 +115,7 @@ def _checked_url(url: object) -> str:
 
 
 def _checked_key(key: object) -> str:
-    # A header takes nothing else, and the library that would refuse it shows it.
+    # An HTTP header takes nothing else, and the HTTP library would show the key in its error.
     stripped = key.strip() if isinstance(key, str) else ""
     if not stripped or not stripped.isascii() or not stripped.isprintable():
         raise InvalidInput("api_key is blank or holds what no HTTP header takes: give the key as it was issued")

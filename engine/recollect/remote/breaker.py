@@ -1,4 +1,4 @@
-"""Whether a service that failed is asked again yet."""
+"""A circuit breaker for a service that fails."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LONGEST_SECONDS = 300.0
 
 
 class Breaker:
-    """Remembers that a service failed, so that nobody waits for it again and again; thread-safe.
+    """Blocks calls to a service that has failed, so that callers do not wait for it again and again; thread-safe.
 
-    After a failure no call is let through for `first_seconds`. Then one is; where it fails too, the interval doubles,
-    up to `longest_seconds`. A success lets all through again. (Circuit breaker: Nygard, Release It!, 2007.)
+    After a failure all calls are blocked for `first_seconds`. Then one is let through; if it fails too, the interval
+    doubles, up to `longest_seconds`. A success unblocks all calls. (Circuit breaker: Nygard, Release It!, 2007.)
 
-    `clock` gives seconds that do not run backwards.
+    `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Breaker:
 
     @property
     def problem(self) -> str | None:
-        """Why no call is let through, and for how long; None where the last one succeeded."""
+        """Why calls are blocked, and for how long; None where the last call succeeded."""
         with self._lock:
             return self._told() if self._failures else None
 
     def enter(self) -> str | None:
-        """None where a call may go out, which then reports to `succeeded`, `failed` or `left`; else why not."""
+        """None where a call is allowed, which must then report to `succeeded`, `failed` or `left`; else why not."""
         with self._lock:
             if not self._failures or (self._now() >= self._again_at and not self._trying):
                 self._trying = True
@@ -62,16 +62,16 @@ class Breaker:
             self._failures, self._trying = 0, False
 
     def failed(self, reason: str, *, wait_seconds: float | None = None) -> None:
-        """A call failed, and why; `wait_seconds` is how long the service asks to be left alone."""
+        """A call failed for `reason`; `wait_seconds` is the pause that the service asks for."""
         with self._lock:
             if self._failures and self._now() < self._again_at:
-                return  # it went out before the first of them failed: one fault, one interval
+                return  # it was sent before the first failure: one fault counts once
             interval = min(self._first_seconds * 2.0 ** min(self._failures, 60), self._longest_seconds)
             self._failures, self._reason, self._trying = self._failures + 1, reason, False
             self._again_at = self._now() + min(max(interval, wait_seconds or 0.0), self._longest_seconds)
 
     def left(self) -> None:
-        """A call ended in a way that says nothing of the service."""
+        """A call ended in a way that says nothing about the service."""
         with self._lock:
             self._trying = False
 

@@ -1,4 +1,4 @@
-"""One HTTP endpoint that takes and gives JSON: timeouts, and failures in words, never with the key."""
+"""A JSON endpoint over HTTP, with timeouts and error messages that never contain the key."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NOT_IMPLEMENTED = 501
 
 
 class Endpoint(Service):
-    """A `Service` that speaks OpenAI's protocol at one base URL; connections are kept."""
+    """A `Service` with OpenAI's protocol at one base URL; connections are reused."""
 
     def __init__(self, address: ModelAddress, **options: Any) -> None:
         super().__init__(address, **options)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if address.api_key is not None:
             headers["Authorization"] = f"Bearer {address.api_key}"
-        # Redirects are not followed: the key is for this host.
+        # Redirects are not followed: the key is meant for this host only.
         self._client = httpx2.Client(timeout=self._timeout_seconds, headers=headers, follow_redirects=False)
         weakref.finalize(self, self._client.close)
 
@@ -72,7 +72,7 @@ class Endpoint(Service):
         return answer
 
     def _answer(self, url: str, content: bytes) -> httpx2.Response:
-        """The whole response. The client's own timeout starts anew with every piece, so that a drip never ends."""
+        """The whole response. The client's timeout restarts with every chunk and would not bound a slow response."""
         deadline = time.monotonic() + self._timeout_seconds
         body = bytearray()
         with self._client.stream("POST", url, content=content) as response:
@@ -103,7 +103,7 @@ class Endpoint(Service):
 
 
 def _said(response: httpx2.Response) -> str:
-    """The message in the body of a failure, wherever endpoints put it, else the whole body."""
+    """The error message in a response, in any of the usual fields, else the whole body."""
     try:
         body = msgspec.json.decode(response.content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Models of providers with a protocol of their own, asked through litellm."""
+"""Models of providers with their own protocols, through litellm."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.remote.service import EndpointError, Service
 
 __all__ = ["RoutedService"]
 
-# What litellm takes from GitHub otherwise: a list of prices as it is imported, and a list of headers where a request to
-# a model of Anthropic's uses a beta feature. Without the last it reads a file `.env`.
+# Without these litellm downloads a price list from GitHub when imported, and a list of headers for beta features of
+# Anthropic's models; without the last it reads a file `.env`.
 _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
@@ -25,10 +25,10 @@ _NO_KEY = re.compile(r"missing .{0,40}(api key|credentials)|api[ _]key.{0,40}(no
 
 
 class RoutedService(Service):
-    """A `Service` that takes and gives OpenAI's JSON, and asks the provider that begins the model's name.
+    """A `Service` with OpenAI's JSON in front of the provider in the model's name.
 
-    litellm is imported by the first request: that takes seconds. A key that is not given is read from the provider's
-    own variable (VOYAGE_API_KEY, GEMINI_API_KEY, ...).
+    The first request imports litellm, which takes seconds. A missing key is read from the provider's own variable
+    (VOYAGE_API_KEY, GEMINI_API_KEY, ...).
     """
 
     def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class RoutedService(Service):
                 api_base=address.base_url or None,
                 api_key=address.api_key,
                 timeout=self._timeout_seconds,
-                # Tried again by `Service`, by one rule for all.
+                # `Service` retries, by the same rule for all.
                 num_retries=0,
                 max_retries=0,
             ).model_dump()
@@ -50,7 +50,7 @@ class RoutedService(Service):
         return answer
 
     def _failed(self, fault: Exception) -> EndpointError:
-        """What litellm raised, one of the classes of OpenAI's client or any other."""
+        """The error for whatever litellm raised: a class of OpenAI's client, or any other."""
         first = str(fault).strip().split("\n")[0]
         message = f"{self._address.model} through litellm: {self.clean(first)}"
         status = getattr(fault, "status_code", None)
@@ -72,6 +72,6 @@ def _litellm() -> Any:
 
     litellm.suppress_debug_info = True  # it prints advice to standard output
     if litellm.disable_hf_tokenizer_download is None:
-        # Where it counts tokens itself, it fetches the tokenizers of some models from Hugging Face.
+        # Otherwise it downloads the tokenizers of some models from Hugging Face to count tokens.
         litellm.disable_hf_tokenizer_download = True
     return litellm

@@ -1,4 +1,4 @@
-"""A service that takes and gives JSON: tried again where that may help, left alone for a while where it does not."""
+"""A JSON service with retries and a circuit breaker."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from recollect.remote.breaker import Breaker
 __all__ = ["CONTENT_REFUSED", "EndpointError", "Service", "service_at"]
 
 CONTENT_REFUSED = (400, 413, 422)
-"""How endpoints say that they can be reached and do not take what they were sent."""
+"""Statuses by which a working endpoint refuses the content that it was sent."""
 _SHOWN_CHARS = 300
 
-# A retry goes to whoever set up logging, not to the standard error of everybody else.
+# Retries are logged only where the application configures logging, never to standard error.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class EndpointError(Exception):
-    """No usable answer. `status` is that of HTTP, None where there was no response; `passing` failures may be tried
-    again, after `wait_seconds` if the endpoint named a time.
+    """No usable answer. `status` is the HTTP status, None without a response; `passing` failures may be retried, after
+    `wait_seconds` if the endpoint asked for a pause.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class EndpointError(Exception):
 
 
 class Service(ABC):
-    """Posts JSON to where a model is served. May be used from many threads.
+    """Posts JSON to a model's endpoint; thread-safe.
 
-    A request is tried `attempts` times when the service cannot be reached, is too busy (429) or fails (5xx), with
-    growing pauses, or the pause that it asks for (Retry-After) if that is at most `longest_wait_seconds`. Whether it is
-    asked at all after it failed says `breaker`; then each request is tried once, until one succeeds.
+    A request is tried up to `attempts` times while the service is unreachable, too busy (429) or failing (5xx), with
+    growing pauses, or with the pause that it asks for (Retry-After) if that is at most `longest_wait_seconds`. After a
+    failure `breaker` decides whether a request is sent at all; each is then tried once, until one succeeds.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Service(ABC):
 
     @property
     def problem(self) -> str | None:
-        """Why the last request failed and when the next is let through; None where it succeeded."""
+        """Why the last request failed, and when the next is allowed; None where it succeeded."""
         return self._breaker.problem
 
     def post(self, path: str, body: dict[str, Any], *, before_each: Callable[[], None] | None = None) -> dict[str, Any]:
         """The JSON object that is answered; `before_each` is called before every attempt and may raise.
 
-        Raises EndpointError, and InvalidInput for a body that JSON cannot say.
+        Raises EndpointError, and InvalidInput for a body that is not JSON.
         """
         attempts = 1 if self._breaker.failing else self._attempts
         if (problem := self._breaker.enter()) is not None:
@@ -98,7 +98,7 @@ class Service(ABC):
         """One attempt. Raises EndpointError."""
 
     def clean(self, text: str) -> str:
-        """Text of the service as it may stand in an error: short, and without the key, which some send back."""
+        """Text of the service for an error message: shortened, and without the key, which some services echo."""
         if self._address.api_key is not None:
             text = text.replace(self._address.api_key, "…")
         return shown(text.strip(), _SHOWN_CHARS)
@@ -113,7 +113,7 @@ class Service(ABC):
 
 
 def service_at(address: ModelAddress, **options: Any) -> Service:
-    """What serves the model of an address. Raises ImportError where a library for it is not installed."""
+    """The service for an address. Raises ImportError where a library for it is not installed."""
     if address.routed:
         from recollect.remote.router import RoutedService
 
