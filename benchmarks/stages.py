@@ -23,7 +23,7 @@ from benchmarks.tables import table
 from recollect import Memory
 from recollect.embedding import load
 from recollect.index import query_batch
-from recollect.recall import candidates, pipeline
+from recollect.recall import candidates, pipeline, view
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.records import SqliteRecords
 from recollect_kernels import dispatch
@@ -32,10 +32,10 @@ RESULTS = Path(__file__).resolve().parent / "results" / "stages.json"
 _QUESTIONS, _WARM_UP = 400, 50
 _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (0, "check the query", pipeline, "prepare_queries"),
-    (0, "filter", pipeline, "see"),
+    (0, "filter", view, "select_rows"),
     (0, "answer", pipeline, "answer_all"),
     (1, "words of the query", pipeline, "find_words"),
-    (1, "their postings and IDF", query_batch.IndexView, "ask"),
+    (1, "their postings and IDF", query_batch.IndexView, "batch"),
     (1, "search, by vector and by words", query_batch.QueryBatch, "search"),
     (2, "scan the sketches (a block)", dispatch.python_backend, "hamming_shortlist"),
     (2, "BM25, best of all", dispatch.python_backend, "bm25_top_k"),
@@ -44,11 +44,11 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (2, "read their vectors", SqliteBlocks, "exact_vectors"),
     (1, "join, measure, fuse, spread, order", query_batch.QueryBatch, "rank"),
     (2, "the kernel of it", dispatch.python_backend, "rank_candidates"),
-    (1, "confidence", pipeline, "weigh_evidence"),
-    (1, "what is said of each hit", pipeline, "describe"),
-    (0, "fetch and show", pipeline, "show"),
+    (1, "confidence", pipeline, "assess"),
+    (1, "what is said of each hit", pipeline, "score_hits"),
+    (0, "fetch and show", pipeline, "fetch_hits"),
     (1, "fetch", SqliteRecords, "fetch"),
-    (1, "build the hits", pipeline, "build_hits"),
+    (1, "build the hits", pipeline, "load_hits"),
 )
 
 

@@ -44,6 +44,7 @@ FLOORS = {
     "configuration": 4,
     "policies": 5,
     "profiles": 5,
+    "match_reasons": 6,
     "settings": 6,
     "store": 7,
     "index": 8,

@@ -18,7 +18,7 @@ from recollect.knowledge.chunks import stated_by
 from recollect.knowledge.detecting import detect
 from recollect.knowledge.html import load_html
 from recollect.knowledge.plain import load_text
-from recollect.recall.depth import split_question
+from recollect.recall.decomposition import split_question
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.normalise import content_hash, text_key

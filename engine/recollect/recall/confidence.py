@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recollect.recall.candidates import SIGNALS, Candidates
 from recollect.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.query_batch import QueryBatch
+    from recollect.recall.hits import ScoredHit
     from recollect.recall.query import Words
+    from recollect.recall.request import Request
 
-__all__ = ["Evidence", "confidence_of", "evidence_gaps", "weigh_evidence", "weigh_for_each"]
+__all__ = ["Assessment", "assess", "confidence_of", "find_gaps", "weigh_for_each"]
 
 # Evidence at which a hit is as likely right as not, and how fast that changes.
 _EVEN = 0.62
@@ -29,7 +32,7 @@ _MOST_NAMED, _LONGEST_NAMED = 20, 60
 
 
 class Evidence(NamedTuple):
-    """What some rows of each query show: each row's confidence, and by known word whether any of them carries it.
+    """What some rows of each query show: each row's confidence, and by known word whether any of them contains it.
 
     confidence float64 (rows,), met bool (words,).
     """
@@ -39,27 +42,27 @@ class Evidence(NamedTuple):
 
 
 def weigh_evidence(
-    questions: QueryBatch,
+    batch: QueryBatch,
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
     cosines: NDArray[np.float64],
     unknown_words: Sequence[int],
 ) -> Evidence:
-    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, which has unknown_words[i] words no record carries.
+    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, of which no record contains unknown_words[i] words.
 
-    Confidence comes from the cosine and the share of the query's IDF mass that the record carries; words the store
-    never saw count in the whole. Told apart by the best hit's value, the questions of a LoCoMo conversation asked of
-    its own store and of another's (names masked) have ROC AUC 0.92; by cosine alone 0.88. At 0.5, 82 % of the first
-    and 13 % of the second pass.
+    Confidence comes from the cosine and the share of the query's IDF mass that the record contains; words that the
+    store has never seen count in the total. The best hit's confidence separates the questions of a LoCoMo conversation
+    asked of its own store from those asked of another's (names masked) with ROC AUC 0.92; the cosine alone with 0.88.
+    At 0.5, 82 % of the first and 13 % of the second pass.
     """
-    carried, met = questions.coverage(offsets, rows)
-    idf, unseen = questions.idf, questions.unseen_idf
+    covered, met = batch.coverage(offsets, rows)
+    idf, unseen = batch.idf, batch.unseen_idf
     masses = [
         float(idf[start:stop].sum(dtype=np.float64)) + unknown * unseen
-        for (start, stop), unknown in zip(pairwise(questions.word_offsets.tolist()), unknown_words, strict=True)
+        for (start, stop), unknown in zip(pairwise(batch.word_offsets.tolist()), unknown_words, strict=True)
     ]
     mass = np.repeat(np.array(masses), np.diff(offsets))
-    evidence = np.maximum(cosines, 0.0) + _COVERAGE * np.divide(carried, mass, out=np.zeros(len(rows)), where=mass > 0)
+    evidence = np.maximum(cosines, 0.0) + _COVERAGE * np.divide(covered, mass, out=np.zeros(len(rows)), where=mass > 0)
     return Evidence(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), met)
 
 
@@ -69,16 +72,78 @@ def confidence_of(cosine: float, coverage: float = 0.0) -> float:
 
 
 def weigh_for_each(
-    questions: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
+    batch: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
 ) -> Evidence:
     """The evidence of the same rows for every query: `cosines` and the confidence are float64 (queries, rows)."""
-    count = len(questions)
+    count = len(batch)
     offsets = np.arange(count + 1, dtype=np.int64) * len(rows)
-    evidence = weigh_evidence(questions, offsets, np.tile(rows, count), cosines.ravel(), unknown_words)
+    evidence = weigh_evidence(batch, offsets, np.tile(rows, count), cosines.ravel(), unknown_words)
     return Evidence(evidence.confidence.reshape(count, len(rows)), evidence.met)
 
 
-def evidence_gaps(
+class Assessment(NamedTuple):
+    """The evidence of chosen candidates.
+
+    Their confidence by answer and by query, which differ where sub-queries share an answer: there the best counts; and
+    by known word whether any of them contains it.
+    """
+
+    by_answer: list[NDArray[np.float64]]
+    by_query: list[NDArray[np.float64]]
+    met: NDArray[np.bool_]
+
+
+def assess(
+    batch: QueryBatch,
+    candidates: Candidates,
+    cosines: NDArray[np.float64] | None,
+    words: Sequence[Words],
+    places: Sequence[NDArray[np.int64]],
+) -> Assessment:
+    """The evidence of the candidates at these places of each answer.
+
+    With `cosines`, float64 (queries, candidates), all queries share the one answer.
+    """
+    unknown = [len(each.unknown) for each in words]
+    if cosines is not None:
+        shared = weigh_for_each(batch, candidates.rows[places[0]], cosines[:, places[0]], unknown)
+        return Assessment([shared.confidence.max(axis=0)], list(shared.confidence), shared.met)
+    offsets = np.cumsum([0, *map(len, places)], dtype=np.int64)
+    at = np.concatenate(places) + np.repeat(candidates.offsets[:-1], np.diff(offsets))
+    evidence = weigh_evidence(batch, offsets, candidates.rows[at], candidates.signals[SIGNALS.cosine, at], unknown)
+    own = [evidence.confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
+    return Assessment(own, own, evidence.met)
+
+
+def find_gaps(
+    batch: QueryBatch,
+    texts: Sequence[str],
+    words: Sequence[Words],
+    evidence: Assessment,
+    hits: Sequence[Sequence[ScoredHit]],
+    request: Request,
+) -> list[tuple[str, ...]]:
+    """What the hits of each answer do not cover; of a decomposed question sub-query by sub-query."""
+    profile, missing = request.profile, []
+    for query, (start, stop) in enumerate(pairwise(batch.word_offsets.tolist())):
+        missing.append(
+            _gaps(
+                texts[query], evidence.by_query[query], words[query], batch.idf[start:stop], evidence.met[start:stop],
+                profile.gap_confidence, request.time_range,
+            )
+        )  # fmt: skip
+    if len(hits) < len(texts):
+        named = (
+            f"{gap}, for {text!r}" if hits[0] else gap
+            for text, gaps in zip(texts[1:], missing[1:], strict=True)
+            for gap in gaps
+        )
+        return [tuple(dict.fromkeys(named))]
+    least = math.inf if profile.gap_score is None else profile.gap_score
+    return [() if any(hit.score >= least for hit in own) else gaps for own, gaps in zip(hits, missing, strict=True)]
+
+
+def _gaps(
     text: str,
     confidence: NDArray[np.float64],
     words: Words,

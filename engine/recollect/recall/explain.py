@@ -1,4 +1,4 @@
-"""Why a record is, or is not, among the hits: the same pipeline, watched from one record's place."""
+"""Why a record is, or is not, among the hits: the same pipeline, followed for one record."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.filters import Filter
-from recollect.recall.answer import Answer
-from recollect.recall.candidates import measure
+from recollect.recall.candidates import SIGNALS, measure
 from recollect.recall.confidence import weigh_for_each
-from recollect.recall.depth import Parts, find_parts
+from recollect.recall.decomposition import SubQueries, decompose
 from recollect.recall.hits import signals_of
-from recollect.recall.pipeline import answer_all, ask_parts, find_words, open_view, show
-from recollect.recall.query import carried_words
+from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
+from recollect.recall.query import find_words, words_in_vocabulary
 from recollect.recall.select import threshold
+from recollect.recall.view import open_view
 from recollect.records import Explanation
 from recollect.store.protocol import Reader
 
@@ -31,25 +31,26 @@ __all__ = ["explain"]
 
 
 class Watched(NamedTuple):
-    """One query's answer, with the means to measure records that are not in it; the query's parts come after it."""
+    """One query's answer, with the means to measure records that are not in it."""
 
-    questions: QueryBatch
+    batch: QueryBatch
     answer: Answer
     unknown_words: Sequence[int]
     request: Request
 
     def confidence(self, rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """The confidence of some rows, whose cosines are float64 (queries, rows)."""
-        best: NDArray[np.float64] = weigh_for_each(self.questions, rows, cosines, self.unknown_words).confidence.max(
-            axis=0
-        )
+        evidence = weigh_for_each(self.batch, rows, cosines, self.unknown_words)
+        best: NDArray[np.float64] = evidence.confidence.max(axis=0)
         return best
 
     @property
     def cosines(self) -> NDArray[np.float64]:
         """Of the candidates, float64 (queries, candidates)."""
-        whole = self.answer.whole
-        return self.answer.candidates.cosine[None, :] if whole is None else whole.cosines
+        if self.answer.sub_queries is not None:
+            return self.answer.sub_queries.cosines
+        own: NDArray[np.float64] = self.answer.candidates.signals[SIGNALS.cosine][None, :]
+        return own
 
 
 def explain(
@@ -61,30 +62,33 @@ def explain(
     request: Request,
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
-    parts = find_parts(engine, check_query(query), request) if vectors is None else Parts(())
-    asked, request = ask_parts(engine, [query], vectors, request, parts)
-    text = asked.texts[0]
+    sub = decompose(engine, check_query(query), request) if vectors is None else SubQueries(())
+    queries, request = embed_queries(engine, [query], vectors, request, sub)
+    text = queries.texts[0]
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             record_id = reader.records.version_at(record_id, request.filter.as_of)
         hidden = _hidden_by(reader, record_id, request)
         if hidden is not None:
             return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
-        with open_view(engine, reader, asked, request) as (view, stored):
-            answers = answer_all(engine, reader, view, stored, asked, request, whole=bool(parts.queries))
-            hits = show(engine, reader, asked, answers, request)[0]
-            words = find_words(engine, reader, asked, request)
-            asked_vectors = None if asked.vectors is None else np.stack(asked.vectors)
-            questions = view.batch(asked_vectors, [each.terms for each in words])
-            unknown = [len(each.unknown) for each in carried_words(words, questions.in_vocabulary)]
-            watched = Watched(questions, answers[0], unknown, request)
+        with open_view(engine, reader, queries, request) as (view, loader):
+            (answer,) = answer_all(view, loader, reader, queries, request, decomposed=bool(sub.queries))
+            hits = fetch_hits(engine, reader, queries, [answer], request)[0]
+            words = find_words(reader, engine.index.loads, queries, request)
+            batch = view.batch(
+                None if queries.vectors is None else np.stack(queries.vectors), [each.terms for each in words]
+            )
+            unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.in_vocabulary)]
+            watched = Watched(batch, answer, unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
-            sure = _confidence(watched, rows)
+            confidence = _confidence(watched, rows)
             stage, reason, rank = _place(watched, record_id, [hit.id for hit in hits], public_id)
-            whole, place = answers[0].whole, np.flatnonzero(answers[0].candidates.keys == record_id)
-            if whole is not None and len(place):
-                reason += f"; of the parts it answers {asked.texts[whole.part_of[place[0]]]!r} best"
+            place = np.flatnonzero(answer.candidates.keys == record_id)
+            if answer.sub_queries is not None and len(place):
+                reason += (
+                    f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
+                )
     return Explanation(
         id=public_id,
         query=text,
@@ -93,7 +97,7 @@ def explain(
         reason=reason,
         rank=rank,
         score=None if "score" not in signals else min(max(signals["score"], 0.0), 1.0),
-        confidence=sure,
+        confidence=confidence,
         signals=signals,
         ranks=ranks,
     )
@@ -124,17 +128,17 @@ def _signals(
 ) -> tuple[dict[str, float], dict[str, int]]:
     """Each signal's value for the record, and its rank among all visible records."""
     candidates, profile = watched.answer.candidates, watched.request.profile
-    one, everyone = (measure(watched.questions, some, profile, watched.request.clock).of(0) for some in (rows, visible))
-    signals = {"cosine": float(one.cosine[0]), "bm25": float(one.bm25[0])}
-    ranks = {
-        "cosine": int((everyone.cosine > one.cosine[0]).sum()) + 1,
-        "bm25": int((everyone.bm25 > one.bm25[0]).sum()) + 1,
-    }
+    one, everyone = (
+        measure(watched.batch, some, profile, watched.request.clock).of(0).signals for some in (rows, visible)
+    )
+    measured = {"cosine": SIGNALS.cosine, "bm25": SIGNALS.bm25}
+    signals = {name: float(one[at, 0]) for name, at in measured.items()}
+    ranks = {name: int((everyone[at] > one[at, 0]).sum()) + 1 for name, at in measured.items()}
     place = np.flatnonzero(candidates.rows == rows[0])
     if len(place):
         (signals,) = signals_of(candidates, place)
         for name in ("fused", "spread", "score"):
-            values = getattr(candidates, name)
+            values = candidates.signals[getattr(SIGNALS, name)]
             ranks[name] = int((values > values[place[0]]).sum()) + 1
     return signals, ranks
 
@@ -146,8 +150,8 @@ def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     if len(places):
         cosines = watched.cosines[:, places]
     else:
-        measured = measure(watched.questions, rows, watched.request.profile, watched.request.clock)
-        cosines = measured.cosine[:, None]
+        measured = measure(watched.batch, rows, watched.request.profile, watched.request.clock)
+        cosines = measured.signals[SIGNALS.cosine][:, None]
     return float(watched.confidence(rows, cosines)[0])
 
 
@@ -168,14 +172,14 @@ def _place(watched: Watched, record_id: int, returned: list[str], public_id: str
     rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
     if found.chosen.size and place[0] in found.chosen:
         return "token_budget", "it did not fit the token budget", rank
-    sure = watched.confidence(candidates.rows, watched.cosines) if profile.min_confidence > 0 else None
-    if place[0] not in threshold(candidates, sure, profile):
+    confidence = watched.confidence(candidates.rows, watched.cosines) if profile.min_confidence > 0 else None
+    if place[0] not in threshold(candidates, confidence, profile):
         return "threshold", "its score or confidence is below the minimum", rank
     if request.group_by is not None:
-        source = watched.questions.sources(candidates.rows[place])[0]
-        same = watched.questions.sources(candidates.rows[found.chosen]) == source
+        source = watched.batch.sources(candidates.rows[place])[0]
+        same = watched.batch.sources(candidates.rows[found.chosen]) == source
         if source >= 0 and same.any():
-            return "group", "another record of its source was better and stands for it", rank
+            return "group", "another record of its source is better and represents it", rank
     if profile.mmr_lambda is not None and rank <= request.limit:
-        return "diversify", "MMR preferred records less like those already chosen", rank
+        return "diversify", "MMR preferred records less similar to those already chosen", rank
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank

@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import QueryTokens
     from recollect.engine import Engine
     from recollect.recall.request import Request
+    from recollect.store.protocol import Reader
 
-__all__ = ["Queries", "Words", "carried_words", "check_comparable", "prepare_queries", "query_words"]
+__all__ = [
+    "Queries",
+    "Words",
+    "check_comparable",
+    "find_words",
+    "prepare_queries",
+    "query_words",
+    "words_in_vocabulary",
+]
 
 
 class Queries(NamedTuple):
     """Texts with a unit vector each, or none where only keywords are searched; `gap` then says why.
 
-    `tokens` are there where the store has codes for a second look.
+    `tokens` are there where the store has token codes for reranking.
 
     `fingerprint` is that of the embedder that made the vectors, None where the caller gave them.
     """
@@ -40,7 +49,7 @@ class Queries(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a query, those of them that are known, their numbers int32, and those that no record carries."""
+    """The words of a query, those of them that are known, their numbers int32, and those that no record contains."""
 
     every: Sequence[str]
     known: tuple[str, ...]
@@ -55,17 +64,25 @@ class Words(NamedTuple):
         return cls(every, known, np.array([numbers[word] for word in known], dtype=np.int32), unknown)
 
 
-def carried_words(words: Sequence[Words], carried: NDArray[np.bool_]) -> Sequence[Words]:
-    """The words of some queries, where the known ones that are not `carried`, by known word of all, are unknown."""
-    if carried.all():
+def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]) -> Sequence[Words]:
+    """The words of some queries; known ones that are not `in_vocabulary`, by known word of all queries, are unknown."""
+    if in_vocabulary.all():
         return words
     found, start = [], 0
     for each in words:
         stop = start + len(each.known)
-        kept = compress(zip(each.known, each.terms.tolist(), strict=True), carried[start:stop])
+        kept = compress(zip(each.known, each.terms.tolist(), strict=True), in_vocabulary[start:stop])
         found.append(Words.of(each.every, dict(kept)))
         start = stop
     return found
+
+
+def find_words(reader: Reader, loads: int, queries: Queries, request: Request) -> list[Words]:
+    """The words of each query by number, as the lexicon has them; `loads` counts how often the index was loaded."""
+    texts = [[] if request.mode == "vector" else query_words(text) for text in queries.texts]
+    every = list(dict.fromkeys(word for words in texts for word in words))
+    numbers = reader.lexicon.recalled(every, loads)
+    return [Words.of(words, numbers) for words in texts]
 
 
 def prepare_queries(
@@ -79,15 +96,15 @@ def prepare_queries(
         return Queries(texts, None)
     with engine.store.read() as reader:
         active = reader.vectors.active_embedder()
-        look = request.profile.rerank_weight > 0 and reader.vectors.has_token_codes()
+        by_tokens = request.profile.rerank_weight > 0 and reader.vectors.has_token_codes()
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
         fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
-        embedded = engine.embedder.queries(texts, tokens=look)
-        tokens = [each.tokens for each in embedded] if look else None
+        embedded = engine.embedder.queries(texts, tokens=by_tokens)
+        tokens = [each.tokens for each in embedded] if by_tokens else None
         return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
     except EmbedderMismatch:
         raise

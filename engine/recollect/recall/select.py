@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.numerics import kernels
+from recollect.recall.candidates import SIGNALS, Candidates
+from recollect.recall.score_bounds import ExactTop
 from recollect.store.values import TermBlock
 
 if TYPE_CHECKING:
@@ -15,34 +17,57 @@ if TYPE_CHECKING:
 
     from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
-    from recollect.recall.candidates import Candidates
     from recollect.recall.request import Request
 
-__all__ = ["MMR_LEAST", "MMR_POOL", "available", "diversify", "group_by_source", "threshold"]
+__all__ = ["available", "choose", "exact_top", "threshold"]
 
 # MMR chooses among so many times the limit, and at least so many.
 MMR_POOL, MMR_LEAST = 4, 32
 
 
-def available(candidates: Candidates, questions: QueryBatch, request: Request) -> int:
+def exact_top(request: Request, wanted: int) -> ExactTop:
+    """How many of the best candidates have to be exact so that the hits are."""
+    if request.profile.min_confidence > 0:
+        return ExactTop(wanted)
+    if request.profile.mmr_lambda is not None:
+        return ExactTop(max(MMR_POOL * request.limit, MMR_LEAST))
+    return ExactTop(request.limit, request.group_by is not None)
+
+
+def choose(
+    candidates: Candidates,
+    confidence: NDArray[np.float64] | None,
+    batch: QueryBatch,
+    request: Request,
+    load_terms: Callable[[NDArray[np.int64]], TermBlock],
+) -> NDArray[np.int64]:
+    """The places of the candidates of one query that are returned."""
+    chosen = threshold(candidates, confidence, request.profile)
+    chosen = diversify(candidates, chosen, request, load_terms)
+    if request.group_by is not None:
+        chosen = group_by_source(candidates, chosen, batch)
+    return chosen[: request.limit]
+
+
+def available(candidates: Candidates, batch: QueryBatch, request: Request) -> int:
     """How many hits the candidates of one query can make at most: one each, or one a source."""
     if request.group_by is None:
         return len(candidates)
-    sources = questions.sources(candidates.rows)
+    sources = batch.sources(candidates.rows)
     return len(np.unique(sources[sources >= 0])) + int((sources < 0).sum())
 
 
 def threshold(candidates: Candidates, confidence: NDArray[np.float64] | None, profile: Profile) -> NDArray[np.int64]:
     """The places, best first, whose score and confidence reach the profile's minimum; `confidence` is by candidate.
 
-    Of ranks that are fused, what neither signal ranks nor a neighbour lifts is left out: its score of 0 says nothing.
+    Of ranks that are fused, what neither signal ranks and no neighbour raises is left out: a score of 0 is no evidence.
     """
     order = candidates.order
     if profile.fusion == "rrf" and profile.composition == "product":
-        order = order[candidates.spread[order] > 0]
+        order = order[candidates.signals[SIGNALS.spread, order] > 0]
     if profile.min_score > 0:
-        reached = candidates.score if profile.min_score_of == "score" else candidates.spread
-        order = order[reached[order] >= profile.min_score]
+        signal = SIGNALS.score if profile.min_score_of == "score" else SIGNALS.spread
+        order = order[candidates.signals[signal, order] >= profile.min_score]
     if confidence is not None:
         order = order[confidence[order] >= profile.min_confidence]
     return order
@@ -67,17 +92,21 @@ def diversify(
     tokens = np.concatenate([block.terms[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
     offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
     picked = kernels.maximal_marginal_relevance(
-        candidates.score[pool], np.ascontiguousarray(tokens, dtype=np.int32), offsets, mmr_lambda, len(pool)
+        np.ascontiguousarray(candidates.signals[SIGNALS.score, pool]),
+        np.ascontiguousarray(tokens, dtype=np.int32),
+        offsets,
+        mmr_lambda,
+        len(pool),
     )
     return np.concatenate([pool[picked], order[len(pool) :]])
 
 
-def group_by_source(candidates: Candidates, order: NDArray[np.int64], questions: QueryBatch) -> NDArray[np.int64]:
+def group_by_source(candidates: Candidates, order: NDArray[np.int64], batch: QueryBatch) -> NDArray[np.int64]:
     """One place per source, in order: its best record, which has the source's score.
 
-    A record without a source stands for itself. Spreading has already given the best record what the source's other
+    A record without a source is its own group. Spreading has already given the best record what the source's other
     records say; adding their mean or the BM25 of all their words again changed nothing or hurt.
     """
-    sources = questions.sources(candidates.rows)[order]
+    sources = batch.sources(candidates.rows)[order]
     groups = np.where(sources >= 0, sources, -2 - order)
     return order[np.sort(np.unique(groups, return_index=True)[1])]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from recollect.match_reasons import MATCH_REASONS
+from recollect.numerics import kernels
 from recollect.records import Record
 from recollect.text.wrappers import Claim
 
@@ -14,8 +16,7 @@ __all__ = ["claims_hold"]
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
-_REASONS = frozenset(["semantic", "keyword", "rerank", "session", "link", "recency", "importance"])
-_SIGNALS = re.compile(r"(?:cosine|bm25|rerank|fused|spread|decay|score)(?:_rank)?")
+_SIGNALS = re.compile(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
 # As recall words them.
 _GAP = re.compile(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
 _TIMES = {
@@ -96,7 +97,7 @@ _FIELDS: Mapping[str, Any] = {
     "source": _is_source,
     "tags": lambda record, value: _all_in(value, record.tags),
     "metadata": lambda record, value: value == record.metadata,
-    "match_reasons": lambda _, value: _all_in(value, _REASONS),
+    "match_reasons": lambda _, value: _all_in(value, MATCH_REASONS),
     "evidence_gaps": _are_gaps,
     "sub_queries": lambda *_: False,
     "signals": _are_signals,

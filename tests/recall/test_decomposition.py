@@ -8,7 +8,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import LanguageModelError
-from recollect.recall.depth import split_question
+from recollect.recall.decomposition import split_question
 from tests.memory.support import PLAIN, scored
 
 FACTS = {

@@ -5,8 +5,8 @@ import pytest
 
 from recollect.embedding import QueryTokens
 from recollect.profiles import Profile
-from recollect.recall.candidates import Candidates
-from recollect.recall.look import second_look, token_weights
+from recollect.recall.candidates import SIGNALS, Candidates
+from recollect.recall.late_interaction import rerank_one, token_weights
 
 IDF = {"carolin": 3.0, "support": 1.0, "group": 2.0, "e": 9.0}
 
@@ -35,8 +35,8 @@ def test_a_token_before_the_first_word_weighs_nothing():
 
 def candidates(fused):
     m = len(fused)
-    signals = np.zeros((9, m))
-    signals[3:5] = signals[8] = fused
+    signals = np.zeros((len(SIGNALS), m))
+    signals[SIGNALS.fused] = signals[SIGNALS.spread] = signals[SIGNALS.score] = fused
     return Candidates(np.array([0, m]), np.arange(m), np.arange(m)[::-1] + 10, np.arange(m), signals)
 
 
@@ -54,9 +54,9 @@ def test_the_best_part_counts_against_the_mean_of_those_with_codes_in_the_shortl
     found = candidates([0.9, 0.8, 0.7, 0.6, 0.5])
     profile = Profile(rerank_weight=0.5, rerank_depth=4)
     tokens = QueryTokens(code, np.zeros(1, np.int64), 4)
-    added = second_look(found, "group", tokens, {"group": 2.0}, read, profile)
+    added = rerank_one(found, "group", tokens, {"group": 2.0}, read, profile)
     assert sorted(asked) == [11, 12, 13, 14]
-    # Likenesses 1 and 0, their mean 0.5, half weight.
+    # Similarities 1 and 0, their mean 0.5, half weight.
     np.testing.assert_allclose(added, [0.25, -0.25, 0, 0, 0])
 
 
@@ -65,5 +65,5 @@ def test_without_weight_or_shortlist_nothing_is_read(changed):
     found = candidates([0.9, 0.8])
     tokens = QueryTokens(np.ones((1, 1), np.uint64), np.zeros(1, np.int64), 4)
     profile = Profile(**changed)
-    added = second_look(found, "group", tokens, {"group": 2.0}, lambda keys: pytest.fail("read"), profile)
+    added = rerank_one(found, "group", tokens, {"group": 2.0}, lambda keys: pytest.fail("read"), profile)
     assert added.tolist() == [0.0, 0.0]
