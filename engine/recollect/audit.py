@@ -57,7 +57,7 @@ Progress = Callable[[int, int | None], None]
 
 
 def audit(
-    engine: Engine, checks: Sequence[str] | None, chosen: Filter, *, base: str, mend: bool, on_progress: Progress | None
+    engine: Engine, checks: Sequence[str] | None, chosen: Filter, *, mend: bool, on_progress: Progress | None
 ) -> Audit:
     """Make these checks (None: all) on the memories that `chosen` matches, and with `mend` do what each finding says.
 
@@ -94,7 +94,7 @@ def audit(
         structs.replace(each, text=(redact(each.text) if redacts else each.text)[:_SHOWN_CHARS]) for each in found
     ]
     if mend:
-        findings = [*_mended(engine, findings, seen, base)]
+        findings = [*_mended(engine, findings, seen, chosen.base)]
     order = list(CHECKS)
     findings.sort(key=lambda each: (order.index(each.check), each.id))
     return Audit(records=len(ids), findings=tuple(findings), skipped=skipped)

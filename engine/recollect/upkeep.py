@@ -114,9 +114,7 @@ class Upkeep:
         whole export has been written.
         """
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return exchange.export(
-            self._engine, target, chosen, base=self._scope, format=format, vectors=vectors, on_progress=on_progress
-        )
+        return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
 
     def import_(
         self,
@@ -162,9 +160,7 @@ class Upkeep:
         """
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         place = exchange.Folder(folder, create=True)
-        return exchange.export_folder(
-            self._engine, place, chosen, base=self._scope, overwrite=overwrite, on_progress=on_progress
-        )
+        return exchange.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
 
     def import_folder(
         self,
@@ -208,9 +204,7 @@ class Upkeep:
         if isinstance(checks, str):
             checks = [checks]
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
-        return auditing.audit(
-            self._engine, checks, chosen, base=self._scope, mend=check_flag(mend, "mend"), on_progress=on_progress
-        )
+        return auditing.audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Move to the configured embedder, or embed what still waits and what it has refused; resumable. Returns how

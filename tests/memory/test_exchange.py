@@ -131,7 +131,7 @@ def test_scopes_are_written_as_the_handle_sees_them():
         fill(memory)
         stream = io.StringIO()
         chosen = Filter().within("/a")
-        exchange.export(memory._engine, stream, chosen, base="/a", format="jsonl", vectors=False, on_progress=None)
+        exchange.export(memory._engine, stream, chosen, format="jsonl", vectors=False, on_progress=None)
         assert [json.loads(line).get("scope") for line in stream.getvalue().splitlines()] == [
             None, "/b", "/b", "/b", "/", None,
         ]  # fmt: skip

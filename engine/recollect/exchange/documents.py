@@ -33,18 +33,16 @@ class IncomingDocument(Struct, frozen=True):
     columns: dict[str, Any]
 
 
-def document_lines(reader: Reader, chosen: Filter, base: str) -> Iterator[dict[str, Any]]:
+def document_lines(reader: Reader, chosen: Filter) -> Iterator[dict[str, Any]]:
     """The documents of the exported chunks; none where the filter has more than scopes and kinds."""
-    kinds = not chosen.kinds or CHUNK_KIND in chosen.kinds
-    bounds = (chosen.where, chosen.since, chosen.until, chosen.as_of)
-    if not kinds or chosen.tags or any(bound is not None for bound in bounds):
+    if (chosen.kinds and CHUNK_KIND not in chosen.kinds) or not chosen.replaced(kinds=None).scopes_only:
         return
-    for scope in chosen.scopes or (base,):
+    for scope in chosen.scopes or ("/",):
         for row in reader.documents.listed(scope):
             yield {
                 "id": row.public_id,
                 "source": row.source,
-                "scope": scope_within(row.scope, base),
+                "scope": scope_within(row.scope, chosen.base),
                 "title": row.title,
                 "media_type": row.media_type,
                 "content_hash": row.content_hash.hex(),

@@ -34,12 +34,11 @@ def export(
     target: Place,
     chosen: Filter,
     *,
-    base: str = "/",
     format: str | None,
     vectors: bool,
     on_progress: Progress | None,
 ) -> int:
-    """Write the memories that `chosen` matches, as a handle bound to the scope `base` sees them; returns how many.
+    """Write the memories that a filter admits, their scopes relative to its base; returns how many.
 
     `on_progress(done, total)` counts memories.
     """
@@ -59,9 +58,9 @@ def export(
                 if on_progress is not None and record.valid_to is None and done % _PROGRESS_EVERY == 0:
                     on_progress(done, total)
 
-        write(stream, versions(), reader.links.between(chosen), embedder, base)
+        write(stream, versions(), reader.links.between(chosen), embedder, chosen.base)
         if write is _write_jsonl:
-            for line in document_lines(reader, chosen, base):
+            for line in document_lines(reader, chosen):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
             on_progress(done, total)

@@ -61,11 +61,10 @@ def export_folder(
     folder: Folder,
     chosen: Filter,
     *,
-    base: str,
     overwrite: bool = False,
     on_progress: Progress | None = None,
 ) -> Exported:
-    """Write the memories that `chosen` matches, as a handle bound to `base` sees them, and remove files left without.
+    """Write the memories that a filter admits, their scopes relative to its base, and remove files left without any.
 
     A file that holds what the store does not (a memory changed, added or taken out since the last export or import) is
     a conflict and stays, as does any file that is not one of memories; with `overwrite` only the latter. Chunks of
@@ -73,12 +72,11 @@ def export_folder(
     """
     with folder.locked():
         folder.sweep()
-        return _export(engine, folder, chosen, base, overwrite, on_progress)
+        return _export(engine, folder, chosen, overwrite, on_progress)
 
 
-def _export(
-    engine: Engine, folder: Folder, chosen: Filter, base: str, overwrite: bool, on_progress: Progress | None
-) -> Exported:
+def _export(engine: Engine, folder: Folder, chosen: Filter, overwrite: bool, on_progress: Progress | None) -> Exported:
+    base = chosen.base
     known = Known(folder, store_identity(engine), base)
     plan = _Plan(known.files)
     with engine.store.read() as reader:
@@ -93,7 +91,7 @@ def _export(
                 plan.records += len(records)
                 if on_progress is not None:
                     on_progress(plan.records, total)
-    left = [path for path, entry in known.files.items() if path not in plan.paths and _covers(chosen, entry, base)]
+    left = [path for path, entry in known.files.items() if path not in plan.paths and _covers(chosen, entry)]
     return _carry_out(folder, known, plan, left, overwrite=overwrite)
 
 
@@ -321,7 +319,7 @@ def _removed(folder: Folder, path: str, entry: FileEntry, *, overwrite: bool) ->
     return True
 
 
-def _covers(chosen: Filter, entry: FileEntry, base: str) -> bool:
+def _covers(chosen: Filter, entry: FileEntry) -> bool:
     """Whether an export by this filter would hold the memories of a file, were they still there."""
-    scope = join_scopes(base, entry.scope) or "/"
+    scope = join_scopes(chosen.base, entry.scope) or "/"
     return not chosen.scopes or any(scope == each or scope.startswith(each + "/") for each in chosen.scopes)
