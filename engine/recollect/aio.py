@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recollect.asynchrony import AsyncHandle, awaited
 from recollect.memory import Memory
-from recollect.services import Services
+from recollect.services import SERVICES, Services
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from recollect.llm.protocol import LanguageModel
 
 __all__ = ["AsyncMemory"]
+
+_TWINS = [service.twin for service in SERVICES.values()]  # imported here, not while the event loop waits
 
 
 class AsyncMemory(Services, AsyncHandle[Memory]):

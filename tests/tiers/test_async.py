@@ -9,10 +9,12 @@ import pytest
 
 from recollect import AsyncMemory, Memory
 from recollect.asynchrony import AsyncService, awaited
+from recollect.cli.app import app
 from recollect.errors import NotFound, StoreClosed
 from recollect.services import SERVICES, Mounted, Services
 from recollect.tiers.service import Service
 from recollect.tiers.sessions import AsyncSession, Session
+from recollect.tools.offering import TOOLS
 from tests.memory.support import PLAIN
 
 
@@ -108,6 +110,15 @@ def test_a_service_is_added_by_one_line():
             assert await memory.scoped("/a").greetings.greet("Ada") == "Hello Ada, in /a"
 
     asyncio.run(live())
+
+
+def test_tools_and_commands_of_services_are_offered():
+    offered = {name: service for name, service in SERVICES.items() if service.tool or service.commands}
+    assert set(offered) == {"episodes", "procedures", "sessions", "experience", "knowledge"}
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    for name, service in offered.items():
+        assert service.commands is groups[name]
+        assert service.tool is None or TOOLS[service.tool.name] is service.tool
 
 
 def test_what_is_read_without_awaiting_says_that_it_is_not_open():
