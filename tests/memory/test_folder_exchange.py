@@ -224,7 +224,7 @@ def test_a_removed_section_is_reported_and_forgotten_only_when_asked(on_disk, fo
     parts = file.read_text().split("\n## ")
     file.write_text("\n## ".join(part for part in parts if "Wrong" not in part))
     (conflict,) = on_disk.export_folder(folder).conflicts
-    assert "taken out" in conflict.reason
+    assert "were removed" in conflict.reason
     assert "Wrong" not in file.read_text()
     for _ in range(2):
         assert on_disk.import_folder(folder).missing == (gone.id,)

@@ -1,4 +1,4 @@
-"""Memories as files: JSON lines without loss, CSV, plain text; read and written as streams.
+"""Memories as files, streamed: JSON lines without loss, CSV, and plain text.
 
 JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
 
@@ -6,21 +6,21 @@ JSON lines (`.jsonl`, `.ndjson`, `.json`), UTF-8, one object a line:
     {"id": "…", "text": "…", "kind": "memory", "scope": "/a", …}        a version of a memory
     {"link": {"source": "id", "target": "id", "type": "similar", "strength": 1.0, "created_at": "…"}}
 
-- Memories stand in the order they were stored in; the closed versions of one (those with `valid_to`) stand right
-  before the version that holds. Links follow the memories they join. Without a header a file is read just as well:
-  a line may be a dict of `remember`'s arguments alone.
-- `scope` is as the handle that exports sees it: `/x` from `scoped("/a")` is the store's `/a/x`. So a handle reads
-  back what a like handle wrote, and a scoped one shows nothing of what is outside it.
-- Times are ISO 8601 UTC with microseconds. `vectors` holds the float32 parts as base64, if asked for; they are
-  taken over where the header's fingerprint is the store's own, and made anew from the text where it is not.
-  Token codes are not part of a file: they come with new vectors, or by `reembed`.
-- `embedding_state` is what the exporting store had; the importing one says what it has.
+- Memories are in the order in which they were stored; closed versions of a memory (with `valid_to`) directly precede
+  its open one. Links follow the memories they join. The header is optional: a line may have only arguments of
+  `remember`.
+- `scope` is as the exporting handle sees it: `/x` from `scoped("/a")` is the store's `/a/x`. A handle can import what
+  another handle exported, and a scoped export reveals nothing of other scopes.
+- Times are ISO 8601 UTC with microseconds. `vectors`, if requested, holds the float32 parts as base64; they are used
+  if the header's fingerprint is that of the store's embedder, else the text is embedded again. Token codes are not
+  exported: new vectors and `reembed` make them.
+- `embedding_state` is that of the exporting store, and ignored by an import.
 
-CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s arguments; tags joined by `;` (or a JSON
-list, where a tag holds one), metadata as JSON, an empty cell for an argument left out. Text: a memory a line.
+CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s arguments; tags joined by `;` (or a JSON list
+where a tag contains one), metadata as JSON, an empty cell for an omitted argument. Text: one memory per line.
 
-Markdown: a folder with a file a scope and month, to be read and edited by people: see `markdown`. It has every field,
-time and link of each memory; closed versions, access counts and vectors are for JSON lines.
+Markdown: a folder with a file per scope and month, for people to read and edit: see `markdown`. It has every field and
+link of each memory; closed versions, access counts and vectors are only in JSON lines.
 """
 
 from recollect.exchange.exporting import export

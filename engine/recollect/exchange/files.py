@@ -1,4 +1,4 @@
-"""Opening what is read and written: files and streams, formats by ending, whole files or none."""
+"""Files and streams of an import or export: formats by ending, and files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ENDINGS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".txt": "text", ".text": "text",
     ".md": "text",
 }  # fmt: skip
-# What `surrogateescape` leaves of a byte that is not UTF-8.
+# A byte that is not UTF-8, after `surrogateescape`.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _COUNTED_BYTES = 1 << 20
 
 
 def format_of(place: Place, format: str | None) -> str:
-    """The format asked for, else by the file's ending; JSON lines for a stream."""
+    """The given format, else that of the file's ending; JSON lines for a stream."""
     if format is not None:
         if isinstance(format, str) and format == "markdown":
             raise InvalidInput("Markdown is a folder of files: use export_folder and import_folder")
@@ -48,7 +48,7 @@ def format_of(place: Place, format: str | None) -> str:
 
 
 class Lines:
-    """The lines of a text stream, counted; `number` is that of the last one given, from 1."""
+    """The lines of a text stream; `number` is that of the last one, from 1."""
 
     def __init__(self, stream: IO[str], *, max_chars: int) -> None:
         self._stream = stream
@@ -83,7 +83,7 @@ class Lines:
 
 @contextmanager
 def reading(source: Place, *, store: str, count: bool) -> Iterator[tuple[IO[str], int | None]]:
-    """The text stream of a source and, for a regular file and if asked for, how many lines it has."""
+    """The text stream of a source and, with `count` and for a regular file, its number of lines."""
     if not isinstance(source, str | os.PathLike):
         if not callable(getattr(source, "readline", None)):
             raise InvalidInput(f"source is {shown(source)}: give a path, or a text stream to read from")
@@ -101,7 +101,7 @@ def reading(source: Place, *, store: str, count: bool) -> Iterator[tuple[IO[str]
 
 @contextmanager
 def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
-    """A text stream to write to. A file appears, or is replaced, when all of it has been written."""
+    """A text stream to write to. A file appears, or is replaced, when it is complete."""
     if not isinstance(target, str | os.PathLike):
         if not callable(getattr(target, "write", None)):
             raise InvalidInput(f"target is {shown(target)}: give a path, or a text stream to write to")
@@ -110,7 +110,7 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
         return
     path = _checked(target, store)
     try:
-        if path.exists() and not path.is_file():  # /dev/stdout, a FIFO: nothing to replace
+        if path.exists() and not path.is_file():  # /dev/stdout or a FIFO cannot be replaced
             with path.open("w", encoding="utf-8", newline="") as stream:
                 yield stream
             return
@@ -130,7 +130,7 @@ def writing(target: Place, *, store: str) -> Iterator[IO[str]]:
 
 
 def _checked(place: str | os.PathLike[str], store: str) -> Path:
-    """The real path of a file that is not the store itself: plain reading of it would drop SQLite's locks."""
+    """The real path of a file that is not the store itself: closing it would drop SQLite's locks."""
     path = check_path(place)
     try:
         path = path.resolve()

@@ -1,4 +1,4 @@
-"""A folder that is read and written without ever leaving it: no link is followed, no file replaced unread."""
+"""Files below a folder: no symbolic link is followed, and no file is replaced that has changed since it was read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from recollect.unfinished import new_file_mode, sweep, unfinished
 __all__ = ["MAX_FILE_BYTES", "OWN", "Changed", "Folder", "digest"]
 
 OWN = ".recollect"
-"""Below it is what exports keep for themselves."""
+"""The folder for the files of exports themselves."""
 _WAIT_SECONDS = 60.0
 MAX_FILE_BYTES = 256 * 2**20
-"""A larger file is not read."""
+"""Larger files are not read."""
 _OURS = re.compile(r".+\.(md|json)|\.gitignore", re.DOTALL)
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED_ON_EXEC
@@ -31,7 +31,7 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.link in os.supports_dir_fd
 
 
 class Changed(Exception):
-    """A file is not what it was when it was read; nothing was written."""
+    """A file has changed since it was read; nothing was written."""
 
 
 def digest(data: bytes) -> str:
@@ -40,10 +40,10 @@ def digest(data: bytes) -> str:
 
 
 class Folder:
-    """Files below a folder, by relative paths with `/`. The folder itself may be reached by links, nothing below it.
+    """Files below a folder, by relative paths with `/`. The folder itself may be a symbolic link, nothing below it.
 
-    Raises InvalidInput for a path that leaves the folder, a link on the way, what is no regular file, and whatever
-    the system refuses.
+    Raises InvalidInput for a path that leaves the folder, a link in it, what is not a regular file, and what the system
+    refuses.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
@@ -52,15 +52,15 @@ class Folder:
             if create:
                 self.root.mkdir(parents=True, exist_ok=True)
             if not self.root.is_dir():
-                raise InvalidInput(f"{self.root} is no folder: give the path of one")
+                raise InvalidInput(f"{self.root} is not a folder: give the path of one")
         except OSError as fault:
             raise InvalidInput(f"the folder {self.root} cannot be opened: {fault.strerror}") from fault
 
     @contextmanager
     def locked(self, *, optional: bool = False) -> Iterator[None]:
-        """Keep other exports and imports of this folder waiting. Raises InvalidInput where one of them takes long.
+        """Lock the folder against other exports and imports. Raises InvalidInput where one of them takes long.
 
-        With `optional` a folder that cannot be written is used without.
+        With `optional` a folder that cannot be written is used without a lock.
         """
         with ExitStack() as stack:
             try:
@@ -106,9 +106,9 @@ class Folder:
             raise self._refused(path, fault) from fault
 
     def write(self, path: str, data: bytes, *, over: bytes | None) -> None:
-        """Put `data` in the place of a file that holds `over`, or of none where that is None, at once and for good.
+        """Atomically and durably replace a file whose content is `over` (None: there is no file) by `data`.
 
-        Changed is raised where the file holds something else by now.
+        Raises Changed where the file has other content by now.
         """
         parts = _parts(self.root, path)
         try:
@@ -120,7 +120,7 @@ class Folder:
                         stream.write(data)
                     part.finish()
                     if over is None:
-                        # Unlike a rename, a hard link never replaces what has come to stand there meanwhile.
+                        # Unlike a rename, a hard link never replaces a file that was created meanwhile.
                         os.link(part.path, name, src_dir_fd=parent, dst_dir_fd=parent)
                     else:
                         if self._read(parts) != over:
@@ -135,7 +135,7 @@ class Folder:
             raise self._refused(path, fault) from fault
 
     def remove(self, path: str, *, over: bytes) -> None:
-        """Remove a file that holds `over`; Changed where it holds something else by now."""
+        """Remove a file whose content is `over`. Raises Changed where it has other content by now."""
         parts = _parts(self.root, path)
         try:
             with self._parent(parts[:-1]) as (parent, prefix):
@@ -150,7 +150,7 @@ class Folder:
     def _read(self, parts: tuple[str, ...]) -> bytes:
         with open_file(self.root, "/".join(parts)) as descriptor:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInput(f"{self.root.joinpath(*parts)} is no regular file")
+                raise InvalidInput(f"{self.root.joinpath(*parts)} is not a regular file")
             with open(descriptor, "rb", closefd=False) as stream:
                 data = stream.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
@@ -159,8 +159,8 @@ class Folder:
 
     @contextmanager
     def _parent(self, folders: tuple[str, ...]) -> Iterator[tuple[int | None, str]]:
-        """The folder of a file, made where it is missing, as a descriptor and what to put before names in it."""
-        if not _BY_DESCRIPTOR:  # Windows: the path, once it is seen to be no link's
+        """The folder of a file, created if missing, as a descriptor and a prefix for the names in it."""
+        if not _BY_DESCRIPTOR:  # Windows: a path that is checked not to be a link
             place = self.root.resolve()
             for folder in folders:
                 place = place / folder
@@ -187,7 +187,7 @@ class Folder:
             return StoreFull(f"the disk that holds {where} is full; the file is as it was")
         if fault.errno in (errno.ELOOP, errno.ENOTDIR):
             return InvalidInput(
-                f"{where} is reached by a link, or by what is no folder: no link below {self.root} is followed"
+                f"{where} is below a link or something that is not a folder: links below {self.root} are not followed"
             )
         return InvalidInput(f"{where} cannot be used: {fault.strerror}")
 

@@ -1,4 +1,4 @@
-"""Import of a folder of Markdown: what was written by an export comes back, what a person changed becomes an update."""
+"""Import of a folder of Markdown: exported memories come back, and edits of the files become updates."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def import_folder(
     forget_missing: bool = False,
     on_progress: Progress | None = None,
 ) -> Restored:
-    """Store and update what the files of memories in a folder hold, through a handle bound to the scope `base`.
+    """Store and update the memories of a folder's files, through a handle bound to the scope `base`.
 
-    A memory whose id is in the store is updated where it was changed in the file; where it was changed in the store
-    too, the store's stands and the memory is among the problems, with `overwrite` the file's stands. One that its file
-    held and does not hold any more is missing, and with `forget_missing` forgotten. Files are not changed, and other
-    Markdown in the folder is passed over. `on_progress(done, total)` counts files.
+    A memory whose id is in the store is updated if its file has changed. If the store has changed too, the store wins
+    and the memory is listed as a problem; with `overwrite` the file wins. A memory that its file no longer has is
+    missing, and forgotten with `forget_missing`. Files are not changed, and other Markdown in the folder is ignored.
+    `on_progress(done, total)` counts files.
     """
     with folder.locked(optional=True):
         run = _Run(engine, Known(folder, store_identity(engine), base), base, overwrite)
@@ -49,12 +49,12 @@ def import_folder(
             if on_progress is not None:
                 on_progress(done, len(paths))
         if not run.found:
-            raise InvalidInput(f"{folder.root} holds no file of memories: give a folder that an export has written")
+            raise InvalidInput(f"{folder.root} has no file of memories: give a folder that an export has written")
         return run.finish(set(paths), forget_missing=forget_missing)
 
 
 class _Run:
-    """One import: what was read, and what became of it."""
+    """One import: what was read, and its outcome."""
 
     def __init__(self, engine: Engine, known: Known, base: str, overwrite: bool) -> None:
         self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
@@ -70,18 +70,18 @@ class _Run:
 
     @property
     def found(self) -> bool:
-        """Whether there was anything to read, or ever was."""
+        """Whether there are, or were, files of memories."""
         return bool(self._files or self._problems or self._known.files)
 
     def read(self, folder: Folder, path: str) -> None:
-        """Take in one file."""
+        """Read one file."""
         try:
             data = folder.read(path)
             if data is None:
                 return
             if not is_memory_file(text := decoded(data)):
                 if path in self._known.files:
-                    self._trouble(path, None, "it held memories and does not begin as such files do: mend its head")
+                    self._trouble(path, None, "it had memories, and no longer begins as such files do: repair its head")
                 return
             self._files += 1
             if _printable(path) != path:
@@ -101,7 +101,7 @@ class _Run:
             self._entries[path] = FileEntry((digest(data),), file.scope, {**kept, **digests})
 
     def _take(self, path: str, file: MemoryFile) -> dict[str, str]:
-        """Store, update or pass over each memory of a file; returns what those in order say, by id."""
+        """Store, update or skip each memory of a file; returns the digests of the valid ones, by id."""
         sections = self._with_ids(path, file)
         with self._engine.store.read() as reader:
             ids = list(sections)
@@ -136,7 +136,7 @@ class _Run:
             if public_id in self._places:
                 other, line = self._places[public_id]
                 self._trouble(
-                    path, section.line, f"the memory {public_id} stands in {other}:{line} already: remove one of them, "
+                    path, section.line, f"the memory {public_id} is in {other}:{line} already: remove one of them, "
                     "or the id here if it is another memory",
                 )  # fmt: skip
                 continue
@@ -145,7 +145,7 @@ class _Run:
         return found
 
     def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
-        """Update a stored memory where its section says otherwise and the store has nothing newer."""
+        """Update a stored memory if its section differs and the store has nothing newer."""
         stored = said(scope_within(record.scope, self._base), fields_of(record, []), record.text)
         created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
@@ -163,15 +163,15 @@ class _Run:
         if newer and not self._overwrite:
             self._trouble(
                 path, section.line,
-                f"{record.id} was changed in the store too ({', '.join(changes)}), and that stands: import with "
-                "overwrite to take what the file says, or export with overwrite to take what the store says",
+                f"{record.id} was changed in the store too ({', '.join(changes)}), which wins: import with "
+                "overwrite to take the file's, or export with overwrite to take the store's",
             )  # fmt: skip
             return
         change.update(self._engine, record.id, changes, base=self._base)
         self._updated += 1
 
     def finish(self, paths: set[str], *, forget_missing: bool) -> Restored:
-        """Write what is left, the links last, and note what was read."""
+        """Write what is left, the links last, and the manifest."""
         self._batch.write()
         linked = self._link()
         missing = self._missing(paths)
@@ -181,7 +181,7 @@ class _Run:
         entries = {}
         gone = set(missing) if forgotten else set()
         for path, entry in self._entries.items():
-            if path in self._unread:  # a link of it may have failed after it was noted
+            if path in self._unread:  # one of its links may have failed after the entry was made
                 if path not in self._known.files:
                     continue
                 entry = self._known.files[path]
@@ -191,14 +191,14 @@ class _Run:
         try:
             self._known.write(entries)
         except InvalidInput as reason:
-            self._problems.append(FileTrouble(path=OWN, reason=f"what was read could not be noted: {reason}"))
+            self._problems.append(FileTrouble(path=OWN, reason=f"the manifest could not be written: {reason}"))
         return Restored(
             created=self._batch.stored, updated=self._updated, unchanged=self._unchanged + self._batch.skipped,
             links=linked, missing=tuple(missing), forgotten=forgotten, problems=tuple(self._problems),
         )  # fmt: skip
 
     def _link(self) -> int:
-        """Make the links whose ends are both here."""
+        """Make the links whose two ends are stored."""
         ends = {end for _, _, joined in self._joined for end in (joined.source, joined.target)}
         with self._engine.store.read() as reader:
             names = name_memories(reader, ends, self._base)
@@ -206,7 +206,7 @@ class _Run:
         for path, line, joined in self._joined:
             try:
                 if names[joined.target] not in seen:
-                    self._trouble(path, line, f"the link's end {joined.target} is no memory here")
+                    self._trouble(path, line, f"the link's end {joined.target} is not a memory here")
                 elif names[joined.source] in seen:
                     self._batch.add(joined, line)
             except RecollectError as reason:
@@ -215,9 +215,9 @@ class _Run:
         return self._batch.linked
 
     def _missing(self, paths: set[str]) -> list[str]:
-        """Memories that files held when they were last exported or imported, which are stored, and in no file now.
+        """Stored memories that a file had at the last export or import, and that no file has now.
 
-        Those of a file that could not be read in full may stand in it all the same.
+        Files that could not be read in full are not counted: the memory may still be there.
         """
         gone = [
             public_id
@@ -235,7 +235,7 @@ class _Run:
 
 
 def _printable(text: str) -> str:
-    """A text with the name of a file, whose bytes that are no characters are spelled as escapes."""
+    """A text in which bytes of file names that are not characters are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

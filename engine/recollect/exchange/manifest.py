@@ -1,8 +1,8 @@
-"""What a store and a folder of Markdown last had in common, kept in the folder as `.recollect/exported-….json`, one
-for each store and scope it is seen through.
+"""The manifest of a folder of Markdown: the last common state of the folder and a store, for a three-way merge.
 
-By it an export knows which files nobody has changed since, and an import which memories were changed, or taken out, in
-the files. It can be deleted: then what has changed on one side only cannot be told from what has changed on both.
+It is `.recollect/exported-….json` in the folder, one for each store and scope of a handle. An export sees in it which
+files are unchanged, an import which memories were changed or removed in the files. It can be deleted; then a change on
+one side cannot be told from one on both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CHANGEABLE = (
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file: the SHA-256 that it may have, its scope, and by id what its memories said, as `said_digest`."""
+    """A file: its possible SHA-256 digests, its scope, and the `said_digest` of each memory by id."""
 
     hashes: tuple[str, ...]
     scope: str
@@ -59,18 +59,18 @@ class Known:
         self._read = folder.read(self._path)
         self.files: dict[str, FileEntry] = {}
         if self._read is not None:
-            # One that was changed by hand is as if it were not there.
+            # A damaged manifest is ignored.
             with suppress(msgspec.DecodeError):
                 self.files = msgspec.json.decode(self._read, type=_Manifest).files
 
     def write(self, files: dict[str, FileEntry]) -> None:
-        """Keep `files` as what store and folder now have in common."""
+        """Write `files` as the new common state."""
         data = msgspec.json.encode(_Manifest(self._store, self._base, dict(sorted(files.items()))))
         data = msgspec.json.format(data, indent=1) + b"\n"
         if data == self._read:
             return
         if self._read is None:
-            with suppress(Changed):  # it is there already
+            with suppress(Changed):  # it exists
                 self._folder.write(_IGNORED, b"*\n", over=None)
         try:
             self._folder.write(self._path, data, over=self._read)
@@ -82,7 +82,7 @@ class Known:
 
 
 def store_identity(engine: Engine) -> str:
-    """What tells the engine's store from any other, made at the first asking."""
+    """The identity of the engine's store, created on first use."""
     with engine.store.read() as reader:
         found = reader.meta.identity()
     if found is None:
@@ -113,5 +113,5 @@ def said(scope: str, fields: Fields, text: str) -> dict[str, Any]:
 
 
 def said_digest(what: dict[str, Any]) -> str:
-    """16 hexadecimal digits of what a section says."""
+    """16 hexadecimal digits of the content of a section."""
     return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:16]

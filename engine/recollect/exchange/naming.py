@@ -1,4 +1,4 @@
-"""Ids of an import that stand elsewhere in the file: what a handle may not see must not be told by its imports."""
+"""Ids of imported memories: an import must not reveal ids that its handle cannot see."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
 
 
 def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str, str]:
-    """The id that each of these memories has, or is to have, for a handle bound to the scope `sight`.
+    """The id that each of these memories has, or will have, for a handle bound to the scope `sight`.
 
-    It is the given one, save where a memory out of sight has that: then the handle's gets another, the same at every
-    import, so that it is stored and linked like any.
+    It is the given one, unless a memory outside of `sight` has it: then it is another one, the same at every import.
     """
     names = {each: each for each in ids}
     if sight == "/":
@@ -26,15 +25,15 @@ def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str,
         every = [each for name in asked for each in (names[name], _another(names[name], sight))]
         visible = reader.records.find_ids(every, sight)
         taken = reader.records.existing_ids(every)
-        ahead = []
+        next_round = []
         for name in asked:
             held, other = names[name], _another(names[name], sight)
             if held in visible or not (held in taken or other in visible):
                 continue
             names[name] = other
             if other not in visible:
-                ahead.append(name)
-        asked = ahead
+                next_round.append(name)
+        asked = next_round
     return names
 
 

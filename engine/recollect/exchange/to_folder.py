@@ -1,4 +1,4 @@
-"""Export to a folder of Markdown: a file a scope and month, and none replaced that holds what the store does not."""
+"""Export to a folder of Markdown, one file per scope and month; no file with unknown content is replaced."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Progress = Callable[[int, int | None], None]
 _PLAIN = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60
 FILE_CHARS = 2_000_000
-"""A file has at most so many characters of texts, if it has more than one."""
+"""A file has at most so many characters, unless it has a single memory."""
 _OTHER_CHARS = 400
 _FETCHED_TOGETHER = 1_000
 
 
 class _File(Struct):
-    """A file to be written: what it replaces, what it will hold, and its entry."""
+    """A file to write: what it replaces, its content, and its manifest entry."""
 
     path: str
     old: bytes | None
@@ -46,11 +46,11 @@ class _File(Struct):
 
 
 class _Plan(Struct):
-    """What an export will do: files to write, and of the others how many are right already or in conflict."""
+    """What an export will do: files to write, files that are up to date already, and conflicts."""
 
     known: dict[str, FileEntry]
     files: list[_File] = field(default_factory=list)
-    right: dict[str, FileEntry] = field(default_factory=dict)
+    current: dict[str, FileEntry] = field(default_factory=dict)
     conflicts: list[FileTrouble] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
     records: int = 0
@@ -66,9 +66,9 @@ def export_folder(
 ) -> Exported:
     """Write the memories that a filter admits, their scopes relative to its base, and remove files left without any.
 
-    A file that holds what the store does not (a memory changed, added or taken out since the last export or import) is
-    a conflict and stays, as does any file that is not one of memories; with `overwrite` only the latter. Chunks of
-    documents are not exported. `on_progress(done, total)` counts memories.
+    A file that differs from the store (a memory changed, added or removed since the last export or import) is a
+    conflict and is kept, as is any file without memories; with `overwrite` only the latter. Chunks of documents are not
+    exported. `on_progress(done, total)` counts memories.
     """
     with folder.locked():
         folder.sweep()
@@ -110,7 +110,7 @@ def _add(
     try:
         old = folder.read(path)
         if old == data:
-            plan.right[path] = entry
+            plan.current[path] = entry
         elif conflict := _conflict(reader, path, old, entry, plan.known.get(path), base, overwrite):
             plan.conflicts.append(conflict)
         else:
@@ -121,8 +121,8 @@ def _add(
 
 def _carry_out(folder: Folder, known: Known, plan: _Plan, left: list[str], *, overwrite: bool) -> Exported:
     """Write what is planned, and remove the files that are `left` without memories."""
-    entries = {**known.files, **plan.right}
-    # Noted before the files are written: an export that is killed among them leaves none that the next one mistrusts.
+    entries = {**known.files, **plan.current}
+    # The manifest is written first: files of an export that is killed are known to the next one.
     either = {
         file.path: FileEntry(
             (*file.entry.hashes, *([] if file.old is None else [digest(file.old)])),
@@ -147,25 +147,25 @@ def _carry_out(folder: Folder, known: Known, plan: _Plan, left: list[str], *, ov
             plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
     known.write(entries)
     return Exported(
-        records=plan.records, written=tuple(written), unchanged=len(plan.right), removed=tuple(removed),
+        records=plan.records, written=tuple(written), unchanged=len(plan.current), removed=tuple(removed),
         conflicts=tuple(plan.conflicts),
     )  # fmt: skip
 
 
 def file_of(scope: str, month: str, part: int = 1) -> str:
-    """The path of a file of a scope's memories of a month such as "2026-03"; those of a busy one are in parts.
+    """The path of the file for a scope and a month such as "2026-03", or of one part of it.
 
-    A segment that is not lower case, or has other characters than letters, digits, `_` and `-`, is simplified and gets
-    a mark made of its own characters: no two scopes have one folder, on any file system.
+    A segment that is not lower case, or has characters besides letters, digits, `_` and `-`, is simplified and gets a
+    hash of itself: no two scopes share a folder, on any file system.
     """
     name = f"{month}.md" if part == 1 else f"{month}-part{part}.md"
     return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
 def derived_id(base: str, scope: str, context: str | None, text: str) -> str:
-    """The id of a memory that was written by hand: the same at each reading, as long as it says the same.
+    """The id of a memory that was written by hand: the same at each import while its text is unchanged.
 
-    Through handles bound to other scopes, `base`, it is another: else one would learn what the other has.
+    It depends on the scope `base` of the handle, so that it reveals nothing about other scopes.
     """
     key = "\x00".join((join_scopes(base, scope) or "/", context or "", text))
     return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
@@ -179,7 +179,7 @@ def _folder_name(segment: str) -> str:
 
 
 def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, list[Record]]]:
-    """The files of a month and what stands in each: what is stored later goes to the last, so the others stay."""
+    """The files of a month with their memories. Later memories go to the last file, so the others do not change."""
     scope = scope_within(month.scope, base)
     part, size = 1, 0
     records: list[Record] = []
@@ -214,12 +214,12 @@ def _conflict(
     base: str,
     overwrite: bool,
 ) -> FileTrouble | None:
-    """Why a file may not be replaced; None if all that it holds is the store's, or `overwrite` gives it up."""
+    """Why a file may not be replaced; None where the store has all of it, or `overwrite` allows it."""
     if old is None or (before is not None and digest(old) in before.hashes):
         return None
     text = decoded(old)
     if not is_memory_file(text):
-        return FileTrouble(path=path, reason="it is no file of memories: move it, or export to another folder")
+        return FileTrouble(path=path, reason="it is not a file of memories: move it, or export to another folder")
     if overwrite:
         return None
     file = parse_file(text)
@@ -229,7 +229,7 @@ def _conflict(
 
 
 def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | None, base: str) -> FileTrouble | None:
-    """The first memory of a file that the store does not have, or not like this."""
+    """The first memory of a file that the store does not have, or has otherwise."""
     ids = _ids(file, base)
     rows = reader.records.find_ids(ids, base)
     records = reader.records.by_row_ids(list(rows.values()))
@@ -239,7 +239,7 @@ def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | No
         if public_id in seen:
             return FileTrouble(
                 path=path, line=section.line,
-                reason="this memory stands in the file twice: remove one of them, or the id of one that is another",
+                reason="this memory is in the file twice: remove one, or the id of one if it is another memory",
             )  # fmt: skip
         seen.add(public_id)
         if public_id not in rows:
@@ -252,7 +252,7 @@ def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | No
         if now != stored and (before is None or before.memories.get(public_id) != now):
             return FileTrouble(
                 path=path, line=section.line,
-                reason="this memory is not as in the store: import the folder first, or export with overwrite",
+                reason="this memory differs from the store: import the folder first, or export with overwrite",
             )  # fmt: skip
         created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
@@ -264,7 +264,7 @@ def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | No
         if len(known) < len(targets) or reader.links.missing(known):
             return FileTrouble(
                 path=path, line=section.line,
-                reason="the store does not have a link that stands here: import the folder first, or export with "
+                reason="the store does not have a link of this memory: import the folder first, or export with "
                 "overwrite",
             )  # fmt: skip
     return None
@@ -287,7 +287,7 @@ def _taken_out(
         return None
     return FileTrouble(
         path=path,
-        reason=f"{len(gone)} of its memories were taken out ({gone[0]}): import the folder, which says so and can "
+        reason=f"{len(gone)} of its memories were removed ({gone[0]}): import the folder, which lists them and can "
         "forget them, or export with overwrite",
     )
 
@@ -303,15 +303,15 @@ def _written(folder: Folder, file: _File) -> FileTrouble | None:
 
 
 def _removed(folder: Folder, path: str, entry: FileEntry, *, overwrite: bool) -> bool:
-    """Remove a file whose memories are all gone from the store, or have moved; False where there is none.
+    """Remove a file whose memories are no longer in the store, or in another file; False where there is no file.
 
-    Raises InvalidInput where it was changed since.
+    Raises InvalidInput where it has changed since.
     """
     old = folder.read(path)
     if old is None:
         return False
     if digest(old) not in entry.hashes and not (overwrite and is_memory_file(decoded(old))):
-        raise InvalidInput("its memories are no longer here in the store, and it was changed: import it, or remove it")
+        raise InvalidInput("its memories are no longer in the store, and it was changed: import it, or remove it")
     try:
         folder.remove(path, over=old)
     except Changed:
@@ -320,6 +320,6 @@ def _removed(folder: Folder, path: str, entry: FileEntry, *, overwrite: bool) ->
 
 
 def _covers(chosen: Filter, entry: FileEntry) -> bool:
-    """Whether an export by this filter would hold the memories of a file, were they still there."""
+    """Whether the filter covers the scope of a file."""
     scope = join_scopes(chosen.base, entry.scope) or "/"
     return not chosen.scopes or any(scope == each or scope.startswith(each + "/") for each in chosen.scopes)
