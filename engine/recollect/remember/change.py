@@ -128,10 +128,7 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
         whole = chosen is not None and chosen.scopes_only
         scopes = (chosen.scopes or ("/",)) if chosen is not None and whole else ()
         erased = writer.erasure.begin(found, scopes) if receipt else None
-        cut = writer.documents.sources_of(found)
-        versions = writer.records.delete(found)
-        if not whole:
-            writer.documents.settle(cut)
+        versions = _delete(writer, found, settle=not whole)
         kept = sum(writer.scopes.purge_services(scope) for scope in scopes)
         if erased is not None:
             writer.erasure.finish(erased)
@@ -141,6 +138,15 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
         services=kept,
         receipt=None if erased is None else engine.store.prove_erasure(erased),
     )
+
+
+def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -> int:
+    """Purge records, and with `settle` bring the documents up to date whose chunks are among them."""
+    cut = writer.documents.sources_of(record_ids)
+    versions = writer.records.delete(record_ids)
+    if settle:
+        writer.documents.settle(cut)
+    return versions
 
 
 def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
@@ -215,9 +221,7 @@ def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     with engine.atomic() as writer:
         expired = Filter().within(scope or "/")
         found = writer.records.matching_ids(expired, checks.now_us(), versions="expired")
-        cut = writer.documents.sources_of(found)
-        versions = writer.records.delete(found)
-        writer.documents.settle(cut)
+        versions = _delete(writer, found)
     return Forgotten(records=len(found), versions=versions)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["EXTERNAL", "embed_rows", "finished", "identity_for", "parts_of", "retry_reason"]
+__all__ = ["EXTERNAL", "embed_rows", "finished", "identity_for", "parts_by_id", "parts_of", "retry_reason"]
 
 EXTERNAL = "external"
 _PLAIN = "memory"
@@ -97,6 +97,14 @@ def parts_of(
             raise
         _embedded(embedder, [_PLAIN], [None])
         return _bisected(embedder, texts, contexts, reason)
+
+
+def parts_by_id(
+    embedder: EmbedderHandle, records: Sequence[tuple[int, str, str | None]], *, patient: bool = False
+) -> dict[int, Parts]:
+    """`parts_of` of records (row id, text, context), by row id."""
+    ids, texts, contexts = zip(*records, strict=True)
+    return dict(zip(ids, parts_of(embedder, texts, contexts, patient=patient), strict=True))
 
 
 def finished(parts: Mapping[int, Parts]) -> dict[int, Parts]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import finished, parts_of, retry_reason
+from recollect.remember.embed import finished, parts_by_id, retry_reason
 
 __all__ = ["BATCH", "Progress", "drain_pending", "embed_pending"]
 
@@ -36,15 +36,14 @@ def embed_pending(engine: Engine, *, limit: int | None = None, on_progress: Prog
             engine.may_have_pending = False
             break
         last = waiting[-1][0]
-        made = parts_of(engine.embedder, [row[1] for row in waiting], [row[2] for row in waiting], patient=True)
-        parts = dict(zip((row[0] for row in waiting), made, strict=True))
+        parts = parts_by_id(engine.embedder, waiting, patient=True)
         with engine.atomic() as writer:
             active = writer.vectors.register_embedder(**identity._asdict())
             same = writer.vectors.unchanged(waiting, finished(parts))
             writer.vectors.set(active, same, active=True)
         tried += len(waiting)
-        done += sum(bool(each.values) for each in made)
-        problem = problem or retry_reason(made)
+        done += sum(bool(each.values) for each in parts.values())
+        problem = problem or retry_reason(parts.values())
         if on_progress is not None:
             on_progress(tried, total)
     if problem is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.engine import Engine
 from recollect.errors import EmbedderError
-from recollect.remember.embed import finished, parts_of, retry_reason
+from recollect.remember.embed import finished, parts_by_id, retry_reason
 from recollect.remember.pending import BATCH, Progress, embed_pending
 from recollect.store.values import EmbedderRow
 
@@ -35,14 +35,7 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
             return done
         if not waiting:
             continue
-        ids = [row[0] for row in waiting]
-        parts = dict(
-            zip(
-                ids,
-                parts_of(engine.embedder, [row[1] for row in waiting], [row[2] for row in waiting]),
-                strict=True,
-            )
-        )
+        parts = parts_by_id(engine.embedder, waiting)
         with engine.atomic() as writer:
             writer.vectors.set(target, writer.vectors.unchanged(waiting, finished(parts)), active=False)
         if problem := retry_reason(parts.values()):
@@ -53,9 +46,9 @@ def reembed(engine: Engine, *, on_progress: Progress | None = None) -> int:
 
 
 def start_over(engine: Engine) -> bool:
-    """Make the configured embedder the store's at once; records wait for its vectors. False if it was that already.
+    """Make the configured embedder that of the store at once, with all records pending. False if it is already.
 
-    For stores that are derived: nothing serves the old vectors meanwhile, and recall goes by keyword for what waits.
+    For derived stores: the old vectors are dropped, and pending records are found by keyword.
     """
     identity = engine.embedder.identity()
     with engine.atomic() as writer:
@@ -85,8 +78,7 @@ def _update_codes(engine: Engine, embedder_id: int) -> int:
             lacking = reader.vectors.lacking_token_codes(embedder_id, last, BATCH)
         if not lacking:
             return done
-        made = parts_of(engine.embedder, [row[1] for row in lacking], [row[2] for row in lacking])
-        parts = dict(zip((row[0] for row in lacking), made, strict=True))
+        parts = parts_by_id(engine.embedder, lacking)
         with engine.atomic() as writer:
             same = writer.vectors.unchanged(lacking, {key: each for key, each in parts.items() if each.values})
             done += writer.vectors.add_token_codes(
