@@ -192,16 +192,14 @@ class Filter:
 def bound_filter(base: str, given: Filter | None, fields: Mapping[str, Any], *, takes_as_of: bool = True) -> Filter:
     """The filter given to a handle bound to `base`, as a value or by its fields."""
     if given is None:
-        found = Filter(**fields)
+        given = Filter(**fields)
     elif not isinstance(given, Filter):
         raise InvalidInput(f"filter is {shown(given)}: give Filter(...), or its fields as arguments")
     elif named := [name for name, value in fields.items() if value is not None]:
         raise InvalidInput(f"filter and {named[0]} are both given: put {named[0]} into the Filter")
-    else:
-        found = given
-    if found.as_of is not None and not takes_as_of:
+    if given.as_of is not None and not takes_as_of:
         raise InvalidInput("as_of is for recall, explain, list and count: this works on the current records")
-    return found.within(base)
+    return given.within(base)
 
 
 def _restricts(where: Expression | None) -> bool:
@@ -211,10 +209,8 @@ def _restricts(where: Expression | None) -> bool:
 def _scopes(scope: object) -> tuple[str, ...]:
     if scope is None:
         return ()
-    if isinstance(scope, str):
-        return (checks.check_scope(scope),)
     try:
-        asked = checks.check_list(scope, "scope")
+        asked = [scope] if isinstance(scope, str) else checks.check_list(scope, "scope")
     except InvalidInput:
         raise InvalidFilter(
             f"scope is {shown(scope)}: give a path such as '/team/project', or a list of them"
@@ -290,19 +286,13 @@ def _all(parts: Sequence[Expression]) -> Expression:
 def _parse_field(field: object, comparison: object, path: str) -> list[Expression]:
     if not isinstance(comparison, Mapping):
         comparison = {"eq": comparison}
+    name = _field(field, path)
+    table = _OF_TAGS if name == "tags" else OPERATORS
     found = []
     for operator, value in comparison.items():
-        if operator not in OPERATORS:
-            raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(OPERATORS)}")
-        here = f"{path}.{operator}"
-        name = _field(field, here)
-        if name != "tags":
-            build = OPERATORS[operator]
-        elif operator in _OF_TAGS:
-            build = _OF_TAGS[operator]
-        else:
-            raise InvalidFilter(f"{here}: tags take contains with a str, or in or nin with a list of str")
-        found.append(build(name, value, here))
+        if operator not in table:
+            raise InvalidFilter(f"{path} has the operator {shown(operator)}: use one of {', '.join(table)}")
+        found.append(table[operator](name, value, f"{path}.{operator}"))
     return found
 
 
@@ -349,14 +339,10 @@ def _storable(text: str) -> bool:
 Builder: TypeAlias = Callable[[str, object, str], Expression]
 
 
-def _equal(field: str, value: object, path: str) -> Expression:
-    return Comparison(field, "eq", _scalar(field, value, path))
-
-
-def _ordered(operator: Literal["gt", "gte", "lt", "lte"]) -> Builder:
+def _compared(operator: Literal["eq", "gt", "gte", "lt", "lte"]) -> Builder:
     def build(field: str, value: object, path: str) -> Expression:
         scalar = _scalar(field, value, path)
-        if scalar is None:
+        if scalar is None and operator != "eq":
             raise InvalidFilter(f"{path} is None: compare with eq or ne")
         return Comparison(field, operator, scalar)
 
@@ -385,19 +371,20 @@ def _any_tag(field: str, value: object, path: str) -> Expression:
     return Comparison(field, "in", names)
 
 
-def _has_tag(field: str, value: object, path: str) -> Expression:
-    return _any_tag(field, (value,), path)
-
-
 OPERATORS: dict[str, Builder] = {
-    "eq": _equal,
-    "ne": _negated(_equal),
-    "gt": _ordered("gt"),
-    "gte": _ordered("gte"),
-    "lt": _ordered("lt"),
-    "lte": _ordered("lte"),
+    "eq": _compared("eq"),
+    "ne": _negated(_compared("eq")),
+    "gt": _compared("gt"),
+    "gte": _compared("gte"),
+    "lt": _compared("lt"),
+    "lte": _compared("lte"),
     "in": _among,
     "nin": _negated(_among),
     "contains": _contains,
 }
-_OF_TAGS: dict[str, Builder] = {"contains": _has_tag, "eq": _has_tag, "in": _any_tag, "nin": _negated(_any_tag)}
+_OF_TAGS: dict[str, Builder] = {
+    "eq": lambda field, value, path: _any_tag(field, (value,), path),
+    "contains": lambda field, value, path: _any_tag(field, (value,), path),
+    "in": _any_tag,
+    "nin": _negated(_any_tag),
+}

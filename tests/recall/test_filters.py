@@ -437,6 +437,7 @@ def test_spread_crosses_no_filter(memory):
     "where",
     [
         {"nothing": 1},
+        {"nothing": {}},
         {"metadata": 1},
         {"metadata.": 1},
         {"metadata.a..b": 1},
