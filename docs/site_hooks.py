@@ -59,8 +59,17 @@ def command_line() -> str:
     epilog, command.epilog = (command.epilog or "").replace("\b\n", ""), None
     context = command.make_context("recollect", [], resilient_parsing=True)
     commands = get_docs_for_click(obj=command, ctx=context, name="recollect")
-    commands = re.sub("^#", "##", commands, flags=re.MULTILINE).replace("```console", "```text")
-    return f"{commands}\n\n## Exit codes and environment\n\n```text\n{epilog.strip()}\n```\n"
+    # The lists of commands cut descriptions short; the section of each command has all of its own.
+    told = re.findall(r"^#+ `recollect (.+)`\n\n((?:.+\n)+)", commands, re.MULTILINE)
+    first = {name: re.split(r"(?<=\.)\s", text)[0].replace("\n", " ") for name, text in told}
+    lines, group = [], ""
+    for line in commands.replace("```console", "```text").splitlines():
+        if section := re.match(r"#+ `recollect ?(.*)`$", line):
+            group = section[1]
+        listed = re.match(r"\* `([\w-]+)`: ", line)
+        sentence = listed and first.get(f"{group} {listed[1]}".strip())
+        lines.append(f"* `{listed[1]}`: {sentence}" if listed and sentence else re.sub("^#", "##", line))
+    return "\n".join((*lines, "", "## Exit codes and environment", "", "```text", epilog.strip(), "```"))
 
 
 def settings() -> str:
