@@ -9,7 +9,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.policies import Consolidation
-from recollect.store.sqlite.consolidations import SqliteConsolidations
+from recollect.store.sqlite.tiers import SqliteConsolidations
 from recollect.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 

@@ -192,7 +192,7 @@ class Batch:
     def _fresh(self, reader: Reader, memories: Sequence[list[_Item]]) -> list[list[_Item]]:
         """Memories whose id is neither in the store nor earlier in the batch, with their new ids."""
         names = name_memories(reader, [memory[-1].given_id for memory in memories], self._sight)
-        seen = reader.records.existing_ids(list(names.values()))
+        seen = {*reader.records.find_ids(list(names.values()), "/")}
         fresh = []
         for memory in memories:
             public_id = names[memory[-1].given_id]

@@ -24,7 +24,7 @@ def name_memories(reader: Reader, ids: Collection[str], sight: str) -> dict[str,
     while asked:
         every = [each for name in asked for each in (names[name], _another(names[name], sight))]
         visible = reader.records.find_ids(every, sight)
-        taken = reader.records.existing_ids(every)
+        taken = reader.records.find_ids(every, "/")
         next_round = []
         for name in asked:
             held, other = names[name], _another(names[name], sight)

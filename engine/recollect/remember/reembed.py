@@ -56,7 +56,6 @@ def start_over(engine: Engine) -> bool:
         if active is None or active.fingerprint == identity.fingerprint:
             return False
         writer.vectors.start_over(writer.vectors.add_embedder(**identity._asdict()))
-        writer.changes.append("reload", 0)
     engine.may_have_pending = True
     return True
 
@@ -92,7 +91,5 @@ def _switch(engine: Engine, target: EmbedderRow) -> bool:
     with engine.atomic() as writer:
         if writer.vectors.lacking(target, 1):
             return False
-        writer.vectors.activate(target)
-        writer.vectors.drop_others(target)
-        writer.changes.append("reload", 0)
+        writer.vectors.switch_to(target)
     return True

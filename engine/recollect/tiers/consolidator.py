@@ -172,7 +172,7 @@ class Consolidator(Service):
                 promoted = self._promote(writer, cycle.scope, facts, rows, identity)
                 cycle = cycle._replace(promoted=promoted)
                 if due:
-                    writer.consolidations.add(writer.scopes.intern_one(cycle.scope), cycle)
+                    writer.consolidations.add(cycle)
                 elif last is not None:
                     cycle = last._replace(
                         replayed_id=cycle.replayed_id, replayed=cycle.replayed, promoted=last.promoted + promoted,

@@ -82,7 +82,7 @@ class Experience(Service):
                 checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)
         scope = self._scope(agent)
         with self._engine.atomic() as writer:
-            key = writer.scopes.intern_one(scope), kind, pattern
+            key = scope, kind, pattern
             writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
     def record_recovery(self, *, tool: str, error: str, recovery: str, agent: str | None = None) -> None:
@@ -93,7 +93,7 @@ class Experience(Service):
         helped = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)
         with self._engine.atomic() as writer:
-            key = writer.scopes.intern_one(scope), name, error_pattern(message)
+            key = scope, name, error_pattern(message)
             writer.experience.add_recovery(key, error=message, recovery=helped, now=checks.now_us())
 
     def tips(

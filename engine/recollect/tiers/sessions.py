@@ -201,7 +201,7 @@ class Sessions(Service):
             with self._engine.atomic() as writer:
                 found = writer.sessions.find(scope, name)
                 if found is None:
-                    writer.sessions.create(writer.scopes.intern_one(scope), name, provider, checks.now_us())
+                    writer.sessions.create(scope, name, provider, checks.now_us())
                 elif provider is not None:
                     writer.sessions.set_provider(found.row_id, provider)
                 found = writer.sessions.find(scope, name)

@@ -75,7 +75,7 @@ class Snapshots(Service):
         row = SnapshotRow(
             public_id=uuid7(), scope=scope, session=session_id, messages=f"[{','.join(texts)}]", **details
         )
-        writer.sessions.put_snapshot(writer.scopes.intern_one(scope), row)
+        writer.sessions.put_snapshot(row)
         return self._snapshot(row)
 
     def list(self, limit: int, *, agent: str | None = None) -> builtins.list[Snapshot]:

@@ -244,8 +244,7 @@ class Working(Service):
         valid = [structs.replace(item, content=policy.clean_json(item.content)) for item in map(_validated, items)]
         text = msgspec.json.encode(valid).decode()
         with self._engine.atomic() as writer:
-            scope = writer.scopes.intern_one(self._scope(self._agent))
-            writer.working.save(scope, text, checks.now_us())
+            writer.working.save(self._scope(self._agent), text, checks.now_us())
 
 
 class AsyncWorking(AsyncService[Working]):

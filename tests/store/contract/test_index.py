@@ -32,8 +32,7 @@ def test_who_asks_since_an_unknown_commit_or_past_a_reload_has_to_load_again(sto
         writer.records.insert([row("a")], None)
     with store.read() as reader:
         start = reader.changes.commit()
-    with store.atomic() as writer:
-        writer.changes.append("reload", 0)
+    store.rebuild()
     with store.read() as reader:
         assert reader.changes.since(start) is None
         assert reader.changes.since(reader.changes.commit() + "0") is None

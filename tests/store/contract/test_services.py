@@ -75,8 +75,7 @@ def test_sessions_are_appended_read_searched_and_purged(store):
         return ("user", text, msgspec.json.encode({"text": text}).decode(), tokenize(text))
 
     with store.atomic() as writer:
-        scope = writer.scopes.intern_one("/a")
-        writer.sessions.create(scope, "s1", None, NOW)
+        writer.sessions.create("/a", "s1", None, NOW)
         session = writer.sessions.find_id("/a", "s1")
         assert writer.sessions.append(session, [said("tea in the morning"), said("coffee")], NOW) == 0
         assert writer.sessions.append(session, [said("more tea")], NOW + 1) == 2
@@ -97,10 +96,9 @@ def test_sessions_are_appended_read_searched_and_purged(store):
 
 def test_snapshots_come_newest_first(store):
     with store.atomic() as writer:
-        scope = writer.scopes.intern_one("/a")
         for number in (1, 2):
             writer.sessions.put_snapshot(
-                scope, SnapshotRow(f"p{number}", "/a", None, "[]", "sum", "[]", "[]", None, NOW + number, 0.5, 7)
+                SnapshotRow(f"p{number}", "/a", None, "[]", "sum", "[]", "[]", None, NOW + number, 0.5, 7)
             )
         assert [each.public_id for each in writer.sessions.snapshots("/", 5)] == ["p2", "p1"]
         assert writer.sessions.snapshots("/b", 5) == []
@@ -108,7 +106,7 @@ def test_snapshots_come_newest_first(store):
 
 def test_experience_is_counted_by_exact_scope(store):
     with store.atomic() as writer:
-        key = (writer.scopes.intern_one("/a"), "sort", "ls,cat")
+        key = ("/a", "sort", "ls,cat")
         for success in (True, False):
             writer.experience.add_run(key, success=success, steps=4 if success else None, tokens=None, now=NOW)
         (pattern,) = writer.experience.patterns(["/a"], None)
@@ -152,7 +150,7 @@ def test_consolidation_fades_and_purges_episodes_of_one_scope(store):
         assert writer.consolidations.compress("/", pinned, policy) == (2, 1)
         assert [writer.records.get(each).importance for each in (kept, pinned, elsewhere)] == [0.4, 0.3, 0.3]
         assert writer.records.get(kept).base_importance == 0.8
-        writer.consolidations.add(writer.scopes.intern_one("/"), CycleRow(0, "/", pinned, 0, NOW, 2, 1, 0, 0, None))
+        writer.consolidations.add(CycleRow(0, "/", pinned, 0, NOW, 2, 1, 0, 0, None))
         cycle = writer.consolidations.last("/")
         assert (cycle.trigger_id, cycle.compressed, cycle.pruned) == (pinned, 2, 1)
         writer.consolidations.change(cycle._replace(promoted=3))
@@ -173,11 +171,10 @@ def test_the_embedding_cache_forgets_what_was_used_the_longest_time_ago(store):
 def test_a_purged_scope_takes_along_what_services_keep_below_it(store):
     with store.atomic() as writer:
         for scope in ("/a", "/a/b", "/c"):
-            number = writer.scopes.intern_one(scope)
-            writer.working.save(number, '{"n":1}', NOW)
-            writer.working.save(number, '{"n":2}', NOW)
-            writer.sessions.create(number, "s", None, NOW)
-            put_document(writer, scope, "d.md", f"doc{number}")
+            writer.working.save(scope, '{"n":1}', NOW)
+            writer.working.save(scope, '{"n":2}', NOW)
+            writer.sessions.create(scope, "s", None, NOW)
+            put_document(writer, scope, "d.md", f"doc{scope}")
         assert writer.scopes.purge_services("/a") == 6
         assert [writer.working.load(scope) for scope in ("/a", "/a/b", "/c")] == [None, None, '{"n":2}']
         assert [each.scope for each in writer.documents.listed("/")] == ["/c"]

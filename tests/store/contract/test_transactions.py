@@ -26,7 +26,7 @@ def fail(store, write):
 def test_a_transaction_that_fails_leaves_nothing(store):
     def write(writer):
         writer.records.insert([row("a")], None)
-        writer.working.save(writer.scopes.intern_one("/s"), "{}", NOW)
+        writer.working.save("/s", "{}", NOW)
 
     with pytest.raises(RuntimeError, match="stop"):
         fail(store, write)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.protocol.index import Blocks, Changes, ChangeWriter, IndexSnapshot, IndexSnapshotWriter, Lexicon
+from recollect.store.protocol.index import Blocks, Changes, IndexSnapshot, IndexSnapshotWriter, Lexicon
 from recollect.store.protocol.records import (
     Links,
     LinkWriter,
@@ -50,14 +50,14 @@ Progress = Callable[[int, int | None], None]
 
 
 class ReadOnlySql(Protocol):
-    """SQL of a workspace's custom strategy, inside a read transaction."""
+    """SQL for the custom strategies of a workspace, inside a read transaction."""
 
     def execute(self, statement: str, bindings: Any = ()) -> Any:
         """Run a statement; returns its rows as tuples, to be iterated once."""
 
 
 class Reader(Protocol):
-    """A read transaction: everything that is read in it is of the same commit."""
+    """A read transaction: all reads see the same commit."""
 
     records: Records
     scopes: Scopes
@@ -77,17 +77,16 @@ class Reader(Protocol):
     embedding_cache: EmbeddingCache
 
     def sql(self) -> ReadOnlySql:
-        """A handle for SQL, over the documented views. Only a store that speaks SQL has one."""
+        """A handle for SQL over the documented views, of stores that have SQL."""
 
 
 class Writer(Reader, Protocol):
-    """A write transaction: it reads what it wrote, and all of it is committed or nothing."""
+    """A write transaction: it sees its own writes, and commits all of them or none."""
 
     records: RecordWriter
     scopes: ScopeWriter
     links: LinkWriter
     vectors: VectorWriter
-    changes: ChangeWriter
     snapshot: IndexSnapshotWriter
     meta: MetaWriter
     documents: DocumentWriter
@@ -111,65 +110,65 @@ class Store(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """True where nothing outlives the process."""
+        """True if the data is lost when the store is closed."""
 
     @property
     def encrypted(self) -> bool:
-        """True where what is on disk is encrypted with a key."""
+        """True if the store is encrypted."""
 
     @property
     def closed(self) -> bool:
-        """True after `close`, and in a forked child, where the store is not usable."""
+        """True after `close`, and in a forked child process."""
 
     @property
     def nested(self) -> bool:
-        """Inside `atomic()`: whether it is within another, which may have written what can be undone."""
+        """Inside `atomic()`: whether an outer transaction may still roll it back."""
 
     def read(self) -> AbstractContextManager[Reader]:
-        """A read transaction. Readers wait for no writer."""
+        """A read transaction; it does not wait for writers."""
 
     def atomic(self, *, wait: bool = True) -> AbstractContextManager[Writer]:
-        """A write transaction, one thread at a time. Within another of the same thread it is a savepoint.
+        """A write transaction, one thread at a time; a savepoint inside another of the same thread.
 
-        Without `wait`, another process's lock raises StoreLocked at once.
+        Without `wait`, StoreLocked is raised at once if another process is writing.
         """
 
     def check_usable(self) -> None:
         """Raise StoreClosed or ForkedProcess unless the store may be used."""
 
     def close(self) -> None:
-        """Release everything. Again, or in a forked child, it does nothing."""
+        """Release everything. A second call, or one in a forked child, does nothing."""
 
     def size(self) -> int:
         """About how many records there are, versions included."""
 
     def bytes_on_disk(self) -> int:
-        """How many bytes the store takes on disk; 0 in memory."""
+        """Bytes on disk; 0 in memory."""
 
     def stats(self, scope: str) -> dict[str, Any]:
         """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
-        """Every divergence between the records and what is derived from them. Changes nothing."""
+        """Compare everything derived with the records; nothing is changed."""
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
-        """Derive everything from the records again, in one transaction. Unsound vectors go: their records wait."""
+        """Derive everything from the records again. Damaged vectors are removed; their records wait for others."""
 
     def vacuum(self) -> int:
-        """Drop what nothing refers to and give space back; returns how many bytes."""
+        """Remove what nothing refers to and free its space; returns how many bytes."""
 
     def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
-        """Copy the store, as of one commit, to a new file; returns its path. It appears when all of it is there.
+        """Copy the store, as of one commit, to a new file; returns its path. The file appears only when it is complete.
 
-        Raises InvalidInput for a path that exists, also since the copy began, and StoreFull, StoreReadOnly or
-        StoreError, which name the target, where that cannot be written.
+        Raises InvalidInput if the path exists, even if it was made during the copy, and StoreFull, StoreReadOnly or
+        StoreError, which name the target, if it cannot be written.
         """
 
     def rekey(self, key: str | None) -> None:
-        """Encrypt the store anew with `key`, or store it without encryption; all of it or nothing.
+        """Encrypt the store with another key, or (None) decrypt it; all of it or nothing.
 
-        Raises StoreLocked where anyone else has it open.
+        Raises StoreLocked if another connection is open.
         """
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
-        """Compact the store and look for the bytes of what was erased in every file of it."""
+        """Compact the store and search all of its files for the bytes of what was erased."""

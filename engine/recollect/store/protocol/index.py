@@ -1,14 +1,12 @@
-"""What the in-memory index reads of a store, and what a store says of itself."""
+"""The repositories that the in-memory index reads: blocks of arrays, changes, its snapshot, words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
-
 from recollect.store.packing import PackedVectors
-from recollect.store.values import Change, Columns, Commit, LinkBlock, Operation, SnapshotIdentity, TermBlock
+from recollect.store.values import Change, Columns, Commit, LinkBlock, SnapshotIdentity, TermBlock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,31 +17,31 @@ class Blocks(Protocol):
     """Whole columns as arrays, for the in-memory index."""
 
     def columns(self, ids: Sequence[int]) -> Columns:
-        """The columns of the records with row ids `ids`."""
+        """The columns of these records."""
 
     def column_range(self, bounds: tuple[int, int]) -> Columns:
-        """The columns of the records with row ids in a range."""
+        """The columns of the records in a range."""
 
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
-        """The vectors of one embedder of the records with row ids `ids`, in their order, parts in theirs."""
+        """The packed vectors of these records by one embedder, by record and part."""
 
     def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
         """Ranges (after, up to) that cover the blocks of a sort, each small enough to be read at once."""
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
-        """The vectors of one embedder with row ids in a range, in the order of these."""
+        """The packed vectors of one embedder in a range, by vector id."""
 
     def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The stored float32 vectors (n, dimension) with these ascending row ids; a missing one is zeros."""
+        """The float32 vectors (n, dimension) with these vector ids, ascending; a missing one is zeros."""
 
     def terms(self, ids: Sequence[int]) -> TermBlock:
-        """The term lists of the records with row ids `ids`."""
+        """The term lists of these records."""
 
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
-        """The term lists of the records with row ids in a range."""
+        """The term lists of the records in a range."""
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
-        """All links, or those that touch the records `ids`."""
+        """All links, or those of these records, incoming and outgoing."""
 
 
 class Changes(Protocol):
@@ -53,20 +51,13 @@ class Changes(Protocol):
         """The commit that this transaction sees."""
 
     def contained_in(self, commit: Commit) -> bool:
-        """Whether `commit` contains all that this transaction sees: who has read it has nothing to catch up with."""
+        """Whether `commit` includes all that this transaction sees: a reader of it has nothing to catch up with."""
 
     def since(self, commit: Commit) -> list[Change] | None:
-        """What changed after `commit`; None where that is not known any more, or all has to be read again."""
+        """What changed after `commit`; None if that is unknown or everything has to be read again."""
 
     def refresh(self) -> None:
-        """End this read transaction and begin one that sees the newest commit."""
-
-
-class ChangeWriter(Changes, Protocol):
-    """The change feed: which records changed since a commit, in a write transaction."""
-
-    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
-        """Add a change to the feed, in the transaction that makes it."""
+        """Continue this read transaction at the newest commit."""
 
 
 class IndexSnapshot(Protocol):
@@ -77,23 +68,20 @@ class IndexSnapshot(Protocol):
 
 
 class IndexSnapshotWriter(IndexSnapshot, Protocol):
-    """Which index snapshot belongs to this commit, in a write transaction."""
+    """The same in a write transaction."""
 
     def publish(self, made_of: SnapshotIdentity, token: str, commit: Commit, move: Callable[[], None]) -> bool:
         """Let `move` put an index snapshot of `commit` in place, and keep its token.
 
-        False, and nothing is done, where something was purged or replaced since: a snapshot never outlives its records.
+        False, and nothing is done, if records were purged or replaced since: a snapshot must not outlive its records.
         """
-
-    def discard(self) -> None:
-        """Remove the index snapshot, which may hold traces of what this transaction purges."""
 
 
 class Lexicon(Protocol):
     """Words and their numbers."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
-        """The numbers of those words that some record holds or held."""
+        """The numbers of words; those that no record ever had are absent."""
 
     def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
-        """`lookup` for queries, cached for the process. `loads` grows when numbers may have changed."""
+        """`lookup` with a cache, for queries. `loads` is another number whenever numbers may have changed."""

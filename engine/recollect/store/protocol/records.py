@@ -1,11 +1,12 @@
-"""Records, scopes, links and vectors, as every store keeps them."""
+"""The repositories of records, scopes, links and vectors.
+
+Row ids are the store's own numbers of versions; public ids are what users see.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from recollect.filters import Filter, Versions
 from recollect.records import Link, Outcome, Record
@@ -23,8 +24,6 @@ from recollect.store.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -33,19 +32,19 @@ class Records(Protocol):
     """Records and their versions."""
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
-        """The records with these row ids; one statement for all. Ids that no longer exist are absent."""
+        """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
 
     def public_ids(self, ids: Sequence[int]) -> list[str]:
-        """The public ids of records, in the order of their row ids."""
+        """Public ids, in the order of the row ids."""
 
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
-        """Row ids of the open records of a scope and its descendants, by public id; others are absent."""
+        """Row ids by public id, of open records in a scope and its descendants; others are absent."""
 
     def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
         """Row ids of the records that a filter admits, ascending."""
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
-        """Row ids of the open records of a kind in exactly this scope that have this text."""
+        """Row ids of open records of this kind and text in exactly this scope."""
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
         """Whether a filter admits a record."""
@@ -72,82 +71,76 @@ class Records(Protocol):
         """Every version of a record, oldest first; the open one is last."""
 
     def version_ids(self, public_id: str) -> list[int]:
-        """The row ids of what `history` gives, in its order."""
+        """The row ids of `history`."""
 
     def version_at(self, record_id: int, moment: int) -> int:
-        """The row id of the version of an open record that stood at `moment`; the open one if none did."""
+        """The row id of the version of an open record that was valid at `moment`; the open one if none was."""
 
     def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
         """How many records a filter admits."""
 
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
-        """The records with these row ids."""
+        """The current records with these row ids."""
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
-        """The records with a text of one of these keys (`text_key`), the first stored first."""
+        """The current records whose text has one of these keys (`text_key`), in order of storing."""
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
-        """The records of these topics, the last changed last."""
+        """The current records of these topics, the last changed last."""
 
     def months(self, chosen: Filter) -> list[Month]:
-        """The open records that a filter admits, but for the chunks of documents, by scope and month (of UTC)."""
+        """The open records that a filter admits, without chunks of documents, by scope and month (UTC)."""
 
     def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
-        """Every version of the open records that a filter admits: in order of storing, each record's oldest first.
+        """Every version of the open records that a filter admits, in order of storing, each record's oldest first.
 
-        With `embedder`, its vectors come along. Streamed; memory holds a few hundred records at a time.
+        With `embedder`, with its vectors. Streamed, a few hundred records at a time.
         """
 
-    def existing_ids(self, public_ids: Sequence[str]) -> set[str]:
-        """Those of these public ids that some open record has."""
-
     def by_row_ids(self, ids: Sequence[int]) -> dict[int, Record]:
-        """The records with these row ids."""
+        """`get_many` by row id."""
 
 
 class RecordWriter(Records, Protocol):
-    """Records and their versions, in a write transaction."""
+    """Records in a write transaction."""
 
     def insert(self, rows: Sequence[Row], embedder: EmbedderRow | None) -> list[int]:
-        """Insert records with tags, vectors, words and one feed row; returns their row ids, consecutive."""
+        """Insert records with their words, tags and vectors; returns their row ids, ascending."""
 
     def change_text(self, record_id: int, row: Row, embedder: EmbedderRow | None, *, keep_version: bool = True) -> None:
-        """Give a record a new text. The old one becomes a closed version in a row of its own, or is purged."""
+        """Replace the text of a record. The old one becomes a closed version with a row id of its own, or is purged."""
 
     def insert_earlier(self, record_id: int, row: Row, embedder: EmbedderRow | None) -> None:
-        """Put a text that is older than the one that stands among a record's versions, at its time."""
+        """Insert a text that is older than the current one among the versions of a record, by its time."""
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
-        """Change what is not text: `columns` by name (`scope` and `source` as names), `tags` as a whole."""
+        """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""
 
     def delete(self, record_ids: Sequence[int]) -> int:
-        """Purge records with their versions, vectors, words, tags and links; returns how many versions went too."""
+        """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
 
     def purge_versions(self, record_ids: Sequence[int]) -> int:
-        """Purge the closed versions of these open records; returns their number."""
+        """Purge the closed versions of these open records; returns how many."""
 
     def touch(self, accesses: Mapping[str, Access]) -> None:
-        """Add to access counts, by public id. Outside the feed: nothing that recall ranks by depends on them."""
+        """Add to access counts, by public id. This is no change of the feed: ranking does not depend on them."""
 
 
 class Scopes(Protocol):
-    """Scopes by path, and what the services keep of them."""
+    """Scopes by path and by the number that the index uses."""
 
     def within(self, scopes: Sequence[str]) -> list[int]:
         """The ids of these scopes and their descendants, each once."""
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
-        """Paths of these scopes (none: of all) and those below that hold a record as it stands, shallow ones first."""
+        """Paths of these scopes (empty: all) and their descendants that have open records, shallow ones first."""
 
     def ids(self, paths: Sequence[str]) -> dict[str, int]:
-        """The ids of those of these scopes that hold or held a record."""
+        """The ids of the scopes that the store knows among these paths."""
 
 
 class ScopeWriter(Scopes, Protocol):
-    """Scopes by path, and what the services keep of them, in a write transaction."""
-
-    def intern_one(self, path: str) -> int:
-        """The id of a scope, added if it is new."""
+    """Scopes in a write transaction."""
 
     def purge_services(self, scope: str) -> int:
         """Purge what every service keeps in a scope and its descendants; returns the rows, messages not counted."""
@@ -160,28 +153,28 @@ class Links(Protocol):
         """The links that leave (or reach) a record, strongest first."""
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
-        """Links between open records that a filter admits, streamed; `chunks` of documents are such too."""
+        """Links between open records that a filter admits, streamed; with or without `chunks` of documents."""
 
     def missing(self, rows: Sequence[tuple[int, int, str, float, int]]) -> list[tuple[int, int, str, float, int]]:
-        """Those of these links that the store does not have, each once."""
+        """The links among these that the store does not have, each once."""
 
     def steps(
         self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
     ) -> list[Step]:
-        """Every link that leads from one of these records to one that a filter admits; two statements at most."""
+        """Every link from one of these records to one that a filter admits."""
 
     def contradicting(self) -> set[tuple[int, int]]:
-        """The pairs of row ids, the lower first, that are linked as contradicting each other."""
+        """Pairs of row ids, the lower first, with a link of type "contradicts"."""
 
 
 class LinkWriter(Links, Protocol):
-    """Links between records, in a write transaction."""
+    """Links in a write transaction."""
 
     def put(self, links: Iterable[tuple[int, int, str, float, int]]) -> None:
         """Insert or strengthen links (source, target, type, strength, created_at)."""
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
-        """Remove the links from one record to another, of these types or of all; returns how many there were."""
+        """Remove the links from one record to another, of these types or (empty) all; returns how many."""
 
 
 class Vectors(Protocol):
@@ -190,74 +183,68 @@ class Vectors(Protocol):
     def of_current(
         self, ids: Sequence[int], embedder: EmbedderRow
     ) -> list[tuple[int, int, str, int, NDArray[np.float32]]]:
-        """(row id, scope id, kind, expiry, vectors (parts, dimension)) of those of these records that are open."""
+        """(row id, scope id, kind, expiry, vectors (parts, dimension)) of the open records among these."""
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder whose vectors recall uses; None before the first vector."""
 
     def of_record(self, record_id: int) -> Parts:
-        """The parts of a record by the active embedder, if any; with codes only where every part has them."""
+        """The parts of a record by the active embedder, if any; with token codes if every part has them."""
 
     def count_waiting(self) -> int:
         """How many records wait for a vector."""
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records above `after_id` that wait for a vector."""
+        """(row id, text, context) of records that wait for a vector, with row ids above `after_id`."""
 
     def lacking(self, embedder: EmbedderRow, limit: int) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records that have no vector of `embedder`, and were not refused by it."""
+        """(row id, text, context) of records that `embedder` has neither embedded nor refused."""
 
     def count_lacking(self, embedder: EmbedderRow) -> int:
-        """How many records `lacking` gives without a limit."""
+        """How many records `embedder` has neither embedded nor refused."""
 
     def unchanged(self, rows: Sequence[tuple[int, str, str | None]], parts: dict[int, Parts]) -> dict[int, Parts]:
-        """The parts of records that still have the text they were embedded from."""
+        """`parts` of the records whose text is still that of `rows`."""
 
     def has_token_codes(self) -> bool:
-        """True when any vector has codes."""
+        """Whether any vector has token codes."""
 
     def token_codes_of(self, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """(record id, codes) of each part of these records with codes of the active embedder, by record and part."""
+        """(record id, token codes) of each part of these records by the active embedder, by record and part."""
 
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
-        """(row id, text, context) of records above `after_id` with a vector of this embedder that lacks codes."""
+        """(row id, text, context) of records with vectors of this embedder but no token codes, above `after_id`."""
 
     def count_refused(self, scope: str) -> int:
-        """How many open records of a scope and its descendants are refused."""
+        """How many open records of a scope and its descendants the active embedder refused."""
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
         """(id, source, reason) of the first open records of a scope that the active embedder refused."""
 
 
 class VectorWriter(Vectors, Protocol):
-    """Embedders, vectors, token codes, and texts that an embedder refused, in a write transaction."""
+    """Vectors in a write transaction."""
 
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
-        """Store the vectors of records that had none of this embedder, or why it refused them.
-
-        Of the active embedder, the records become `embedded` or `refused`.
-        """
+        """Store the vectors of records, or why the embedder refused them; `active` sets their embedding state too."""
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        """The row of this embedder, made active when it is the store's first; another active one is refused."""
+        """The row of the active embedder, this one if the store has none; EmbedderMismatch if it is another."""
 
     def add_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
-        """The row of this embedder, not active: for vectors that are made beside the active ones."""
+        """The row of an embedder whose vectors are made beside the active ones."""
 
-    def activate(self, row: EmbedderRow) -> None:
-        """Make `row` the embedder that recall uses."""
-
-    def drop_others(self, embedder: EmbedderRow) -> None:
-        """Remove the vectors of every other embedder; every record is embedded now, or refused."""
+    def switch_to(self, embedder: EmbedderRow) -> None:
+        """Make `embedder`, which has embedded or refused every record, the active one and drop all others."""
 
     def start_over(self, embedder: EmbedderRow) -> None:
-        """Make `embedder` the active one at once: the vectors of all others go, and records without its own wait."""
+        """Make `embedder` the active one and drop all others; records without its vectors wait."""
 
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
-        """Add codes to the vectors of records that have as many parts as there are codes; returns how many records."""
+        """Add token codes to records that have as many parts as there are codes; returns to how many."""
 
     def drop_token_codes(self) -> None:
-        """Remove all codes."""
+        """Remove all token codes."""
 
     def forget_refusals(self, embedder_id: int) -> None:
-        """Forget what an embedder refused: those records wait for it again."""
+        """Forget what an embedder refused; those records wait again."""

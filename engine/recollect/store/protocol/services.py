@@ -1,4 +1,4 @@
-"""What the services keep beside the records, as every store keeps it."""
+"""The repositories of documents, sessions, tiers and the embedding cache, and of the store itself."""
 
 from __future__ import annotations
 
@@ -25,49 +25,47 @@ class Documents(Protocol):
     """Documents and their chunks."""
 
     def find(self, scope: str, source: str) -> DocumentRow | None:
-        """The document of this source in this very scope."""
+        """The document of a source in exactly this scope."""
 
     def find_many(self, scope: str) -> dict[str, DocumentRow]:
-        """Every document of this very scope, by source."""
+        """The documents of exactly this scope, by source."""
 
     def with_id(self, public_id: str, scope: str) -> DocumentRow | None:
-        """The document with this id, where it stands in a scope or below; a foreign id is absent like a missing one."""
+        """The document with this id in a scope or its descendants; None if it is elsewhere."""
 
     def with_content(self, scope: str, content_hash: bytes) -> list[DocumentRow]:
-        """The documents of these bytes in this very scope, oldest first."""
+        """The documents with these bytes in exactly this scope, oldest first."""
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
-        """The documents of a scope and those below it, in the order of their sources."""
+        """The documents of a scope and its descendants, by source."""
 
     def chunks_of(self, source_id: int) -> list[Chunk]:
         """The chunks of a document, in order."""
 
     def sources_of(self, record_ids: Sequence[int]) -> list[int]:
-        """The documents, by source id, of those of these records that are chunks."""
+        """The source ids of the documents of which these records are chunks."""
 
 
 class DocumentWriter(Documents, Protocol):
-    """Documents and their chunks, in a write transaction."""
+    """The same in a write transaction."""
 
     def put(self, scope: str, source: str, public_id: str, columns: dict[str, Any]) -> None:
-        """Insert the document of a source, or change it; `columns` are all of `DocumentRow`'s own."""
+        """Insert or replace the document of a source; `columns` are the fields of `DocumentRow` that are not keys."""
 
     def note_read(self, seen: Sequence[tuple[int | None, int, int, bytes]]) -> None:
-        """(inode, time, row id, content hash) of documents whose files were read at that time and had this content."""
+        """Note (inode, time, row id, content hash) of files that were read, for documents that have this content."""
 
     def move_chunks(self, moved: Sequence[tuple[Chunk, int, str | None, int, Sequence[str]]]) -> None:
-        """Give kept chunks another position, metadata, time of creation or tags, where these differ."""
+        """Change position, metadata, time of creation and tags of chunks whose text is the same."""
 
     def rename_source(self, document: DocumentRow, source: str) -> None:
-        """Give a document's source another name, which no other source of its scope has."""
+        """Rename the source of a document; no other source of the scope may have the name."""
 
     def delete(self, rows: Iterable[DocumentRow]) -> int:
-        """Purge documents with their chunks and all that belongs to these; returns how many chunks there were."""
+        """Purge documents with their chunks; returns how many chunks."""
 
     def settle(self, source_ids: Sequence[int]) -> None:
-        """After chunks were forgotten by themselves: a document without any goes too, one that lacks some is cut anew
-        when it is next read.
-        """
+        """After chunks were deleted: delete documents without any, and have others chunked again at the next read."""
 
 
 class Sessions(Protocol):
@@ -80,32 +78,32 @@ class Sessions(Protocol):
         """The row id of the session of this name in exactly this scope."""
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[SessionRow]:
-        """The sessions of a scope and its descendants, lately used first."""
+        """The sessions of a scope and its descendants, last used first."""
 
     def unused_since(self, scope: str, moment: int | None) -> list[int]:
-        """The row ids of the sessions of a scope and its descendants that were not used since; all of them for None."""
+        """Row ids of the sessions of a scope and its descendants that were not used since `moment` (None: all)."""
 
     def messages(self, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
-        """Position and JSON text of a session's messages in order; with a limit, the last of them.
+        """Position and JSON of the messages of a session in order; with a limit, of the last ones.
 
-        The text is bytes, as one that is not UTF-8 would end the reading of all.
+        JSON as bytes: one message that is not UTF-8 must not make the others unreadable.
         """
 
     def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
-        """The messages of a scope and its descendants that hold any of `words`, by their BM25 there, best first."""
+        """The messages of a scope and its descendants with any of `words`, by BM25 within that scope, best first."""
 
     def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
-        """The snapshots of a scope and its descendants, the last first."""
+        """The snapshots of a scope and its descendants, newest first."""
 
 
 class SessionWriter(Sessions, Protocol):
-    """Sessions, their messages and snapshots, in a write transaction."""
+    """The same in a write transaction."""
 
-    def create(self, scope_id: int, name: str, provider: str | None, now: int) -> None:
-        """Add a session without messages."""
+    def create(self, scope: str, name: str, provider: str | None, now: int) -> None:
+        """Add an empty session."""
 
     def set_provider(self, session_id: int, provider: str) -> None:
-        """Note who answers in a session from now on."""
+        """Set the provider of a session."""
 
     def append(self, session_id: int, rows: Sequence[tuple[str, str, str, Sequence[str]]], created_at: int) -> int:
         """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
@@ -113,7 +111,7 @@ class SessionWriter(Sessions, Protocol):
     def delete(self, session_ids: Sequence[int]) -> None:
         """Purge sessions with their messages and words."""
 
-    def put_snapshot(self, scope_id: int, row: SnapshotRow) -> None:
+    def put_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot."""
 
 
@@ -130,14 +128,14 @@ class Consolidations(Protocol):
         """The cycles of exactly this scope, newest first."""
 
     def new_episodes(self, scope: str, enough: int) -> int:
-        """How many episodes of this scope are newer than its last cycle; counts no further than `enough`."""
+        """How many episodes of exactly this scope are newer than its last cycle, counted up to `enough`."""
 
     def episodes_between(self, scope: str, after: int, last: int) -> list[int]:
         """The row ids of the episodes of exactly this scope after one and up to another, ascending."""
 
 
 class ConsolidationWriter(Consolidations, Protocol):
-    """Consolidation cycles over the episodes of one scope, in a write transaction."""
+    """The same in a write transaction."""
 
     def compress(self, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
         """Multiply the importance of the episodes up to row id `last` that are not pinned; purge what falls too low.
@@ -147,32 +145,32 @@ class ConsolidationWriter(Consolidations, Protocol):
         """
 
     def change(self, row: CycleRow) -> None:
-        """Write down what an extractor made of episodes after their cycle."""
+        """Update a cycle after its episodes were extracted."""
 
-    def add(self, scope_id: int, row: CycleRow) -> None:
-        """Write down what a cycle did."""
+    def add(self, row: CycleRow) -> None:
+        """Add a cycle."""
 
 
 class Experience(Protocol):
     """Tool patterns and error recoveries."""
 
     def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:
-        """The patterns of exactly these scopes together, by task type and pattern; of all types for None."""
+        """The patterns of exactly these scopes, summed, by task type and pattern; None is all types."""
 
     def recoveries(self, scopes: Sequence[str], tool: str) -> list[Recovery]:
-        """What is known of a tool's errors in exactly these scopes, the most frequent first."""
+        """The recoveries from errors of a tool in exactly these scopes, most frequent first."""
 
 
 class ExperienceWriter(Experience, Protocol):
-    """Tool patterns and error recoveries, in a write transaction."""
+    """The same in a write transaction."""
 
     def add_run(
-        self, key: tuple[int, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
+        self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
-        """Count one run under (scope id, task type, pattern)."""
+        """Count one run under (scope, task type, pattern)."""
 
-    def add_recovery(self, key: tuple[int, str, str], *, error: str, recovery: str, now: int) -> None:
-        """Count one recovery under (scope id, tool, error pattern); only the latest is kept, with its own count."""
+    def add_recovery(self, key: tuple[str, str, str], *, error: str, recovery: str, now: int) -> None:
+        """Count one recovery under (scope, tool, error pattern); only the latest is kept, with its own count."""
 
 
 class Procedures(Protocol):
@@ -185,80 +183,78 @@ class Procedures(Protocol):
         """The row id of the procedure with this public id in a scope or below it."""
 
     def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
-        """Rate, uses and successes of procedures, by public id; those never counted are absent."""
+        """(rate, uses, successes) of procedures by public id; those never used are absent."""
 
 
 class ProcedureWriter(Procedures, Protocol):
-    """How often procedures were used, with what success, in a write transaction."""
+    """The same in a write transaction."""
 
     def set_rate(self, record_id: int, success_rate: float) -> None:
-        """Begin to count, or set the rate again; counts stay."""
+        """Set the success rate; counts stay."""
 
     def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
-        """Count one use; the rate moves by `weight` towards its outcome. A procedure not counted yet starts at
-        `first_rate`.
-        """
+        """Count one use and move the rate by `weight` towards its outcome, from `first_rate` at the first use."""
 
 
 class Working(Protocol):
     """Working memories, one of each scope."""
 
     def load(self, scope: str) -> str | None:
-        """The working memory of a scope as it was kept."""
+        """The working memory of exactly this scope, as JSON."""
 
 
 class WorkingWriter(Working, Protocol):
-    """Working memories, one of each scope, in a write transaction."""
+    """The same in a write transaction."""
 
-    def save(self, scope: int, items: str, now: int) -> None:
-        """Keep the working memory of a scope, as JSON, in place of what was kept."""
+    def save(self, scope: str, items: str, now: int) -> None:
+        """Replace the working memory of exactly this scope, as JSON."""
 
 
 class EmbeddingCache(Protocol):
     """Vectors by the hash of the text they were made from."""
 
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
-        """The vectors of each hash that this embedder has made, with codes where they were kept."""
+        """The vectors of this embedder by content hash, with token codes if they were kept."""
 
     def count(self) -> int:
-        """How many texts have their vectors here."""
+        """How many entries there are."""
 
 
 class EmbeddingCacheWriter(EmbeddingCache, Protocol):
-    """Vectors by the hash of the text they were made from, in a write transaction."""
+    """The same in a write transaction."""
 
     def keep(self, embedder: EmbedderRow, made: Mapping[bytes, Parts], max_entries: int | None) -> None:
-        """Add vectors, as those used last; beyond `max_entries` those go that were used the longest time ago."""
+        """Add vectors; beyond `max_entries` the least recently used entries are removed."""
 
     def touch(self, embedder: EmbedderRow, hashes: Iterable[bytes], max_entries: int | None) -> None:
-        """Note that these were used just now."""
+        """Mark entries as just used."""
 
 
 class Meta(Protocol):
     """Identity and role of a store."""
 
     def identity(self) -> str | None:
-        """What tells this store from any other; None before `put_identity`."""
+        """The id of this store; None before `put_identity`."""
 
     def is_index(self) -> bool:
-        """Whether the file is a workspace's index, and nobody has put memories into it."""
+        """Whether the role of the store is the index of a workspace, and it holds nothing but chunks."""
 
 
 class MetaWriter(Meta, Protocol):
-    """Identity and role of a store, in a write transaction."""
+    """The same in a write transaction."""
 
     def put_identity(self, value: str) -> None:
-        """Give the store an identity, which it keeps."""
+        """Set the id of this store, once."""
 
     def claim_as_index(self) -> bool:
-        """Make a file that holds nothing a workspace's index; False for one that holds something and is none."""
+        """Make an empty store the index of a workspace; False if it has other content."""
 
 
 class Erasure(Protocol):
     """Erasure with proof: `begin` before the records are deleted, `finish` after, `Store.prove_erasure` at last."""
 
     def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
-        """Note what is stored of these open records and, where whole scopes go, of their services."""
+        """Note what is stored of these open records and, for whole scopes, of their services."""
 
     def finish(self, erased: Erased) -> None:
-        """Drop what the deletion has left unused, and count what is gone."""
+        """Remove what the deletion has left unused, and count what is gone."""

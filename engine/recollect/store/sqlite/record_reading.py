@@ -260,17 +260,6 @@ class SqliteRecordReader(Repository):
             for record_id in ids:
                 yield Version(records[record_id], tuple(parts.get(record_id, ())))
 
-    def existing_ids(self, public_ids: Sequence[str]) -> set[str]:
-        if not public_ids:
-            return set()
-        return {
-            row[0]
-            for row in self._execute(
-                "SELECT public_id FROM record WHERE valid_to IS NULL AND public_id IN (SELECT value FROM carray(?))",
-                (apsw.carray(tuple(public_ids)),),
-            )
-        }
-
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""
         found: dict[str, list[int]] = {}

@@ -85,7 +85,8 @@ class SqliteScopes(Repository):
             [(source_id,) for source_id in source_ids if source_id is not None],
         )
 
-    def intern_one(self, path: str) -> int:
+    def id_of(self, path: str) -> int:
+        """The id of a scope, added if it is new."""
         return self.intern({path})[path]
 
     def service_counts(self, scope: str) -> dict[str, int]:

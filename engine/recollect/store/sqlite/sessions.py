@@ -45,10 +45,10 @@ class SqliteSessions(Repository):
         ).get
         return None if found is None else int(found)
 
-    def create(self, scope_id: int, name: str, provider: str | None, now: int) -> None:
+    def create(self, scope: str, name: str, provider: str | None, now: int) -> None:
         self._execute(
             "INSERT INTO session (scope_id, name, provider, created_at) VALUES (?, ?, ?, ?)",
-            (scope_id, name, provider, now),
+            (self._tx.scopes.id_of(scope), name, provider, now),
         )
 
     def set_provider(self, session_id: int, provider: str) -> None:
@@ -119,17 +119,12 @@ class SqliteSessions(Repository):
         listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
         return read_rows(listed, FoundMessage, "a message of session")
 
-    def put_snapshot(self, scope_id: int, row: SnapshotRow) -> None:
+    def put_snapshot(self, row: SnapshotRow) -> None:
         self._execute(
             "INSERT INTO session_snapshot (public_id, scope_id, session, messages, summary, key_decisions, task_ids, "
             "started_at, ended_at, total_cost, total_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.public_id, scope_id, *row[2:]),
+            (row.public_id, self._tx.scopes.id_of(row.scope), *row[2:]),
         )
-
-    def last_snapshot(self, scope: str) -> SnapshotRow | None:
-        """The snapshot of a scope and its descendants that ended last."""
-        found = self.snapshots(scope, 1)
-        return found[0] if found else None
 
     def snapshots(self, scope: str, limit: int) -> list[SnapshotRow]:
         condition, bound = within(scope)

@@ -39,6 +39,7 @@ class SqliteIndexSnapshot(Repository):
         return True
 
     def discard(self) -> None:
+        """Remove the snapshot, which may hold traces of what this transaction purges."""
         self._execute("DELETE FROM meta WHERE key = ?", (_KEY,))
         if self._connection.filename:
             for path in (snapshot_of(self._connection.filename), part_of_snapshot(self._connection.filename)):

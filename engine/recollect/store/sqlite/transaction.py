@@ -9,21 +9,18 @@ import apsw
 from recollect.store.protocol import Writer
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.changes import SqliteChanges
-from recollect.store.sqlite.consolidations import SqliteConsolidations
 from recollect.store.sqlite.documents import SqliteDocuments
 from recollect.store.sqlite.embedding_cache import SqliteEmbeddingCache
 from recollect.store.sqlite.erasing import SqliteErasure
-from recollect.store.sqlite.experience import SqliteExperience
 from recollect.store.sqlite.lexicon import SqliteLexicon, WordNumbers
 from recollect.store.sqlite.links import SqliteLinks
 from recollect.store.sqlite.meta import SqliteMeta
-from recollect.store.sqlite.procedures import SqliteProcedures
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.sqlite.scopes import SqliteScopes
 from recollect.store.sqlite.sessions import SqliteSessions
 from recollect.store.sqlite.snapshot import SqliteIndexSnapshot
+from recollect.store.sqlite.tiers import SqliteConsolidations, SqliteExperience, SqliteProcedures, SqliteWorking
 from recollect.store.sqlite.vectors import SqliteVectors
-from recollect.store.sqlite.working import SqliteWorking
 
 if TYPE_CHECKING:
     from recollect.store.protocol import ReadOnlySql

@@ -85,7 +85,7 @@ class SqliteVectors(Repository):
         active = self.active_embedder()
         if active is None:
             row = self.add_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
-            self.activate(row)
+            self._execute("UPDATE embedder SET active = (id = ?)", (row.id,))
             return row
         if active.fingerprint != fingerprint:
             raise EmbedderMismatch(
@@ -112,9 +112,6 @@ class SqliteVectors(Repository):
         )
         codes = tuple(row[1] for row in rows)
         return Parts(tuple(row[0] for row in rows), () if None in codes else codes)
-
-    def activate(self, row: EmbedderRow) -> None:
-        self._execute("UPDATE embedder SET active = (id = ?)", (row.id,))
 
     def count_waiting(self) -> int:
         return self._number(
@@ -147,21 +144,25 @@ class SqliteVectors(Repository):
         }
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
 
-    def drop_others(self, embedder: EmbedderRow) -> None:
-        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
-        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+    def switch_to(self, embedder: EmbedderRow) -> None:
+        self._activate_alone(embedder)
         self._execute("UPDATE record SET embedding_state = 'embedded'")
         self.mark_refused()
 
     def start_over(self, embedder: EmbedderRow) -> None:
-        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
-        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+        self._activate_alone(embedder)
         self._execute(
-            f"UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
+            "UPDATE record AS r SET embedding_state = 'pending' WHERE embedding_state IN ('embedded', 'refused') "
             f"AND {_WITHOUT}",
             (embedder.id,),
         )
-        self.activate(embedder)
+
+    def _activate_alone(self, embedder: EmbedderRow) -> None:
+        """Make an embedder the active one, and remove the vectors of all others."""
+        self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
+        self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
+        self._execute("UPDATE embedder SET active = 1")
+        self._tx.changes.append("reload", 0)
 
     def unsound(self) -> list[int]:
         """Row ids of the records with a vector of the active embedder that is not finite and of unit length."""

@@ -1,0 +1,219 @@
+"""What the tiers keep beside the records: consolidation cycles, experience, uses of procedures, working memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import apsw
+import msgspec
+
+from recollect.policies import Consolidation
+from recollect.store.rows import read_row, read_rows
+from recollect.store.sqlite.conditions import in_scopes
+from recollect.store.sqlite.repository import Repository
+from recollect.store.values import CycleRow, Recovery, ToolPattern
+
+_EPISODES = (
+    "r.kind = 'episode' AND r.valid_to IS NULL AND r.scope_id = (SELECT id FROM scope WHERE path = ?) "
+    "AND r.id > ? AND r.id <= ?"
+)
+
+_CYCLE = (
+    "SELECT c.id, p.path, c.trigger_id, c.replayed_id, c.created_at, c.compressed, c.pruned, c.replayed, c.promoted, "
+    "c.error FROM consolidation c JOIN scope p ON p.id = c.scope_id"
+)
+
+
+class SqliteConsolidations(Repository):
+    """The table `consolidation`, and the importance of episodes."""
+
+    def last_episode(self, scope: str) -> int:
+        return self._number(
+            "SELECT coalesce(max(r.id), 0) FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+            "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
+            (scope,),
+        )
+
+    def last(self, scope: str) -> CycleRow | None:
+        row: Any = self._execute(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT 1", (scope,)).fetchone()
+        return None if row is None else read_row(row, CycleRow, "consolidation")
+
+    def listed(self, scope: str, limit: int) -> list[CycleRow]:
+        rows = self._rows(f"{_CYCLE} WHERE p.path = ? ORDER BY c.id DESC LIMIT ?", (scope, limit))
+        return read_rows(rows, CycleRow, "consolidation")
+
+    def new_episodes(self, scope: str, enough: int) -> int:
+        return self._number(
+            "SELECT count(*) FROM (SELECT 1 FROM record r WHERE r.kind = 'episode' AND r.valid_to IS NULL "
+            "AND r.scope_id = (SELECT id FROM scope WHERE path = ?1) AND r.id > coalesce((SELECT max(c.trigger_id) "
+            "FROM consolidation c JOIN scope p ON p.id = c.scope_id WHERE p.path = ?1), 0) LIMIT ?2)",
+            (scope, enough),
+        )
+
+    def episodes_between(self, scope: str, after: int, last: int) -> list[int]:
+        return self._column(f"SELECT r.id FROM record r WHERE {_EPISODES} ORDER BY r.id", (scope, after, last))
+
+    def compress(self, scope: str, last: int, policy: Consolidation) -> tuple[int, int]:
+        chosen = f"{_EPISODES} AND NOT r.pinned"
+        bound = (scope, 0, last)
+        doomed = self._column(
+            f"SELECT r.id FROM record r LEFT JOIN access a ON a.record_id = r.id WHERE {chosen} "
+            "AND r.importance * ? < ? * pow(?, coalesce(a.count, 0))",
+            (*bound, policy.decay_factor, policy.prune_threshold, policy.decay_factor**policy.cycles_a_recall),
+        )
+        self._tx.records.delete(doomed)
+        # Ranking uses base_importance: recency applies at query time, and would count twice.
+        self._execute(
+            "UPDATE record AS r SET base_importance = coalesce(r.base_importance, r.importance), "
+            f"importance = r.importance * ? WHERE {chosen}",
+            (policy.decay_factor, *bound),
+        )
+        kept = self._connection.changes()
+        # An index stays right but for the filters by importance that it caches.
+        self._tx.changes.append("update", last)
+        return kept + len(doomed), len(doomed)
+
+    def change(self, row: CycleRow) -> None:
+        self._execute(
+            "UPDATE consolidation SET replayed_id = ?, replayed = ?, promoted = ?, error = ? WHERE id = ?",
+            (row.replayed_id, row.replayed, row.promoted, row.error, row.row_id),
+        )
+
+    def add(self, row: CycleRow) -> None:
+        self._execute(
+            "INSERT INTO consolidation (scope_id, trigger_id, replayed_id, created_at, compressed, pruned, replayed, "
+            "promoted, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._tx.scopes.id_of(row.scope), *row[2:]),
+        )
+
+
+class SqliteExperience(Repository):
+    """The tables `tool_pattern` and `error_recovery`."""
+
+    def add_run(
+        self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
+    ) -> None:
+        self._execute(
+            "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "total_count = total_count + 1, success_count = success_count + excluded.success_count, "
+            "total_steps = total_steps + excluded.total_steps, "
+            "steps_measured = steps_measured + excluded.steps_measured, "
+            "total_tokens = total_tokens + excluded.total_tokens, "
+            "tokens_measured = tokens_measured + excluded.tokens_measured, updated_at = excluded.updated_at",
+            (
+                self._tx.scopes.id_of(key[0]),
+                *key[1:],
+                success,
+                steps or 0,
+                steps is not None,
+                tokens or 0,
+                tokens is not None,
+                now,
+                now,
+            ),
+        )
+
+    def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:
+        rows = self._rows(
+            "SELECT t.task_type, t.pattern, sum(t.total_count), sum(t.success_count), "
+            "total(t.total_steps) / nullif(sum(t.steps_measured), 0), "
+            "total(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
+            "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
+            "WHERE p.path IN (SELECT value FROM json_each(?)) AND (?2 IS NULL OR t.task_type = ?2) "
+            "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",
+            (_json(scopes), task_type),
+        )
+        return read_rows(rows, ToolPattern, "tool_pattern")
+
+    def add_recovery(self, key: tuple[str, str, str], *, error: str, recovery: str, now: int) -> None:
+        self._execute(
+            "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
+            "total_count = CASE WHEN recovery = excluded.recovery THEN total_count + 1 ELSE 1 END, "
+            "error = excluded.error, recovery = excluded.recovery, updated_at = excluded.updated_at",
+            (self._tx.scopes.id_of(key[0]), *key[1:], error, recovery, now, now),
+        )
+
+    def recoveries(self, scopes: Sequence[str], tool: str) -> list[Recovery]:
+        rows = self._rows(
+            "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
+            "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM json_each(?)) AND e.tool = ? "
+            "ORDER BY e.total_count DESC, e.error_pattern, p.path",
+            (_json(scopes), tool),
+        )
+        return read_rows(rows, Recovery, "error_recovery")
+
+
+class _Use(NamedTuple):
+    public_id: str
+    success_rate: float
+    use_count: int
+    success_count: int
+
+
+class SqliteProcedures(Repository):
+    """The table `procedure_use`."""
+
+    def named(self, scope: str, name: str) -> int | None:
+        found: int | None = self._execute(
+            "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL "
+            "AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND json_extract(r.metadata, '$.name') = ?",
+            (scope, name),
+        ).get
+        return found
+
+    def with_id(self, scope: str, public_id: str) -> int | None:
+        visible = in_scopes([scope])
+        found: int | None = self._execute(
+            "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ? "
+            f"AND {visible.sql}",
+            (public_id, *visible.values),
+        ).get
+        return found
+
+    def set_rate(self, record_id: int, success_rate: float) -> None:
+        self._execute(
+            "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
+            "ON CONFLICT DO UPDATE SET success_rate = excluded.success_rate",
+            (record_id, success_rate),
+        )
+
+    def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
+        self._execute(
+            "INSERT INTO procedure_use VALUES (?1, (1 - ?4) * ?3 + ?4 * ?2, 1, ?2) ON CONFLICT DO UPDATE SET "
+            "success_rate = (1 - ?4) * success_rate + ?4 * ?2, use_count = use_count + 1, "
+            "success_count = success_count + ?2",
+            (record_id, int(success), first_rate, weight),
+        )
+
+    def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
+        if not public_ids:
+            return {}
+        rows = self._rows(
+            "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r "
+            "JOIN procedure_use u ON u.record_id = r.id "
+            "WHERE r.valid_to IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
+            (apsw.carray(tuple(public_ids)),),
+        )
+        return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}
+
+
+class SqliteWorking(Repository):
+    """The table `working_state`."""
+
+    def save(self, scope: str, items: str, now: int) -> None:
+        self._execute(
+            "INSERT INTO working_state VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET items = excluded.items, updated_at = excluded.updated_at",
+            (self._tx.scopes.id_of(scope), items, now),
+        )
+
+    def load(self, scope: str) -> str | None:
+        found: Any = self._execute(
+            "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)
+        ).get
+        return None if found is None else str(found)
+
+
+def _json(values: Sequence[str]) -> str:
+    return msgspec.json.encode(list(values)).decode()
