@@ -30,7 +30,7 @@ ALL = sorted({each for kind in SECTIONS for each in sections(kind)}, key=lambda 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_setting_has_a_sentence_and_a_default_that_passes_its_own_check(kind):
     for name, field in declared(kind).items():
-        assert field.setting.doc.endswith("."), name
+        assert field.doc.endswith("."), name
         assert field.check(field.default, name) == field.default
     assert kind() == kind.from_dict({}) == kind.from_dict(kind().to_dict())
     assert repr(kind()) == f"{kind.__name__}()"

@@ -1,15 +1,22 @@
 """Settings, each declared once: checks, files, environment variables and the reference all come from the declaration.
 
     class Search(Section, frozen=True, kw_only=True):
-        limit: Annotated[int, Setting("Results of a search.", minimum=1)] = 10
+        '''Options of a search.
 
-A value is what the call gives, else what the file says, else the environment variable, else the default.
+        - limit: Most results.
+        '''
+
+        limit: Count = 10
+
+The type of a field is its check, its line in the docstring the documentation. A value is what the call gives, else what
+the file says, else the environment variable, else the default.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import UnionType
@@ -21,36 +28,36 @@ from recollect.checks import check_choice, check_count, check_finite, shown
 from recollect.errors import InvalidInput
 from recollect.settings_files import naming, read_table, write_table
 
-__all__ = ["Section", "Setting", "SettingInfo", "check_keys", "declared", "from_table", "list_settings", "to_table"]
+__all__ = [
+    "Count", "NonNegative", "Positive", "Section", "Setting", "SettingInfo", "Share", "check_keys", "declared",
+    "from_table", "list_settings", "to_table",
+]  # fmt: skip
 
 Built = TypeVar("Built")
 Check = Callable[[object, str], Any]
 
 
-class Setting:
+class Setting(NamedTuple):
     """What the annotation of a field says beside its type.
 
-    `doc` is one plain sentence or two. `minimum` and `maximum` are inclusive, `above` is exclusive. `environment` names
-    the variable that is used where the field is None. `check(value, name)` replaces the check by type: it returns the
-    value to keep, or raises InvalidInput. A `secret` is left out of the repr.
+    `minimum` (0 for an int) and `maximum` are inclusive, `above` is exclusive. `environment` names the variable that is
+    used where the field is None. `check(value, name)` replaces the check by type: it returns the value to keep, or
+    raises InvalidInput. A `secret` is left out of the repr.
     """
 
-    def __init__(
-        self,
-        doc: str,
-        *,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        above: float | None = None,
-        environment: str | None = None,
-        check: Check | None = None,
-        secret: bool = False,
-    ) -> None:
-        self.doc, self.environment, self.check, self.secret = doc, environment, check, secret
-        self.minimum, self.maximum, self.above = minimum, maximum, above
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    environment: str | None = None
+    check: Check | None = None
+    secret: bool = False
 
-    def __repr__(self) -> str:
-        return f"Setting({self.doc!r})"
+
+Share = Annotated[float, Setting(minimum=0, maximum=1)]
+NonNegative = Annotated[float, Setting(minimum=0)]
+Positive = Annotated[float, Setting(above=0)]
+Count = Annotated[int, Setting(minimum=1)]
+_DOCUMENTED = re.compile(r"^ *- (\w+): (.*(?:\n ++(?!- ).+)*)", re.MULTILINE)
 
 
 class SettingInfo(NamedTuple):
@@ -109,6 +116,7 @@ class Field(NamedTuple):
     """A declared field: its type without None, whether None is allowed, its check, and the section it holds, if any."""
 
     setting: Setting
+    doc: str
     kind: Any
     optional: bool
     default: Any
@@ -119,7 +127,10 @@ class Field(NamedTuple):
 @cache
 def declared(section: type[Section]) -> dict[str, Field]:
     """The fields of a section by name."""
-    return {field.name: _field(field.type, field.default) for field in structs.fields(section)}
+    docs = {name: " ".join(text.split()) for name, text in _DOCUMENTED.findall(section.__doc__ or "")}
+    return {
+        field.name: _field(field.type, field.default, docs.get(field.name, "")) for field in structs.fields(section)
+    }
 
 
 def from_table(
@@ -175,24 +186,33 @@ def list_settings(section: type[Section], path: str = "") -> list[SettingInfo]:
     for name, field in declared(section).items():
         at = f"{path}.{name}".lstrip(".")
         if field.section is None or field.optional or not isinstance(field.default, Section):
-            found.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.setting.doc))
+            found.append(SettingInfo(at, _allowed(field), field.default, field.setting.environment, field.doc))
         if field.section is not None:
             found += list_settings(field.section, at)
     return found
 
 
-def _field(annotation: Any, default: Any) -> Field:
-    setting = Setting("")
-    if get_origin(annotation) is Annotated:
-        annotation, setting = get_args(annotation)[:2]
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    optional = type(None) in kinds
-    kinds = tuple(kind for kind in kinds if kind is not type(None))
+def _field(annotation: Any, default: Any, doc: str) -> Field:
+    kinds, setting, optional = [], Setting(), False
+    waiting = [annotation]
+    while waiting:
+        kind = waiting.pop(0)
+        if get_origin(kind) is Annotated:
+            kind, setting = get_args(kind)[:2]
+            waiting.insert(0, kind)
+        elif get_origin(kind) in (Union, UnionType):
+            waiting = [*get_args(kind), *waiting]
+        elif kind is type(None):
+            optional = True
+        else:
+            kinds.append(kind)
     section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
     check = setting.check or _check_of(kinds[0], setting)
     if optional:
         check = partial(_check_optional, check)
-    return Field(setting, kinds[0] if len(kinds) == 1 else str, optional, default, check, section)
+    if section is not None and section.__doc__ and not doc:
+        doc = section.__doc__.partition("\n")[0]
+    return Field(setting, doc, kinds[0] if len(kinds) == 1 else str, optional, default, check, section)
 
 
 def _check_of(kind: Any, setting: Setting) -> Check:

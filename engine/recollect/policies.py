@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from recollect.configuration import Section, Setting
+from recollect.configuration import Count, NonNegative, Section, Setting, Share
 from recollect.errors import InvalidInput
 from recollect.text.secrets import NO_DETECTOR, has_detector, redact, redact_all
 
@@ -16,66 +16,35 @@ class WritePolicy(Section, frozen=True, kw_only=True):
 
     Texts that are embedded in several parts are linked by their nearest parts. They are duplicates only when equal,
     and share a topic only when it is given.
+
+    - merge_strategy: For records of one topic: `append` keeps all, `latest` stores the new text as the next version,
+      `replace` does so and purges the old text unless the record is pinned. Of several records the last changed is
+      taken.
+    - topic_cosine: Without a given topic, the nearest record with at least this cosine shares the topic, unless the
+      texts differ in numbers, dates, units, versions, negations, names, identifiers or subject: 'I take the bus'
+      replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'.
+    - duplicate_cosine: A record with at least this cosine whose numbers, negations and content words agree is the same
+      memory: nothing is stored. An equal text is one without any vector.
+    - recognise_recalled: Do not store again what a recall in the scope may have returned, quoted line by line.
+      Bullets, scores and the memory's own fields around it are ignored; with any other text around it, it is new.
+    - link_cosine: Link to records with at least this cosine, as `similar` with the cosine as strength.
+    - most_links: Links made by `link_cosine` for a record.
+    - contradiction_cosine: `remember` reports records with at least this cosine that may contradict the text (rules
+      for English).
+    - redact: `secrets` replaces keys, tokens, passwords, card numbers and IBANs, as '[redacted: card number]', before
+      anything is embedded or stored: in text, context and metadata, and in the settings' policy also in messages,
+      snapshots, working memory and documents. Names (tags, sources, topics, scopes) are kept. It needs the extra
+      `audit`.
     """
 
-    merge_strategy: Annotated[
-        MergeStrategy,
-        Setting(
-            "For records of one topic: `append` keeps all, `latest` stores the new text as the next version, "
-            "`replace` does so and purges the old text unless the record is pinned. Of several records the last "
-            "changed is taken."
-        ),
-    ] = "append"
-    topic_cosine: Annotated[
-        float | None,
-        Setting(
-            "Without a given topic, the nearest record with at least this cosine shares the topic, unless the texts "
-            "differ in numbers, dates, units, versions, negations, names, identifiers or subject: 'I take the bus' "
-            "replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'.",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = None
-    duplicate_cosine: Annotated[
-        float | None,
-        Setting(
-            "A record with at least this cosine whose numbers, negations and content words agree is the same memory: "
-            "nothing is stored. An equal text is one without any vector.",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = None
-    recognise_recalled: Annotated[
-        bool,
-        Setting(
-            "Do not store again what a recall in the scope may have returned, quoted line by line. Bullets, scores "
-            "and the memory's own fields around it are ignored; with any other text around it, it is new."
-        ),
-    ] = False
-    link_cosine: Annotated[
-        float | None,
-        Setting(
-            "Link to records with at least this cosine, as `similar` with the cosine as strength.", minimum=0, maximum=1
-        ),
-    ] = None
-    most_links: Annotated[int, Setting("Links made by `link_cosine` for a record.", minimum=0)] = 10
-    contradiction_cosine: Annotated[
-        float | None,
-        Setting(
-            "`remember` reports records with at least this cosine that may contradict the text (rules for English).",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = None
-    redact: Annotated[
-        Literal["secrets"] | None,
-        Setting(
-            "`secrets` replaces keys, tokens, passwords, card numbers and IBANs, as '[redacted: card number]', before "
-            "anything is embedded or stored: in text, context and metadata, and in the settings' policy also in "
-            "messages, snapshots, working memory and documents. Names (tags, sources, topics, scopes) are kept. It "
-            "needs the extra `audit`."
-        ),
-    ] = None
+    merge_strategy: MergeStrategy = "append"
+    topic_cosine: Share | None = None
+    duplicate_cosine: Share | None = None
+    recognise_recalled: bool = False
+    link_cosine: Share | None = None
+    most_links: int = 10
+    contradiction_cosine: Share | None = None
+    redact: Literal["secrets"] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,19 +73,18 @@ class WritePolicy(Section, frozen=True, kw_only=True):
 
 
 class Consolidation(Section, frozen=True, kw_only=True):
-    """How episodes are consolidated."""
+    """How episodes are consolidated.
 
-    threshold: Annotated[int, Setting("New episodes of an agent after which a cycle runs by itself.", minimum=1)] = 10
-    decay_factor: Annotated[
-        float, Setting("Factor by which each cycle multiplies the importance of episodes.", above=0, maximum=1)
-    ] = 0.95
-    prune_threshold: Annotated[
-        float, Setting("Episodes below this importance are deleted; 0 deletes none.", minimum=0, maximum=1)
-    ] = 0.1
+    - threshold: New episodes of an agent after which a cycle runs by itself.
+    - decay_factor: Factor by which each cycle multiplies the importance of episodes.
+    - prune_threshold: Episodes below this importance are deleted; 0 deletes none.
+    - cycles_a_recall: Cycles by which each recall of an episode delays its deletion.
+    - extract: Have the language model, where there is one, find lasting facts in the new episodes.
+    """
+
+    threshold: Count = 10
+    decay_factor: Annotated[float, Setting(above=0, maximum=1)] = 0.95
+    prune_threshold: Share = 0.1
     # On LoCoMo 10 lost .007 of recall@20 for 4 % of the episodes, 3 .088 for 14 %, 0 .290 for 33 %.
-    cycles_a_recall: Annotated[
-        float, Setting("Cycles by which each recall of an episode delays its deletion.", minimum=0)
-    ] = 10.0
-    extract: Annotated[
-        bool, Setting("Have the language model, where there is one, find lasting facts in the new episodes.")
-    ] = False
+    cycles_a_recall: NonNegative = 10.0
+    extract: bool = False

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from msgspec import structs
 
 from recollect.checks import shown
-from recollect.configuration import Section, Setting, declared
+from recollect.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
 from recollect.errors import InvalidInput
 
 __all__ = ["OPTIONS", "PROFILES", "Profile", "ProfileChoices", "resolve_profile"]
@@ -21,114 +21,81 @@ class Profile(Section, frozen=True, kw_only=True):
     spreading, reranking and rank fusion only move records that are candidates without them; a record among more than
     4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a record without a
     vector needs a word of the query.
+
+    - name: The preset that the profile is or was made from; it also implies a write policy.
+    - limit: Hits of a recall that does not say how many.
+    - vector_weight: Share of the cosine in the fused score.
+    - keyword_weight: Share of max-normalised BM25 in the fused score.
+    - fusion: How the shares are joined: a weighted sum, or reciprocal rank fusion normalised to [0.4, 1.0] over the
+      candidates. A record that shares no word with the query has no keyword rank; one whose cosine is 0 or less, or
+      below `ranked_share` of the best, has no vector rank. Without any rank it scores 0.4.
+    - rrf_k: The constant k of reciprocal rank fusion.
+    - ranked_share: Least share of the query's best cosine that gets a vector rank.
+    - keyword_fallback: Where the query or a record has no vector, max-normalised BM25 is the whole fused score.
+    - candidates: Candidates by vector, and by keyword, that are fused.
+    - candidate_multiplier: At least this many times the limit are candidates.
+    - spread: Strength of spreading activation; 0 turns it off.
+    - neighbor_weight: Share that flows from the strongest neighbour: up to two places before and after in the same
+      source, or linked (times the link's strength).
+    - source_weight: Share that flows from the three best records of the same source.
+    - expansion_depth: Best candidates whose neighbours become candidates too.
+    - composition: `product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight *
+      similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] as
+      similarity and weights that are divided by their sum.
+    - semantic_weight: NonNegative of the similarity in `weighted_sum`.
+    - recency_weight: NonNegative of recency in `weighted_sum`.
+    - importance_weight: NonNegative of importance; in `product` a record of importance 1 scores this share above one of
+      0.5, and one of 0 as much below.
+    - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
+    - decay_floor: Least recency weight.
+    - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
+    - mmr_lambda: Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.
+    - min_score: Hits with a lower score are dropped.
+    - min_score_of: What `min_score` applies to: the score, or the relevance before recency and importance.
+    - min_confidence: Hits with a lower confidence are dropped.
+    - gap_confidence: Where the best hit's confidence is lower, `evidence_gaps` says what is missing.
+    - gap_score: A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.
+    - rescore_depth: Nearest vectors rescored from the stored float32.
+    - exact_rescore: Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at
+      least twice the limit. Other cosines come from int8 codes.
+    - rerank_weight: NonNegative of token-level reranking beside the fused score; it needs `Settings.token_codes`.
+    - rerank_depth: Best candidates that are reranked.
+    - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
     """
 
-    name: Annotated[
-        Literal["default", "reeve", "hermes", "memweave"],
-        Setting("The preset that the profile is or was made from; it also implies a write policy."),
-    ] = "default"
-    limit: Annotated[int, Setting("Hits of a recall that does not say how many.", minimum=1)] = 10
-    vector_weight: Annotated[float, Setting("Share of the cosine in the fused score.", minimum=0)] = 0.6
-    keyword_weight: Annotated[float, Setting("Share of max-normalised BM25 in the fused score.", minimum=0)] = 0.4
-    fusion: Annotated[
-        Literal["weighted", "rrf"],
-        Setting(
-            "How the shares are joined: a weighted sum, or reciprocal rank fusion normalised to [0.4, 1.0] over the "
-            "candidates. A record that shares no word with the query has no keyword rank; one whose cosine is 0 or "
-            "less, or below `ranked_share` of the best, has no vector rank. Without any rank it scores 0.4."
-        ),
-    ] = "weighted"
-    rrf_k: Annotated[float, Setting("The constant k of reciprocal rank fusion.", minimum=0)] = 60.0
-    ranked_share: Annotated[
-        float, Setting("Least share of the query's best cosine that gets a vector rank.", minimum=0, maximum=1)
-    ] = 0.0
-    keyword_fallback: Annotated[
-        bool,
-        Setting("Where the query or a record has no vector, max-normalised BM25 is the whole fused score."),
-    ] = False
-    candidates: Annotated[int, Setting("Candidates by vector, and by keyword, that are fused.", minimum=1)] = 200
-    candidate_multiplier: Annotated[int, Setting("At least this many times the limit are candidates.", minimum=1)] = 2
-    spread: Annotated[float, Setting("Strength of spreading activation; 0 turns it off.", minimum=0)] = 1.0
-    neighbor_weight: Annotated[
-        float,
-        Setting(
-            "Share that flows from the strongest neighbour: up to two places before and after in the same source, or "
-            "linked (times the link's strength).",
-            minimum=0,
-        ),
-    ] = 0.4
-    source_weight: Annotated[
-        float, Setting("Share that flows from the three best records of the same source.", minimum=0)
-    ] = 0.5
-    expansion_depth: Annotated[int, Setting("Best candidates whose neighbours become candidates too.", minimum=0)] = 100
-    composition: Annotated[
-        Literal["product", "weighted_sum"],
-        Setting(
-            "`product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight * "
-            "similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] "
-            "as similarity and weights that are divided by their sum."
-        ),
-    ] = "product"
-    semantic_weight: Annotated[float, Setting("Weight of the similarity in `weighted_sum`.", minimum=0)] = 0.5
-    recency_weight: Annotated[float, Setting("Weight of recency in `weighted_sum`.", minimum=0)] = 0.3
-    importance_weight: Annotated[
-        float,
-        Setting(
-            "Weight of importance; in `product` a record of importance 1 scores this share above one of 0.5, and one "
-            "of 0 as much below.",
-            minimum=0,
-        ),
-    ] = 0.2
+    name: Literal["default", "reeve", "hermes", "memweave"] = "default"
+    limit: Count = 10
+    vector_weight: NonNegative = 0.6
+    keyword_weight: NonNegative = 0.4
+    fusion: Literal["weighted", "rrf"] = "weighted"
+    rrf_k: NonNegative = 60.0
+    ranked_share: Share = 0.0
+    keyword_fallback: bool = False
+    candidates: Count = 200
+    candidate_multiplier: Count = 2
+    spread: NonNegative = 1.0
+    neighbor_weight: NonNegative = 0.4
+    source_weight: NonNegative = 0.5
+    expansion_depth: int = 100
+    composition: Literal["product", "weighted_sum"] = "product"
+    semantic_weight: NonNegative = 0.5
+    recency_weight: NonNegative = 0.3
+    importance_weight: NonNegative = 0.2
     # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
-    half_life_days: Annotated[
-        float, Setting("Age at which the recency weight halves; giving it per call turns decay on.", above=0)
-    ] = 90.0
-    decay_floor: Annotated[float, Setting("Least recency weight.", minimum=0, maximum=1)] = 0.5
-    decay: Annotated[
-        Literal["half_life", "exp", "none"],
-        Setting("`half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days)."),
-    ] = "half_life"
-    mmr_lambda: Annotated[
-        float | None,
-        Setting("Jaccard MMR: 1 is relevance alone, 0 diversity alone, None is off.", minimum=0, maximum=1),
-    ] = None
-    min_score: Annotated[float, Setting("Hits with a lower score are dropped.", minimum=0, maximum=1)] = 0.0
-    min_score_of: Annotated[
-        Literal["score", "relevance"],
-        Setting("What `min_score` applies to: the score, or the relevance before recency and importance."),
-    ] = "score"
-    min_confidence: Annotated[float, Setting("Hits with a lower confidence are dropped.", minimum=0, maximum=1)] = 0.0
-    gap_confidence: Annotated[
-        float,
-        Setting(
-            "Where the best hit's confidence is lower, `evidence_gaps` says what is missing.", minimum=0, maximum=1
-        ),
-    ] = 0.5
-    gap_score: Annotated[
-        float | None,
-        Setting(
-            "A hit with at least this score closes the gap too; sub-queries of a question go by confidence alone.",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = None
-    rescore_depth: Annotated[int, Setting("Nearest vectors rescored from the stored float32.", minimum=0)] = 16
-    exact_rescore: Annotated[
-        bool,
-        Setting(
-            "Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at least twice "
-            "the limit. Other cosines come from int8 codes."
-        ),
-    ] = False
-    rerank_weight: Annotated[
-        float,
-        Setting("Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.", minimum=0),
-    ] = 0.5
-    rerank_depth: Annotated[int, Setting("Best candidates that are reranked.", minimum=0)] = 50
-    long_query_chars: Annotated[
-        int | None,
-        Setting("A question of at least so many characters is split into sub-queries too; None is never.", minimum=2),
-    ] = None
+    half_life_days: Positive = 90.0
+    decay_floor: Share = 0.5
+    decay: Literal["half_life", "exp", "none"] = "half_life"
+    mmr_lambda: Share | None = None
+    min_score: Share = 0.0
+    min_score_of: Literal["score", "relevance"] = "score"
+    min_confidence: Share = 0.0
+    gap_confidence: Share = 0.5
+    gap_score: Share | None = None
+    rescore_depth: int = 16
+    exact_rescore: bool = False
+    rerank_weight: NonNegative = 0.5
+    rerank_depth: int = 50
+    long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import structs
 
 from recollect.checks import shown
-from recollect.configuration import Section, Setting, check_keys, from_table, to_table
+from recollect.configuration import Count, Section, Setting, check_keys, from_table, to_table
 from recollect.environment import default_embedder
 from recollect.errors import InvalidInput
 from recollect.policies import Consolidation, WritePolicy
@@ -29,96 +29,56 @@ def _check_profile(value: object, name: str) -> object:
 
 
 class Settings(Section, frozen=True, kw_only=True):
-    """How an engine runs. Every field has a measured or safe default."""
+    """How an engine runs. Every field has a measured or safe default.
 
-    embedder: Annotated[
-        str | None,
-        Setting(
-            "`default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller "
-            "gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`, "
-            "`voyage/voyage-3`). None is the environment's, else `default`.",
-            environment="RECOLLECT_EMBEDDER",
-        ),
-    ] = None
-    tier: Annotated[
-        Literal["standard", "enhanced"],
-        Setting("`standard` is keyword search without a model, as `embedder='none'`; `enhanced` uses the embedder."),
-    ] = "enhanced"
-    durability: Annotated[
-        Literal["full", "normal"],
-        Setting("`full` survives power loss once `remember` returns; `normal` survives a killed process."),
-    ] = "full"
-    profile: Annotated[
-        str | Profile,
-        Setting(
-            "Profile of a recall that names none: its name, or a table with `name` and changes.", check=_check_profile
-        ),
-    ] = "default"
-    busy_timeout_ms: Annotated[
-        int, Setting("How long a write waits for another process's lock.", minimum=0, maximum=2**31 - 1)
-    ] = 10_000
-    max_text_chars: Annotated[int, Setting("Longer texts are refused.", minimum=1)] = 1_000_000
-    max_document_bytes: Annotated[int, Setting("Larger documents are not ingested.", minimum=1)] = 100_000_000
-    max_document_chars: Annotated[int, Setting("Documents with more text are not ingested.", minimum=1)] = 50_000_000
-    document_memory_mb: Annotated[
-        int, Setting("Memory of the process that parses a PDF, DOCX or HTML document.", minimum=1)
-    ] = 1024
-    document_seconds: Annotated[
-        float, Setting("Time of the process that parses a PDF, DOCX or HTML document.", minimum=0.001)
-    ] = 60.0
-    index_snapshot: Annotated[
-        bool,
-        Setting(
-            "Keep a snapshot of a large store's index in `<database>-index`, from which the index loads several "
-            "times faster. The file is derived: it can be deleted at any time, and `forget` deletes it."
-        ),
-    ] = True
-    low_memory: Annotated[
-        bool,
-        Setting(
-            "Keep rescoring vectors on disk and, with the index snapshot, all of the index that is not written to, in "
-            "an unnamed copy that is gone when the memory is closed. Some recalls wait for the disk."
-        ),
-    ] = False
-    compile_kernels: Annotated[
-        bool,
-        Setting("Compile the JIT kernels in the background on first use; the python backend answers until then."),
-    ] = True
-    kernels_from: Annotated[
-        int,
-        Setting(
-            "Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at 4,000 "
-            "records.",
-            minimum=0,
-        ),
-    ] = 0
-    query_cache_size: Annotated[int, Setting("Query embeddings kept in memory.", minimum=0)] = 512
-    key_file: Annotated[
-        str | None,
-        Setting(
-            "File whose first line is the key of an encrypted store, where `Memory` is given none. None is the "
-            "environment's RECOLLECT_KEY, else its RECOLLECT_KEY_FILE.",
-            environment="RECOLLECT_KEY_FILE",
-        ),
-    ] = None
-    token_codes: Annotated[
-        bool,
-        Setting(
-            "Store a code of 48 bytes for each content word, for token-level reranking (about 0.8 KB per chat turn). "
-            "`reembed` adds the codes to what is stored, or removes them."
-        ),
-    ] = False
-    write: Annotated[
-        WritePolicy | None,
-        Setting(
-            "What writing does besides storing. None is what the profile implies: `reeve` keeps the latest memory of "
-            "a topic, `hermes` recognises duplicates and reports contradictions, the others only store."
-        ),
-    ] = None
-    consolidation: Annotated[
-        Consolidation | None,
-        Setting("Consolidate episodes automatically after `threshold` new ones of an agent; None does not."),
-    ] = None
+    - embedder: `default`, `instant` (token vectors, no network), `none` (keyword search, or vectors that the caller
+      gives), a folder with an ONNX model, or a model over HTTP with its provider (`ollama/nomic-embed-text`,
+      `voyage/voyage-3`). None is the environment's, else `default`.
+    - tier: `standard` is keyword search without a model, as `embedder='none'`; `enhanced` uses the embedder.
+    - durability: `full` survives power loss once `remember` returns; `normal` survives a killed process.
+    - profile: Profile of a recall that names none: its name, or a table with `name` and changes.
+    - busy_timeout_ms: How long a write waits for another process's lock.
+    - max_text_chars: Longer texts are refused.
+    - max_document_bytes: Larger documents are not ingested.
+    - max_document_chars: Documents with more text are not ingested.
+    - document_memory_mb: Memory of the process that parses a PDF, DOCX or HTML document.
+    - document_seconds: Time of the process that parses a PDF, DOCX or HTML document.
+    - index_snapshot: Keep a snapshot of a large store's index in `<database>-index`, from which the index loads
+      several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
+    - low_memory: Keep rescoring vectors on disk and, with the index snapshot, all of the index that is not written to,
+      in an unnamed copy that is gone when the memory is closed. Some recalls wait for the disk.
+    - compile_kernels: Compile the JIT kernels in the background on first use; the python backend answers until then.
+    - kernels_from: Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at
+      4,000 records.
+    - query_cache_size: Query embeddings kept in memory.
+    - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
+      environment's RECOLLECT_KEY, else its RECOLLECT_KEY_FILE.
+    - token_codes: Store a code of 48 bytes for each content word, for token-level reranking (about 0.8 KB per chat
+      turn). `reembed` adds the codes to what is stored, or removes them.
+    - write: What writing does besides storing. None is what the profile implies: `reeve` keeps the latest memory of a
+      topic, `hermes` recognises duplicates and reports contradictions, the others only store.
+    - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
+    """
+
+    embedder: Annotated[str | None, Setting(environment="RECOLLECT_EMBEDDER")] = None
+    tier: Literal["standard", "enhanced"] = "enhanced"
+    durability: Literal["full", "normal"] = "full"
+    profile: Annotated[str | Profile, Setting(check=_check_profile)] = "default"
+    busy_timeout_ms: Annotated[int, Setting(minimum=0, maximum=2**31 - 1)] = 10_000
+    max_text_chars: Count = 1_000_000
+    max_document_bytes: Count = 100_000_000
+    max_document_chars: Count = 50_000_000
+    document_memory_mb: Count = 1024
+    document_seconds: Annotated[float, Setting(minimum=0.001)] = 60.0
+    index_snapshot: bool = True
+    low_memory: bool = False
+    compile_kernels: bool = True
+    kernels_from: int = 0
+    query_cache_size: int = 512
+    key_file: Annotated[str | None, Setting(environment="RECOLLECT_KEY_FILE")] = None
+    token_codes: bool = False
+    write: WritePolicy | None = None
+    consolidation: Consolidation | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,7 @@ from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from recollect.checks import check_name, check_path, shown
-from recollect.configuration import Section, Setting
+from recollect.configuration import Count, Positive, Section, Setting, Share
 from recollect.errors import InvalidInput
 
 __all__ = [
@@ -53,30 +53,27 @@ def _check_extension(value: object, name: str) -> None:
     raise InvalidInput(f"{name} is {shown(value)}: leave it out, Recollect has its own")
 
 
-class EmbeddingConfig(Section, frozen=True, kw_only=True):
-    """The embedder."""
+Name = Annotated[str, Setting(check=check_name)]
+Key = Annotated[str, Setting(check=_check_key, secret=True)]
 
-    model: Annotated[
-        str | None,
-        Setting(
-            "`default`, `instant`, `none`, a bundled model's name or a folder with model.onnx; else a model over "
-            "HTTP: `ollama/nomic-embed-text`, `voyage/voyage-3` (providers other than OpenAI and Ollama need the extra "
-            "`providers`), `text-embedding-3-small`, or any at `api_base`. None is the environment's, else the "
-            "bundled model.",
-            check=check_name,
-        ),
-    ] = None
-    api_base: Annotated[str | None, Setting("Base URL at which the model is served.", check=check_name)] = None
-    api_key: Annotated[
-        str | None,
-        Setting(
-            "Key of the model; None is the environment's. It is in `to_dict` and saved files, but not in the repr.",
-            check=_check_key,
-            secret=True,
-        ),
-    ] = None
-    timeout: Annotated[float, Setting("Seconds a request to a model over HTTP may take.", above=0)] = 60.0
-    batch_size: Annotated[int, Setting("Texts in a request to a model over HTTP.", minimum=1)] = 64
+
+class EmbeddingConfig(Section, frozen=True, kw_only=True):
+    """The embedder.
+
+    - model: `default`, `instant`, `none`, a bundled model's name or a folder with model.onnx; else a model over HTTP:
+      `ollama/nomic-embed-text`, `voyage/voyage-3` (providers other than OpenAI and Ollama need the extra `providers`),
+      `text-embedding-3-small`, or any at `api_base`. None is the environment's, else the bundled model.
+    - api_base: Base URL at which the model is served.
+    - api_key: Key of the model; None is the environment's. It is in `to_dict` and saved files, but not in the repr.
+    - timeout: Seconds a request to a model over HTTP may take.
+    - batch_size: Texts in a request to a model over HTTP.
+    """
+
+    model: Name | None = None
+    api_base: Name | None = None
+    api_key: Key | None = None
+    timeout: Positive = 60.0
+    batch_size: Count = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,10 +82,14 @@ class EmbeddingConfig(Section, frozen=True, kw_only=True):
 
 
 class ChunkingConfig(Section, frozen=True, kw_only=True):
-    """How files are cut into chunks."""
+    """How files are cut into chunks.
 
-    tokens: Annotated[int, Setting("Most tokens of a chunk.", minimum=1)] = 400
-    overlap: Annotated[int, Setting("Tokens that a chunk shares with the one before; fewer than `tokens`.")] = 80
+    - tokens: Most tokens of a chunk.
+    - overlap: Tokens that a chunk shares with the one before; fewer than `tokens`.
+    """
+
+    tokens: Count = 400
+    overlap: int = 80
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,13 +98,16 @@ class ChunkingConfig(Section, frozen=True, kw_only=True):
 
 
 class HybridConfig(Section, frozen=True, kw_only=True):
-    """Fusion of cosine and BM25. The two weights sum to 1."""
+    """Fusion of cosine and BM25. The two weights sum to 1.
 
-    vector_weight: Annotated[float, Setting("Share of the cosine.", minimum=0, maximum=1)] = 0.7
-    text_weight: Annotated[float, Setting("Share of BM25.", minimum=0, maximum=1)] = 0.3
-    candidate_multiplier: Annotated[
-        int, Setting("Each search finds so many times the results asked for.", minimum=1)
-    ] = 4
+    - vector_weight: Share of the cosine.
+    - text_weight: Share of BM25.
+    - candidate_multiplier: Each search finds so many times the results asked for.
+    """
+
+    vector_weight: Share = 0.7
+    text_weight: Share = 0.3
+    candidate_multiplier: Count = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,17 +119,25 @@ class HybridConfig(Section, frozen=True, kw_only=True):
 
 
 class MMRConfig(Section, frozen=True, kw_only=True):
-    """Maximal marginal relevance."""
+    """Maximal marginal relevance.
 
-    enabled: Annotated[bool, Setting("Whether results are diversified.")] = False
-    lambda_param: Annotated[float, Setting("1 is relevance alone, 0 diversity alone.", minimum=0, maximum=1)] = 0.7
+    - enabled: Whether results are diversified.
+    - lambda_param: 1 is relevance alone, 0 diversity alone.
+    """
+
+    enabled: bool = False
+    lambda_param: Share = 0.7
 
 
 class TemporalDecayConfig(Section, frozen=True, kw_only=True):
-    """Decay of scores with the age of a file; evergreen files do not age."""
+    """Decay of scores with the age of a file; evergreen files do not age.
 
-    enabled: Annotated[bool, Setting("Whether scores decay.")] = False
-    half_life_days: Annotated[float, Setting("Age at which a score is halved.", above=0)] = 30.0
+    - enabled: Whether scores decay.
+    - half_life_days: Age at which a score is halved.
+    """
+
+    enabled: bool = False
+    half_life_days: Positive = 30.0
 
 
 class QueryConfig(Section, frozen=True, kw_only=True):
@@ -134,122 +146,120 @@ class QueryConfig(Section, frozen=True, kw_only=True):
     Without `min_score` and `min_confidence`, results below a confidence of 0.3 are dropped (0.04 in vector search, 0.02
     in keyword search: `benchmarks.quality.threshold`), and below a score of 0.35, memweave's threshold, where a
     registered strategy gives no confidence.
+
+    - strategy: `hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.
+    - max_results: Most results of a search.
+    - min_score: Results with a lower score are dropped, before decay and MMR.
+    - min_confidence: Results with a lower confidence are dropped.
+    - snippet_max_chars: Longest snippet, in characters.
     """
 
-    strategy: Annotated[
-        str,
-        Setting(
-            "`hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.",
-            check=check_name,
-        ),
-    ] = "hybrid"
-    max_results: Annotated[int, Setting("Most results of a search.", minimum=1)] = 6
-    min_score: Annotated[
-        float | None, Setting("Results with a lower score are dropped, before decay and MMR.", minimum=0, maximum=1)
-    ] = None
-    min_confidence: Annotated[
-        float | None, Setting("Results with a lower confidence are dropped.", minimum=0, maximum=1)
-    ] = None
-    snippet_max_chars: Annotated[int, Setting("Longest snippet, in characters.", minimum=1)] = 700
-    hybrid: Annotated[HybridConfig, Setting("Fusion of cosine and BM25.")] = HybridConfig()
-    mmr: Annotated[MMRConfig, Setting("Maximal marginal relevance.")] = MMRConfig()
-    temporal_decay: Annotated[TemporalDecayConfig, Setting("Decay with age.")] = TemporalDecayConfig()
+    strategy: Name = "hybrid"
+    max_results: Count = 6
+    min_score: Share | None = None
+    min_confidence: Share | None = None
+    snippet_max_chars: Count = 700
+    hybrid: HybridConfig = HybridConfig()
+    mmr: MMRConfig = MMRConfig()
+    temporal_decay: TemporalDecayConfig = TemporalDecayConfig()
 
 
 class CacheConfig(Section, frozen=True, kw_only=True):
-    """The cache of embeddings of chunks that are no longer in any file."""
+    """The cache of embeddings of chunks that are no longer in any file.
 
-    enabled: Annotated[bool, Setting("Whether they are kept.")] = True
-    max_entries: Annotated[
-        int | None, Setting("Most embeddings kept; the least recently used are dropped first.", minimum=1)
-    ] = None
+    - enabled: Whether they are kept.
+    - max_entries: Most embeddings kept; the least recently used are dropped first.
+    """
+
+    enabled: bool = True
+    max_entries: Count | None = None
 
 
 class SyncConfig(Section, frozen=True, kw_only=True):
-    """When files are checked for changes."""
+    """When files are checked for changes.
 
-    on_search: Annotated[bool, Setting("Before each search.")] = True
-    watch: Annotated[bool, Setting("While the workspace is open, as `start_watching` does.")] = False
-    watch_debounce_ms: Annotated[
-        int, Setting("The watcher indexes so long after the last change.", minimum=0, maximum=86_400_000)
-    ] = 1500
-    interval_minutes: Annotated[int, Setting("Every so many minutes; 0 does not.", minimum=0, maximum=525_600)] = 0
+    - on_search: Before each search.
+    - watch: While the workspace is open, as `start_watching` does.
+    - watch_debounce_ms: The watcher indexes so long after the last change.
+    - interval_minutes: Every so many minutes; 0 does not.
+    """
+
+    on_search: bool = True
+    watch: bool = False
+    watch_debounce_ms: Annotated[int, Setting(minimum=0, maximum=86_400_000)] = 1500
+    interval_minutes: Annotated[int, Setting(minimum=0, maximum=525_600)] = 0
 
 
 class FlushConfig(Section, frozen=True, kw_only=True):
-    """How `flush` finds facts in a conversation."""
+    """How `flush` finds facts in a conversation.
 
-    enabled: Annotated[bool, Setting("False makes `flush` do nothing.")] = True
-    model: Annotated[
-        str | None,
-        Setting(
-            "A model with its provider (`gemini/gemini-2.0-flash`), or one at `api_base`, at the endpoint of the "
-            "workspace's or the environment's language model, or OpenAI's. None is that language model, else "
-            "`gpt-4o-mini` at OPENAI_BASE_URL.",
-            check=check_name,
-        ),
-    ] = None
-    api_base: Annotated[str | None, Setting("Base URL at which the model is served.", check=check_name)] = None
-    api_key: Annotated[
-        str | None,
-        Setting(
-            "Key of the model. It is in `to_dict` and saved files, but not in the repr.", check=_check_key, secret=True
-        ),
-    ] = None
-    max_tokens: Annotated[int, Setting("Most tokens of the answer.", minimum=1)] = 1024
-    temperature: Annotated[float, Setting("Temperature of the answer.", minimum=0, maximum=2)] = 0.0
-    system_prompt: Annotated[
-        str | None, Setting("Prompt in place of Recollect's own; `YYYY-MM-DD` in it becomes today's date.")
-    ] = None
+    - enabled: False makes `flush` do nothing.
+    - model: A model with its provider (`gemini/gemini-2.0-flash`), or one at `api_base`, at the endpoint of the
+      workspace's or the environment's language model, or OpenAI's. None is that language model, else `gpt-4o-mini` at
+      OPENAI_BASE_URL.
+    - api_base: Base URL at which the model is served.
+    - api_key: Key of the model. It is in `to_dict` and saved files, but not in the repr.
+    - max_tokens: Most tokens of the answer.
+    - temperature: Temperature of the answer.
+    - system_prompt: Prompt in place of Recollect's own; `YYYY-MM-DD` in it becomes today's date.
+    """
+
+    enabled: bool = True
+    model: Name | None = None
+    api_base: Name | None = None
+    api_key: Key | None = None
+    max_tokens: Count = 1024
+    temperature: Annotated[float, Setting(minimum=0, maximum=2)] = 0.0
+    system_prompt: str | None = None
 
 
 class VectorConfig(Section, frozen=True, kw_only=True):
-    """Vector search."""
+    """Vector search.
 
-    enabled: Annotated[bool, Setting("Whether chunks are embedded.")] = True
-    extension_path: Annotated[
-        str | None, Setting("sqlite-vec comes with Recollect: no other is loaded.", check=_check_extension)
-    ] = None
+    - enabled: Whether chunks are embedded.
+    - extension_path: sqlite-vec comes with Recollect: no other is loaded.
+    """
+
+    enabled: bool = True
+    extension_path: Annotated[str | None, Setting(check=_check_extension)] = None
 
 
 class WorkspaceConfig(Section, frozen=True, kw_only=True):
-    """Configuration of a workspace. Every field has a default."""
+    """Configuration of a workspace. Every field has a default.
 
-    workspace_dir: Annotated[str, Setting("The folder.", check=_check_path)] = "."
-    db_path: Annotated[
-        str | None, Setting("The index; None is `.recollect/index.db` in the folder.", check=_check_path)
-    ] = None
-    timezone: Annotated[
-        str, Setting("Time zone in which the day of a dated file begins, as `Europe/Berlin`.", check=_check_timezone)
-    ] = "UTC"
-    embedding: Annotated[EmbeddingConfig, Setting("The embedder.")] = EmbeddingConfig()
-    chunking: Annotated[ChunkingConfig, Setting("How files are cut into chunks.")] = ChunkingConfig()
-    query: Annotated[QueryConfig, Setting("Defaults of a search.")] = QueryConfig()
-    cache: Annotated[CacheConfig, Setting("The cache of embeddings.")] = CacheConfig()
-    sync: Annotated[SyncConfig, Setting("When files are checked for changes.")] = SyncConfig()
-    flush: Annotated[FlushConfig, Setting("How `flush` finds facts.")] = FlushConfig()
-    vector: Annotated[VectorConfig, Setting("Vector search.")] = VectorConfig()
-    progress: Annotated[bool, Setting("Whether the command line draws progress bars.")] = True
-    extra_paths: Annotated[
-        tuple[str, ...],
-        Setting("Further files and folders, relative to the folder or absolute; they may be outside of it."),
-    ] = ()
-    skip_folders: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Names of folders that are skipped at any depth, besides hidden ones. Unless it is empty, virtual "
-            "environments are skipped under any name."
-        ),
-    ] = SKIPPED_FOLDERS
-    exclude: Annotated[tuple[str, ...], Setting("Patterns of files and folders to skip, as in a .gitignore.")] = ()
-    bootstrap_files: Annotated[
-        tuple[str, ...], Setting("Files that never age: names, or paths in the folder, with * and ?.")
-    ] = ("MEMORY.md",)
-    evergreen_patterns: Annotated[tuple[str, ...], Setting("Further files that never age.")] = (
+    - workspace_dir: The folder.
+    - db_path: The index; None is `.recollect/index.db` in the folder.
+    - timezone: Time zone in which the day of a dated file begins, as `Europe/Berlin`.
+    - progress: Whether the command line draws progress bars.
+    - extra_paths: Further files and folders, relative to the folder or absolute; they may be outside of it.
+    - skip_folders: Names of folders that are skipped at any depth, besides hidden ones. Unless it is empty, virtual
+      environments are skipped under any name.
+    - exclude: Patterns of files and folders to skip, as in a .gitignore.
+    - bootstrap_files: Files that never age: names, or paths in the folder, with * and ?.
+    - evergreen_patterns: Further files that never age.
+    - max_file_bytes: Larger files are reported and skipped.
+    """
+
+    workspace_dir: Annotated[str, Setting(check=_check_path)] = "."
+    db_path: Annotated[str | None, Setting(check=_check_path)] = None
+    timezone: Annotated[str, Setting(check=_check_timezone)] = "UTC"
+    embedding: EmbeddingConfig = EmbeddingConfig()
+    chunking: ChunkingConfig = ChunkingConfig()
+    query: QueryConfig = QueryConfig()
+    cache: CacheConfig = CacheConfig()
+    sync: SyncConfig = SyncConfig()
+    flush: FlushConfig = FlushConfig()
+    vector: VectorConfig = VectorConfig()
+    progress: bool = True
+    extra_paths: tuple[str, ...] = ()
+    skip_folders: tuple[str, ...] = SKIPPED_FOLDERS
+    exclude: tuple[str, ...] = ()
+    bootstrap_files: tuple[str, ...] = ("MEMORY.md",)
+    evergreen_patterns: tuple[str, ...] = (
         "MEMORY.md",
         "memory.md",
     )
-    max_file_bytes: Annotated[int, Setting("Larger files are reported and skipped.", minimum=1)] = 10_000_000
+    max_file_bytes: Count = 10_000_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
