@@ -19,11 +19,11 @@ _BAR_CELLS = 8
 _CHART_CELLS = 32
 # What a person calls a signal.
 _SIGNALS = {
-    "cosine": "meaning", "bm25": "words", "rerank": "token by token", "fused": "meaning and words",
+    "cosine": "meaning", "bm25": "words", "rerank": "token reranking", "fused": "meaning and words",
     "spread": "with neighbours", "decay": "age", "score": "score",
 }  # fmt: skip
 _REASONS = {
-    "semantic": "close in meaning",
+    "semantic": "by meaning",
     "keyword": "shares words with the question",
     "rerank": "matches word by word",
     "session": "next to a match in its source",
@@ -130,10 +130,15 @@ def _figures(signals: dict[str, float]) -> str:
     """Signals with their ranks, on one line."""
     shown = []
     for name, value in signals.items():
-        if not name.endswith("_rank"):
+        if not name.endswith("_rank") and _is_used(name, value):
             rank = signals.get(f"{name}_rank")
             shown.append(f"{_SIGNALS.get(name, name)} {value:.3g}" + (f" (#{rank:.0f})" if rank else ""))
     return ", ".join(shown)
+
+
+def _is_used(name: str, value: float) -> bool:
+    """Whether a signal takes part: token-level reranking is optional."""
+    return name != "rerank" or value != 0
 
 
 def _draw_signals(terminal: Console, found: Explanation) -> None:
@@ -143,7 +148,7 @@ def _draw_signals(terminal: Console, found: Explanation) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("signal", "value", "", "rank"):
         table.add_column(name, justify="right" if name in ("value", "rank") else "left")
-    for name, value in found.signals.items():
+    for name, value in ((name, value) for name, value in found.signals.items() if _is_used(name, value)):
         bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
         table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(found.ranks.get(name, "")))
     terminal.print(table)

@@ -155,6 +155,6 @@ def _print_warmup(done: dict[str, Any]) -> None:
 def warmup(context: typer.Context) -> dict[str, Any]:
     """Compile the kernels and load the embedder and the index; shows the seconds each took."""
     with open_memory(context) as memory:
-        with progress("compiling", "kernels") as report:
+        with progress("loading", "kernels") as report:
             seconds = memory.warmup(on_progress=report)
         return {"seconds": seconds, "kernels": memory.stats().kernels}
