@@ -178,6 +178,13 @@ def test_nothing_relevant_can_be_an_answer(talk):
     assert talk.recall("zyxwv qqq", min_confidence=0.9) == []
 
 
+def test_a_word_of_several_terms_is_missing_once(tmp_path):
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        memory.remember("The password of the printer is on its back")
+        gaps = memory.recall("What is the Wi-Fi password?").evidence_gaps
+    assert gaps[:-1] == ("no hit mentions 'Wi-Fi'",)
+
+
 def test_an_empty_store_or_scope_answers_with_nothing(memory, talk):
     for hits in (memory.recall("anything"), memory.recall("x", vector=unit(1)), talk.recall("dog", scope="/empty")):
         assert isinstance(hits, Hits)

@@ -165,10 +165,11 @@ def _gaps(
     # A word carries weight when it is at least as rare as the query's average word.
     weight = idf.mean() if len(idf) else 0.0
     written = _as_written(text)
-    missing = [*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist())]
-    named = [written.get(word, word) for word in missing[:_MOST_NAMED]]
+    terms = (*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist()))
+    missing = list(dict.fromkeys(written.get(term, term) for term in terms))  # "Wi-Fi" has three terms
     gaps = [
-        f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}" for word in named
+        f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}"
+        for word in missing[:_MOST_NAMED]
     ]
     if len(missing) > _MOST_NAMED:
         gaps.append(f"nor {len(missing) - _MOST_NAMED:,} other words of the query")
