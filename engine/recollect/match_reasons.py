@@ -20,7 +20,7 @@ __all__ = ["MATCH_REASONS", "reason_bits", "reasons_of"]
 
 MATCH_REASONS = ("semantic", "keyword", "rerank", "session", "link", "recency", "importance")
 """Every reason, in the order in which a hit names them."""
-_RECENCY, _IMPORTANCE = (1 << MATCH_REASONS.index(name) for name in ("recency", "importance"))
+_BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 _NAMED = [
     tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1) for bits in range(1 << len(MATCH_REASONS))
 ]
@@ -46,7 +46,7 @@ def reason_bits(signals: NDArray[np.float64], best_bm25: NDArray[np.float64], pr
         "session": np.maximum(signals[at.spread_gain] - linked, 0.0),
         "link": linked,
     }
-    every = np.stack(list(shares.values()))
+    every = np.array(list(shares.values()))
     named = (every > 0) & (every >= _NAMED_SHARE * every.sum(axis=0))
     aging = profile.decay != "none"
     if profile.composition == "weighted_sum":
@@ -54,12 +54,12 @@ def reason_bits(signals: NDArray[np.float64], best_bm25: NDArray[np.float64], pr
         relevance = profile.semantic_weight / total * np.minimum(np.maximum(signals[at.spread], 0.0), 1.0)
         named &= (relevance > 0) & (relevance >= _NAMED_SHARE * signals[at.score])
         aging = aging and profile.recency_weight > 0
-    bits: NDArray[np.int64] = np.array([1 << MATCH_REASONS.index(name) for name in shares]) @ named
-    return bits + _RECENCY * (signals[at.decay] > 0.5) if aging else bits
+    bits: NDArray[np.int64] = np.array([_BIT_OF[name] for name in shares]) @ named
+    return bits + _BIT_OF["recency"] * (signals[at.decay] > 0.5) if aging else bits
 
 
 def reasons_of(bits: int, importance: float, profile: Profile) -> tuple[str, ...]:
     """The reasons by name, with that of the record's importance."""
     if profile.importance_weight > 0 and importance > 0.5:
-        bits |= _IMPORTANCE
+        bits |= _BIT_OF["importance"]
     return _NAMED[bits]

@@ -6,7 +6,8 @@ spreading can find a record that neither signal did. One kernel measures, fuses,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,12 @@ class Candidates(Struct):
     def best(self, count: int) -> list[NDArray[np.int64]]:
         """The places of the best `count` of each query, best first."""
         return [start + self.order[start:stop][:count] for start, stop in pairwise(self.offsets.tolist())]
+
+    def places(self, chosen: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The places of all queries' candidates for those that each query counts from its own first."""
+        if len(chosen) == 1:
+            return chosen[0]
+        return np.concatenate(chosen) + np.repeat(self.offsets[:-1], list(map(len, chosen)))
 
     def as_lists(self) -> tuple[Found, Found]:
         """As lists of which cosine and BM25 are known."""
@@ -148,7 +155,13 @@ def rank(
 
 
 def rank_parameters(profile: Profile, clock_us: int) -> kernels.RankParameters:
-    """The profile's numbers as the kernel takes them; a parameter of the same name as an option is that option."""
+    """The profile's numbers as the kernel takes them."""
+    return _parameters_of(profile)._replace(clock=clock_us)
+
+
+@lru_cache(maxsize=64)
+def _parameters_of(profile: Profile) -> kernels.RankParameters:
+    """A parameter of the same name as an option is that option, but for those below; the clock is 0."""
     decays = profile.decay != "none"
     same = {name: getattr(profile, name) for name in kernels.RankParameters._fields if hasattr(profile, name)}
     changed = {
@@ -159,7 +172,7 @@ def rank_parameters(profile: Profile, clock_us: int) -> kernels.RankParameters:
         "near": _NEAR,
         "far": _FAR,
         "lone_share": LONE_SHARE,
-        "clock": clock_us,
+        "clock": 0,
         "half_life_days": profile.half_life_days if decays else np.inf,
         "decay_floor": profile.decay_floor if decays else 0.0,
         "exponential": int(profile.decay == "exp"),

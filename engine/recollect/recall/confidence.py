@@ -109,7 +109,7 @@ def assess(
         shared = weigh_for_each(batch, candidates.rows[places[0]], cosines[:, places[0]], unknown)
         return Assessment([shared.confidence.max(axis=0)], list(shared.confidence), shared.met)
     offsets = np.cumsum([0, *map(len, places)], dtype=np.int64)
-    at = np.concatenate(places) + np.repeat(candidates.offsets[:-1], np.diff(offsets))
+    at = candidates.places(places)
     evidence = weigh_evidence(batch, offsets, candidates.rows[at], candidates.signals[SIGNALS.cosine, at], unknown)
     own = [evidence.confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
     return Assessment(own, own, evidence.met)

@@ -46,7 +46,7 @@ def score_hits(
 ) -> list[list[ScoredHit]]:
     """The hits of each query, which are the candidates at these places of its own."""
     sizes = list(map(len, chosen))
-    places = np.concatenate(chosen) + np.repeat(candidates.offsets[:-1], sizes)
+    places = candidates.places(chosen)
     # numpy's reduceat gives an empty run the value after it; no hit uses that.
     starts = np.minimum(candidates.offsets[:-1], max(len(candidates) - 1, 0))
     bm25 = candidates.signals[SIGNALS.bm25]
