@@ -7,6 +7,7 @@ import pytest
 from recollect import Memory, Workspace
 from recollect.embedding import RemoteEmbedder
 from recollect.errors import EmbedderError, TextRefused
+from recollect.policies import WritePolicy
 from recollect.workspace import WorkspaceConfig
 from tests.endpoint import Clock, refusing, serving
 from tests.memory.support import WordEmbedder
@@ -96,6 +97,23 @@ def test_updated_restored_and_imported_texts_are_marked_too(path, endpoint, tmp_
         with Memory(":memory:", embedder=embedder_of(endpoint)) as other:
             other.import_(tmp_path / "all.jsonl")
             assert (other.get(id).embedding_state, other.stats().pending) == ("refused", 0)
+
+
+def test_texts_written_under_a_policy_and_procedures_are_marked_too(path, endpoint):
+    merging = WritePolicy(merge_strategy="latest", duplicate_cosine=0.95)
+    with Memory(path, embedder=embedder_of(endpoint)) as memory:
+        new = memory.remember(f"a {BAD} note", policy=merging)
+        (listed,) = memory.remember_many([f"another {BAD} note"], policy=merging)
+        first = memory.remember("a plain note", topic="note", policy=merging)
+        merged = memory.remember(f"now a {BAD} one", topic="note", policy=merging)
+        assert (merged.id, merged.outcome) == (first.id, "merged")
+        saved = memory.procedures.save("deploy", "a plain way")
+        memory.procedures.save("deploy", f"a {BAD} way")
+        for id in (new.id, listed, merged.id, saved.id):
+            assert memory.get(id).embedding_state == "refused"
+            assert any(id in note for note in memory.stats().notes)
+        assert (memory.stats().refused, memory.stats().pending) == (4, 0)
+        assert memory.verify().ok
 
 
 def test_an_endpoint_that_refuses_everything_is_broken_and_its_texts_wait(endpoint):
