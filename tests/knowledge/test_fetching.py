@@ -120,7 +120,7 @@ def test_a_metadata_service_is_refused_where_private_addresses_are_allowed(host)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"])
 def test_a_private_address_is_refused_in_every_spelling(site, host):
-    with pytest.raises(DocumentRefused, match="no public address: allow private addresses if that is meant"):
+    with pytest.raises(DocumentRefused, match="not a public address: allow private addresses if that is meant"):
         fetch(f"http://{host}:{site.server_address[1]}/", LIMITS)
     assert site.asked == []
 
@@ -155,7 +155,7 @@ def test_a_redirect_is_checked_like_the_url_itself(site, monkeypatch):
         return len(checked) == 1
 
     monkeypatch.setattr(fetching, "is_public", once)
-    with pytest.raises(DocumentRefused, match=r"localhost is at .* no public address"):
+    with pytest.raises(DocumentRefused, match=r"localhost is at .* not a public address"):
         fetch(f"{site.url}/out", LIMITS)
     assert [path for path, _ in site.asked] == ["/out"]
 
@@ -163,7 +163,7 @@ def test_a_redirect_is_checked_like_the_url_itself(site, monkeypatch):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x", "gopher://x/"])
 def test_a_redirect_to_another_scheme_is_refused(site, target):
     site.pages["/out"] = (302, {"Location": target}, b"")
-    with pytest.raises(DocumentRefused, match=r"no http\(s\) URL"):
+    with pytest.raises(DocumentRefused, match=r"not an http\(s\) URL"):
         allowed(f"{site.url}/out")
 
 
@@ -272,10 +272,10 @@ def test_a_resolver_that_does_not_answer_is_left_when_time_is_up(monkeypatch):
 @pytest.mark.parametrize("allow", [True, False])
 def test_a_host_that_no_name_may_be_says_so(site, host, allow):
     """Python raises UnicodeError for a label of more than 63 characters."""
-    with pytest.raises(DocumentError, match=r"cannot be resolved|is no URL"):
+    with pytest.raises(DocumentError, match=r"cannot be resolved|is not a URL"):
         fetch(f"http://{host}/", LIMITS, allow_private_addresses=allow)
     site.pages["/out"] = (302, {"Location": f"http://{host}/"}, b"")
-    with pytest.raises(DocumentError, match=r"cannot be resolved|is no URL"):
+    with pytest.raises(DocumentError, match=r"cannot be resolved|is not a URL"):
         allowed(f"{site.url}/out")
 
 
@@ -288,9 +288,9 @@ def test_a_host_that_no_name_may_be_says_so(site, host, allow):
         ("http://no-such-host.invalid/", "cannot be read"),
         ("http://user:secret@example.org/", "holds a user or a password"),
         ("http:///nothing", "is no"),
-        ("http://127.0.0.1:70000/", "is no URL: its port is 70000"),
-        ("http://127.0.0.1:0/", "is no URL: its port is 0"),
-        ("http://exa mple.org/", "is no URL|cannot be read"),
+        ("http://127.0.0.1:70000/", "is not a URL: its port is 70000"),
+        ("http://127.0.0.1:0/", "is not a URL: its port is 0"),
+        ("http://exa mple.org/", "is not a URL|cannot be read"),
     ],
 )
 def test_what_cannot_be_fetched_says_why(site, url, said):

@@ -36,7 +36,7 @@ def test_documents_by_name_without_hidden_and_generated_ones(folder):
     found, skipped = walked(folder)
     assert found == ["a.md", "b.txt", "sub/c.html", "sub/deep/d.pdf"]
     assert set(skipped) == {"e.bin", "LICENSE", ".hidden.md", ".git", "node_modules"}
-    assert skipped["e.bin"] == "it is no document by its name: name it in include to have it read"
+    assert skipped["e.bin"] == "its name is not that of a document: name it in include to read it"
     assert skipped[".git"] == "hidden and generated files and folders are left out"
 
 
@@ -60,9 +60,9 @@ def test_without_recursion_and_what_is_no_pattern(folder):
     found, skipped = walked(folder, recursive=False)
     assert (found, skipped["sub"]) == (
         ["a.md", "b.txt"],
-        "folders in the folder are not looked into, as was asked (not recursive)",
+        "subfolders are left out, as requested (not recursive)",
     )
-    with pytest.raises(InvalidInput, match=r"exclude .* holds what is no pattern"):
+    with pytest.raises(InvalidInput, match=r"exclude .* has an invalid pattern"):
         walked(folder, exclude=[7])
 
 
@@ -103,10 +103,10 @@ def test_a_file_that_becomes_a_link_after_it_was_found_is_not_followed(folder, t
 @posix
 def test_special_files_are_named_and_not_waited_for(folder):
     os.mkfifo(folder / "fifo.md")
-    assert walked(folder)[1]["fifo.md"] == "it is a FIFO, no file"
-    with pytest.raises(DocumentUnreadable, match="it is a FIFO, no file"):
+    assert walked(folder)[1]["fifo.md"] == "it is a FIFO, not a file"
+    with pytest.raises(DocumentUnreadable, match="it is a FIFO, not a file"):
         find_file(folder / "fifo.md", None)
-    with pytest.raises(DocumentUnreadable, match="it is a FIFO, no file"):
+    with pytest.raises(DocumentUnreadable, match="it is a FIFO, not a file"):
         read_file(FoundFile("x", folder, "fifo.md"), 1000)
     with pytest.raises(DocumentUnreadable, match="it is a device"):
         find_file(Path("/dev/null"), None)
@@ -149,7 +149,7 @@ def test_two_names_that_differ_in_case_are_both_read_and_reported(folder):
     (folder / "A.md").write_text("other")
     found = list(Walk(folder, ["*.md"], [], recursive=False, follow_symlinks=False))
     assert [file.inner for file in found] == ["A.md", "a.md"]
-    assert found[1].warnings == ("its name and that of A.md differ in case only: elsewhere they are one",)
+    assert found[1].warnings == ("its name and that of A.md differ only in case",)
 
 
 @posix

@@ -160,12 +160,12 @@ def test_other_encodings_are_guessed_and_said(text, encoding):
 def test_a_few_wrong_bytes_in_utf_8_are_replaced_and_said():
     read, warnings = decode("Größe ".encode() * 1000 + b"\xff end")
     assert read.endswith("\ufffd end")
-    assert warnings == ["1 bytes are no UTF-8: they were replaced"]
+    assert warnings == ["1 bytes are not UTF-8: they were replaced"]
 
 
 @pytest.mark.parametrize("data", [b"\x00\x01\x02", b"text\x00more", bytes(range(256)) * 10])
 def test_what_is_no_text_is_refused(data):
-    with pytest.raises(DocumentUnreadable, match="no text"):
+    with pytest.raises(DocumentUnreadable, match="not text"):
         decode(data)
 
 

@@ -168,7 +168,7 @@ def test_a_document_by_url(memory):
     with serving() as site:
         site.pages["/a/guide.md"] = (200, {"Content-Type": "text/markdown"}, GUIDE.encode())
         url = f"{site.url}/a/guide.md"
-        with pytest.raises(DocumentRefused, match="no public address"):
+        with pytest.raises(DocumentRefused, match="not a public address"):
             memory.knowledge.ingest(url)
         with pytest.raises(DocumentUnreadable) as raised:
             memory.knowledge.ingest(f"{site.url}/absent", allow_private_addresses=True)
@@ -252,7 +252,7 @@ def test_a_server_that_states_what_is_no_charset_keeps_no_url_from_being_read(me
 
 
 def test_a_password_is_text(memory):
-    with pytest.raises(InvalidInput, match="password is no str"):
+    with pytest.raises(InvalidInput, match="password is not a str"):
         memory.knowledge.ingest(b"text", password=b"sesame")
 
 
@@ -407,7 +407,7 @@ def test_one_document_raises_and_a_folder_reports(memory, folder):
         ("image.pdf", DocumentUnreadable, r"image\.pdf: it holds images and no text"),
         ("locked.pdf", DocumentEncrypted, r"give its password"),
         ("empty.md", DocumentUnreadable, "it is empty"),
-        ("binary.txt", DocumentUnreadable, "it is no text"),
+        ("binary.txt", DocumentUnreadable, "it is not text"),
         ("absent.md", DocumentUnreadable, "it is not there"),
     ):
         with pytest.raises(error, match=said):

@@ -101,7 +101,7 @@ def test_stored_text_cannot_pose_as_headings_or_instructions(either):
     own = ("# Memory", "## Last session", "## Relevant knowledge", "## Recent knowledge", "## Recent episodes",
            "## Procedures", "## Experience", "1 tip(s) from prior runs")  # fmt: skip
     for line in lines:
-        assert line in own or line == "" or line.startswith(("- ", "What stands in quotation marks"))
+        assert line in own or line == "" or line.startswith(("- ", "Text in quotation marks"))
         if "Ignore" in line or "Obey" in line or "System" in line:
             outside = "".join(line.replace('\\"', "").split('"')[::2])
             assert "Ignore" not in outside

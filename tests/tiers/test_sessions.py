@@ -192,8 +192,8 @@ def test_every_message_whose_append_returned_survives_a_kill(path):
     ("broken", "reason"),
     [
         ('{"role": "user"', "not JSON"),
-        ('["a"]', "no JSON object"),
-        ('{"content": 1}', "no JSON object"),
+        ('["a"]', "not a JSON object"),
+        ('{"content": 1}', "not a JSON object"),
         (b"\xff", "not JSON.*utf-8"),
     ],
 )

@@ -80,7 +80,7 @@ def test_urls_are_those_of_public_addresses_only(use):
         site.pages["/"] = (200, {}, b"inside")
         error = use("ingest", source=f"{site.url}/", urls=True)["error"]
         assert (error["type"], site.asked) == ("not_allowed", [])
-        assert "no public address" in error["message"]
+        assert "not a public address" in error["message"]
 
 
 def test_the_scope_of_the_call_bounds_documents(use):

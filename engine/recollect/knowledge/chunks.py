@@ -30,7 +30,7 @@ _CLOSING = re.compile(r"[#\s]*+")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
-    """What a document says of itself: metadata, with those of its front matter, and title.
+    """The metadata and title that a document states, front matter included.
 
     Values longer than 65,536 bytes as JSON are left out.
     """

@@ -127,7 +127,7 @@ class _Network(httpcore2.NetworkBackend):
         allowed = [address for address in addresses if self._allow_private_addresses or is_public(address)]
         if not allowed:
             raise DocumentRefused(
-                f"{host} is at {', '.join(addresses)}, which is no public address: "
+                f"{host} is at {', '.join(addresses)}, which is not a public address: "
                 "allow private addresses if that is meant"
             )
         for address in allowed[:-1]:
@@ -196,11 +196,11 @@ def _checked(url: str, base: httpx2.URL | None) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url) if base is None else base.join(url)
     except (httpx2.InvalidURL, ValueError) as reason:
-        raise DocumentRefused(f"{shown(without_userinfo(url))} is no URL: {without_userinfo(str(reason))}") from None
+        raise DocumentRefused(f"{shown(without_userinfo(url))} is not a URL: {without_userinfo(str(reason))}") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no http(s) URL")
+        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is not an http(s) URL")
     if parsed.port is not None and not 0 < parsed.port < 65_536:  # the system would reduce it modulo 65,536
-        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is no URL: its port is {parsed.port}")
+        raise DocumentRefused(f"{shown(without_userinfo(str(parsed)))} is not a URL: its port is {parsed.port}")
     if parsed.userinfo:
         # Not shown: it may be a secret.
         raise DocumentRefused("the URL holds a user or a password: they would be stored as the document's source")

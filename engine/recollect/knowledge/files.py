@@ -64,7 +64,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
     if stat.S_ISDIR(mode):
         return real
     if not stat.S_ISREG(mode):
-        raise DocumentUnreadable(f"it is {_kind(mode)}, no file")
+        raise DocumentUnreadable(f"it is {_kind(mode)}, not a file")
     return FoundFile(_printable(real.as_posix()), real.parent, real.name)
 
 
@@ -73,7 +73,7 @@ def read_file(file: FoundFile, max_bytes: int) -> FileRead:
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
-            raise DocumentUnreadable(f"it is {_kind(held.st_mode)}, no file")
+            raise DocumentUnreadable(f"it is {_kind(held.st_mode)}, not a file")
         if held.st_size > max_bytes:
             raise DocumentTooLarge(f"it has {held.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
 
@@ -144,7 +144,7 @@ class Walk:
         self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
     ) -> Iterator[FoundFile]:
         if not self._recursive:
-            self._skip(path, "folders in the folder are not looked into, as was asked (not recursive)")
+            self._skip(path, "subfolders are left out, as requested (not recursive)")
         elif self._exclude is not None and self._exclude.match_file(f"{path}/"):
             self._skip(path, "exclude leaves it out")
         elif len(above) == _DEEPEST:
@@ -198,16 +198,14 @@ class Walk:
         elif self._include is not None and not self._include.match_file(path):
             return  # not reported: nothing asked for it
         elif not stat.S_ISREG(mode):
-            self._skip(path, f"it is {_kind(mode)}, no file")
+            self._skip(path, f"it is {_kind(mode)}, not a file")
         elif self._include is None and not _is_document(path):
-            self._skip(path, "it is no document by its name: name it in include to have it read")
+            self._skip(path, "its name is not that of a document: name it in include to read it")
         elif _printable(path) != path:
             self._skip(path, "its name is not UTF-8: rename it")
         else:
             other = self._folded.setdefault(path.casefold(), path)
-            clash = (
-                () if other == path else (f"its name and that of {other} differ in case only: elsewhere they are one",)
-            )
+            clash = () if other == path else (f"its name and that of {other} differ only in case",)
             yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
 
     def _skip(self, path: str, reason: str, error: str | None = None) -> None:
@@ -229,7 +227,7 @@ def _patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
     try:
         return pathspec.GitIgnoreSpec.from_lines(patterns)
     except (ValueError, TypeError, AttributeError) as fault:
-        raise InvalidInput(f"{name} {shown(patterns)} holds what is no pattern: {fault}") from None
+        raise InvalidInput(f"{name} {shown(patterns)} has an invalid pattern: {fault}") from None
 
 
 def _printable(path: str) -> str:

@@ -135,7 +135,7 @@ class Ingest:
             yield _Item(check_name(name, "name"), name, data=data)
         elif isinstance(source, str) and is_url(source):
             if options.root is not None:
-                raise DocumentRefused(f"{without_userinfo(source)} is no path in {options.root}")
+                raise DocumentRefused(f"{without_userinfo(source)} is not a path in {options.root}")
             yield _Item(check_name(options.name or source, "source"), source)
         elif isinstance(source, str) and not source.strip():
             raise InvalidInput("source is blank: give a path ('.' is this folder) or a URL")
@@ -337,7 +337,7 @@ class Ingest:
             stored = reader.documents.find_many(self._scope)
         for source, row in stored.items():
             if source.startswith(tuple(self._folders)) and self._is_gone(row):
-                reason = "its file is gone; what is stored of it stays until it is deleted"
+                reason = "its file is gone; the document stays until it is deleted"
                 self.skipped.append(Skipped(source=source, reason=reason))
 
     def _skip(self, source: str, reason: DocumentError) -> None:

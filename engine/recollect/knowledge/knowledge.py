@@ -80,7 +80,7 @@ class Knowledge(Service):
         if several and len(sources) != 1 and (name is not None or title is not None):
             raise InvalidInput("name and title are for one document: ingest them one by one")
         if password is not None and not isinstance(password, str):
-            raise InvalidInput("password is no str")
+            raise InvalidInput("password is not a str")
         options = IngestOptions(
             scope=checks.check_scope(scope), metadata=None if metadata is None else checks.check_metadata(metadata),
             name=None if name is None else checks.check_name(name, "name"),
@@ -97,7 +97,7 @@ class Knowledge(Service):
         """The chunks that answer `query`, best first; options are those of `recall`, `where` by metadata among them.
 
         Each hit's `source` has path and lines; its metadata has that of the document, its id as `document`, and
-        `title`, `headings`, `page` (and `last_page`) and `chars` (where the chunk stands in the text).
+        `title`, `headings`, `page` (and `last_page`) and `chars` (the position of the chunk in the text).
         """
         hits = self._search(None, CHUNK_KIND, query, limit, options)
         sources = {(hit.scope, hit.source.id) for hit in hits if hit.source is not None}

@@ -83,7 +83,7 @@ def _cell(line: Line, side: int) -> Line:
 
 
 def without_page_number(lines: list[Line], number: int, label: str) -> list[Line]:
-    """The lines of a page but for its number at its foot or head, which would stand in the middle of a paragraph."""
+    """The lines of a page without the page number, which could end up in the middle of a paragraph."""
     names = {str(number + 1), label} - {""}
     lowest = min(lines, key=lambda line: line.baseline, default=None)
     highest = max(lines, key=lambda line: line.baseline, default=None)

@@ -50,7 +50,7 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
                 return _without_nul(data.decode(encoding)), []
             except UnicodeDecodeError as reason:
                 text = data.decode(encoding, "replace")
-                return _without_nul(text), [f"byte {reason.start:,} is no {encoding}: it was replaced"]
+                return _without_nul(text), [f"byte {reason.start:,} is not {encoding}: it was replaced"]
     if b"\x00" in data:
         return _without_mark(data)
     try:
@@ -67,7 +67,7 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")
     if lost <= max(1, _MOST_BAD * len(data)) and any(char > "\x7f" and char != "\ufffd" for char in replaced):
-        return replaced, [f"{lost:,} bytes are no UTF-8: they were replaced"]
+        return replaced, [f"{lost:,} bytes are not UTF-8: they were replaced"]
     return _guessed(data)
 
 
@@ -84,12 +84,12 @@ def _without_mark(data: bytes) -> tuple[str, list[str]]:
                 break
             if not _CONTROL.search(text):
                 return text, [f"it was read as {encoding}, which it does not state"]
-    raise DocumentUnreadable("it is no text: it holds NUL bytes")
+    raise DocumentUnreadable("it is not text: it holds NUL bytes")
 
 
 def _without_nul(text: str) -> str:
     if "\x00" in text:
-        raise DocumentUnreadable("it is no text: it holds NUL characters")
+        raise DocumentUnreadable("it is not text: it holds NUL characters")
     return text
 
 
@@ -98,15 +98,15 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
         normalizer = importlib.import_module("charset_normalizer")
     except ImportError:
         raise ParserMissing(
-            f"it is no UTF-8, and its encoding cannot be guessed without: {install_command('documents')}"
+            f"it is not UTF-8, and its encoding cannot be guessed without: {install_command('documents')}"
         ) from None
     best = normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
     if best is None:
-        raise DocumentUnreadable("it is no text in an encoding that is known: save it as UTF-8")
+        raise DocumentUnreadable("it is not text in a known encoding: save it as UTF-8")
     try:
         return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
     except UnicodeDecodeError:
-        raise DocumentUnreadable(f"it is no UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
+        raise DocumentUnreadable(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
 
 
 def _known(charset: str) -> str | None:

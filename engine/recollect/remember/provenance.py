@@ -17,7 +17,7 @@ __all__ = ["claims_hold"]
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
 _SIGNALS = re.compile(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
-# As recall words them.
+# As recall words its evidence gaps.
 _GAP = re.compile(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
 _TIMES = {
     "created": "created_at", "created_at": "created_at", "event": "event_at", "event_at": "event_at",
@@ -48,7 +48,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_time(value: Any, moment: datetime | None) -> bool:
-    """Whether a text says this moment, as exactly as it says any; without an offset it is of UTC."""
+    """Whether a text names this moment, to its own precision; without an offset it is UTC."""
     if not isinstance(value, str) or moment is None:
         return False
     try:
@@ -64,7 +64,7 @@ def _is_time(value: Any, moment: datetime | None) -> bool:
 
 
 def _is_scope(record: Record, value: Any) -> bool:
-    """A handle bound to a scope calls what is in it by the rest of the path."""
+    """Scopes may be relative to that of a handle: the end of the path is compared."""
     return isinstance(value, str) and value.startswith("/") and (value == "/" or record.scope.endswith(value))
 
 

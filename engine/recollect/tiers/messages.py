@@ -61,7 +61,7 @@ def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as fault:
         raise SessionDamaged(session, position, f"it is not JSON ({fault})") from None
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise SessionDamaged(session, position, f"it is no JSON object with a role: {checks.shown(text)}")
+        raise SessionDamaged(session, position, f"it is not a JSON object with a role: {checks.shown(text)}")
     return message
 
 

@@ -54,7 +54,7 @@ Tags = Annotated[
 Scope = Annotated[
     str,
     _field(
-        "A path such as /project/database; it holds what lies below it too.",
+        "A path such as /project/database; it includes everything below it.",
         lambda scope, *_: checks.check_scope(scope),
         "a path such as /team/project",
     ),
@@ -105,5 +105,5 @@ TaskType = Annotated[
 ]
 ToolName = Annotated[str, _field("The name of a tool.", _named, f"the name of a tool, {_NAME}", min_length=1)]
 DocumentSource = Annotated[str, Meta(min_length=1, description="A path, a folder or an http(s) URL.")]
-Metadata = Annotated[dict[str, Any], Meta(description="What the document is to be found by besides its text.")]
+Metadata = Annotated[dict[str, Any], Meta(description="Metadata to store with the document.")]
 DocumentId = Annotated[str, Meta(min_length=1, description="The documentId of a document, as results give it.")]

@@ -88,7 +88,7 @@ def _object(tool: Tool, arguments: object) -> dict[Any, Any]:
             value = msgspec.json.decode(plain_str(arguments) if isinstance(arguments, str) else arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
             raise ToolFault(
-                "invalid_json", None, f"the arguments are no JSON ({fault}): give an object with an action", ["object"]
+                "invalid_json", None, f"the arguments are not JSON ({fault}): give an object with an action", ["object"]
             ) from None
     if not isinstance(value, Mapping):
         raise ToolFault(
