@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +19,7 @@ from recollect.checks import (
     encodable,
     join_scopes,
     now_us,
+    optional_datetime,
     plain_str,
     shown,
     to_datetime,
@@ -31,9 +31,8 @@ from recollect.store.values import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["as_new_record", "as_record", "prepare", "shown_as", "uuid7"]
+__all__ = ["as_new_record", "as_record", "prepare", "uuid7"]
 
-S = TypeVar("S", bound=msgspec.Struct)
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
 
@@ -90,18 +89,14 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
 
 def as_record(row: Row) -> Record:
     """A row that has just been inserted, as its record."""
-    metadata = {} if row.metadata is None else msgspec.json.decode(row.metadata)
-    return shown_as(Record, row, id=row.public_id, metadata=metadata, outcome="created")
-
-
-def shown_as(kind: type[S], row: object, /, **fields: Any) -> S:
-    """A row as a public struct: what is not in `fields` has the row's value under the same name, times as datetimes."""
-    for name in kind.__struct_fields__:
-        if name not in fields and hasattr(row, name):
-            value = getattr(row, name)
-            is_moment = isinstance(value, int) and name.endswith(("_at", "_from"))
-            fields[name] = to_datetime(value) if is_moment else value
-    return kind(**fields)
+    return Record(
+        id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
+        importance=row.importance, pinned=row.pinned, topic=row.topic, source=row.source, position=row.position,
+        created_at=to_datetime(row.created_at), event_at=optional_datetime(row.event_at),
+        updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at),
+        valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
+        metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
+    )  # fmt: skip
 
 
 def check_context(context: object) -> str | None:

@@ -17,7 +17,6 @@ from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
 from recollect.remember.change import row_id
-from recollect.remember.prepare import shown_as
 from recollect.remember.write import remember_one
 
 __all__ = ["Service", "own_metadata"]
@@ -52,10 +51,20 @@ class Service:
         return name if own.startswith(AGENT_SCOPES) and "/" not in name else None
 
     def _shown(self, kind: type[S], row: Any, /, **fields: Any) -> S:
-        """A row as a public struct, its scope relative to the handle's and with the agent that has that scope."""
-        if "agent" in kind.__struct_fields__:
-            fields["agent"] = self._agent_of(row.scope)
-        return shown_as(kind, row, scope=self._seen(row.scope), **fields)
+        """A row as a public struct: what is not in `fields` has the row's value under the same name.
+
+        The scope is relative to the handle's, the agent is the one with that scope, and times become datetimes.
+        """
+        for name in kind.__struct_fields__:
+            if name == "scope":
+                fields[name] = self._seen(row.scope)
+            elif name == "agent":
+                fields[name] = self._agent_of(row.scope)
+            elif name not in fields:
+                value = getattr(row, name)
+                is_time = name.endswith("_at") and isinstance(value, int)
+                fields[name] = checks.to_datetime(value) if is_time else value
+        return kind(**fields)
 
     def _remember(self, agent: str | None, policy: WritePolicy, **fields: Any) -> Record:
         """Store one record in the scope of an agent."""
