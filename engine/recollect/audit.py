@@ -1,4 +1,4 @@
-"""Audit: what is in a memory that should not be, each finding with the verb that mends it."""
+"""Audit: unwanted records (duplicates, contradictions, secrets, ...), each with the method that repairs it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHECKS = {
     "instructions": "expire",
     "junk": "forget",
 }
-"""Each check with the verb that mends what it finds."""
+"""Each check with the method that repairs its findings."""
 
 _DUPLICATE_COSINE = 0.98
 _CONTRADICTION_COSINE = 0.6
@@ -47,10 +47,10 @@ _NEIGHBORS = 10
 _BATCH = 256
 _SHOWN_CHARS = 200
 _DAY_US = 86_400_000_000
-# A text that says "next week" is stale after so many days, one that nobody asked for after so many.
+# A text that says "next week" is stale after so many days, one that was never recalled after so many.
 _PASSED_DAYS = 30
 _UNUSED_DAYS = 365
-# What is made of a file or saved as a whole is changed there.
+# Records of a file, or saved as a whole, must be changed there.
 _MADE_ELSEWHERE = ("chunk", "procedure")
 
 Progress = Callable[[int, int | None], None]
@@ -59,13 +59,13 @@ Progress = Callable[[int, int | None], None]
 def audit(
     engine: Engine, checks: Sequence[str] | None, chosen: Filter, *, mend: bool, on_progress: Progress | None
 ) -> Audit:
-    """Make these checks (None: all) on the memories that `chosen` matches, and with `mend` do what each finding says.
+    """Run these checks (None: all) on the memories that `chosen` matches; `mend` repairs the findings.
 
     Raises InvalidInput for an unknown check, for "secrets" by name without its detector, and for `mend` without checks.
     """
     wanted = list(dict.fromkeys(CHECKS if checks is None else checks))
     if unknown := [name for name in wanted if name not in CHECKS]:
-        raise InvalidInput(f"no check is called {shown(unknown[0])}: there are {', '.join(CHECKS)}")
+        raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
     if mend and not checks:
         raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. ['duplicates']")
     skipped = {}
@@ -116,7 +116,7 @@ def _of_texts(
             if "instructions" in wanted and (way := addresses_model(said)) is not None:
                 yield _finding("instructions", record, way)
             if "junk" in wanted and record.kind != "chunk" and is_junk(record.text):
-                yield _finding("junk", record, "says nothing but small talk or a tool's noise")
+                yield _finding("junk", record, "is only small talk or tool noise")
             if "stale" in wanted and (why := _stale(record, now)) is not None:
                 yield _finding("stale", record, why)
         done += len(some)
@@ -151,7 +151,7 @@ def _secrets_of_versions(reader: Reader, chosen: Filter) -> Iterator[Finding]:
 
 
 def _duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
-    """Memories of one scope and kind that say the same, word for word: all but the pinned or the first."""
+    """Memories with the same text in one scope and kind: all except the pinned or the first one."""
     same: defaultdict[tuple[str, str, bytes], list[CurrentRecord]] = defaultdict(list)
     for each in reader.records.current(ids, now_us()):
         if each.kind not in _MADE_ELSEWHERE:
@@ -159,7 +159,7 @@ def _duplicates(reader: Reader, ids: Sequence[int]) -> Iterator[Finding]:
     for group in same.values():
         kept, *others = sorted(group, key=lambda each: (not each.pinned, each.record_id))
         for each in others:
-            yield _of_pair("duplicates", each, kept, "says the same as a memory that was there before")
+            yield _of_pair("duplicates", each, kept, "has the same text as an earlier memory")
 
 
 def _pairs(
@@ -169,9 +169,9 @@ def _pairs(
     wanted: Sequence[str],
     on_progress: Progress | None,
 ) -> Iterator[Finding]:
-    """What neighbours show: the same said in other words, or something else said of the same."""
+    """Near-duplicates and contradictions among neighbours."""
     floor = _CONTRADICTION_COSINE if "contradictions" in wanted else _DUPLICATE_COSINE
-    # What is linked as contradicting needs nobody's attention again.
+    # Pairs that are already linked as contradictions are done.
     seen = reader.links.contradicting()
     within = {*ids}
     gone: set[int] = set()
@@ -199,7 +199,7 @@ def _pairs(
 def _compared(
     first: CurrentRecord, second: CurrentRecord, near: Neighbor, wanted: Sequence[str], gone: set[int]
 ) -> Finding | None:
-    """What a pair shows; `gone` are those found to be near-duplicates, of which no other is one in turn."""
+    """The finding of a pair; a record in `gone` is a near-duplicate already, and no other is one of it."""
     if first.content_hash == second.content_hash or first.kind in _MADE_ELSEWHERE or first.context != second.context:
         return None
     one, other = Statement.of(first.text), Statement.of(second.text)
@@ -230,14 +230,14 @@ def _neighbors(
 
 
 def _last_changes(reader: Reader, findings: Iterable[Finding]) -> dict[str, datetime]:
-    """When the memories that findings name were last changed, by id."""
+    """When the memories of findings were last changed, by id."""
     named = {id for each in findings for id in (each.id, each.other) if id is not None}
     ids = sorted(reader.records.find_ids(sorted(named), "/").values())
     return {record.id: record.updated_at for some in _batches(ids) for record in reader.records.get_many(some)}
 
 
 def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime], base: str) -> Iterator[Finding]:
-    """Do what each finding says; where somebody has changed or forgotten a memory since it was `seen`, nothing."""
+    """Repair each finding, unless its memory was changed or forgotten since it was `seen`."""
     by_verb: defaultdict[str | None, list[Finding]] = defaultdict(list)
     for each in findings:
         by_verb[each.verb].append(each)
@@ -252,21 +252,21 @@ def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetim
     ours: set[str] = set()
     for verb, some in by_verb.items():
         for each in some:
-            # A redaction embeds, which takes too long for a transaction: it reads the memory anew.
+            # A redaction embeds, which takes too long for a transaction: it reads the memory again.
             with nullcontext() if verb == "redact" else engine.atomic():
                 others = {id for id in (each.id, each.other) if id is not None and id not in ours}
                 with engine.store.read() as reader:
                     now = _last_changes(reader, [each])
                 as_seen = all(now.get(id, False) == seen.get(id) for id in others)
                 if as_seen:
-                    with suppress(NotFound):  # of two findings of one memory the first may have taken it away
+                    with suppress(NotFound):  # an earlier finding may have removed the memory
                         mend[verb](each)
             ours |= {each.id} if as_seen else set()
             yield structs.replace(each, mended=as_seen)
 
 
 def _redact(engine: Engine, id: str, base: str) -> None:
-    """Take the secrets out of a memory, and purge its earlier versions."""
+    """Redact the secrets of a memory, and purge its earlier versions."""
     with engine.store.read() as reader:
         record = reader.records.get(change.row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)

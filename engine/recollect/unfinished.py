@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, private, and swept up after a kill."""
+"""Files that appear complete or not at all: written beside their final name, private, and removed after a kill."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getat
 _OLD = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _ATTEMPTS = 10
-# With the mark and what SQLite puts behind a name, within the 255 bytes that file systems allow.
+# With our suffix and those of SQLite, within the 255 bytes that file systems allow.
 _NAME_BYTES = 200
-# What SQLite puts beside a database that it writes.
+# Files that SQLite writes beside a database.
 _BESIDE = ("", "-journal", "-wal", "-shm")
 _changing_umask = threading.Lock()
 
 
 class Part:
-    """A file that is being written: its path, or its name in the folder of a descriptor, and its own descriptor."""
+    """A file that is being written: its path, or its name in an open folder, and its descriptor."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
@@ -34,18 +34,18 @@ class Part:
         self._open = True
 
     def finish(self) -> None:
-        """Bring what was written to the disk: it can be renamed then. Raises OSError."""
+        """Flush it to the disk; then it can be renamed. Raises OSError."""
         os.fsync(self.descriptor)
-        if sys.platform == "win32":  # where nothing is renamed that is open
+        if sys.platform == "win32":  # an open file cannot be renamed there
             self.close()
 
     def give(self, mode: int) -> None:
-        """Give the file this mode, once it has its name. Raises OSError."""
+        """Set the mode of the file, once it has its name. Raises OSError."""
         if sys.platform != "win32":
             os.fchmod(self.descriptor, mode)
 
     def close(self) -> None:
-        """Let go of the file, and of its lock."""
+        """Close the file, and release its lock."""
         if self._open:
             self._open = False
             os.close(self.descriptor)
@@ -53,10 +53,11 @@ class Part:
 
 @contextmanager
 def unfinished(folder: str, name: str, *, parent: int | None = None) -> Iterator[Part]:
-    """A new file beside `name`, to be renamed to it when it is whole; it is removed at the end if it is still there.
+    """A new file beside `name`, to be renamed to it when it is complete; removed at the end if it still exists.
 
-    Its mode is 0600, and it is locked: what killed processes left beside this `name` is removed first, what a running
-    one writes is not. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
+    Its mode is 0600, and it is locked. Files that killed processes left beside this `name` are removed first, those of
+    running ones are not. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises
+    OSError.
     """
     sweep(folder, re.compile(re.escape(_stem(name))), parent=parent)
     part = _create(folder, name, parent)
@@ -71,7 +72,7 @@ def unfinished(folder: str, name: str, *, parent: int | None = None) -> Iterator
 
 
 def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None) -> None:
-    """Remove what killed processes left in a folder of files whose names match; what cannot be removed stays."""
+    """Remove what killed processes left in a folder for files whose names match, as far as possible."""
     try:
         names = os.listdir(folder or "." if parent is None else parent)
     except OSError:
@@ -84,8 +85,8 @@ def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None) -> N
 
 
 def new_file_mode() -> int:
-    """The mode that a new file gets by the process's umask."""
-    with _changing_umask:  # there is no other way to read it; meanwhile it only allows less
+    """The mode of a new file by the umask of the process."""
+    with _changing_umask:  # the only way to read it; meanwhile it is stricter
         umask = os.umask(0o077)
         os.umask(umask)
     return 0o666 & ~umask
@@ -103,15 +104,15 @@ def _create(folder: str, name: str, parent: int | None) -> Part:
         path = f"{folder}.{_stem(name)}.{secrets.token_hex(4)}.part"
         descriptor = os.open(path, _NEW | _BINARY, 0o600, dir_fd=parent)
         locked = None if sys.platform == "win32" else try_lock(descriptor)
-        # Another process may have swept it up before it was locked; without locks nothing is swept up.
+        # Another process may have removed it before it was locked; without locks nothing is removed.
         if locked is None or (locked and os.fstat(descriptor).st_nlink):
             return Part(path, descriptor)
         os.close(descriptor)
-    raise FileExistsError(f"{folder}{name}: what is written beside it was removed again and again")
+    raise FileExistsError(f"{folder}{name}: the file beside it was removed repeatedly")
 
 
 def _remove_if_left(path: str, parent: int | None) -> None:
-    if sys.platform != "win32":  # there a file that is open cannot be removed
+    if sys.platform != "win32":  # there an open file cannot be removed
         descriptor = os.open(path, _OLD, dir_fd=parent)
         try:
             if not try_lock(descriptor):

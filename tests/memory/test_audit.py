@@ -146,7 +146,7 @@ def test_what_cannot_be_checked_is_said(memory):
 
 def test_bad_calls_change_nothing(memory):
     memory.remember("hello")
-    with pytest.raises(InvalidInput, match="no check is called 'dust': there are duplicates"):
+    with pytest.raises(InvalidInput, match="there is no check 'dust': use duplicates"):
         memory.audit(["dust"])
     with pytest.raises(InvalidInput, match="mend needs the names"):
         memory.audit(mend=True)

@@ -1,4 +1,4 @@
-"""What two texts that are near say differently: a negation, a number, a value. Cheap rules for English, no model.
+"""How two similar texts differ: in a negation, a number or a value. Cheap rules for English, without a model.
 
 Other languages are compared word by word: any word that differs counts as a difference in content.
 """
@@ -43,18 +43,18 @@ _NUMBER_WORDS = _words(
     december today tomorrow yesterday morning afternoon evening night noon midnight spring summer autumn winter
     """
 )
-# Words that change a statement's strength or its polish, not what it states.
+# Words that change the strength or the tone of a statement, not its meaning.
 _FILLERS = _words("really very quite actually also just please currently simply indeed well so too")
-# In the list of stop words, but telling here.
-_TELLING = _words(
+# Stop words that carry meaning here.
+_MEANINGFUL = _words(
     """
     he him his himself she her hers herself i me my you your they them their we our before after above below up down
     in out on off over under more most few all both each other some same will would can could may might must shall
     should against from to if unless until who whom where when why how
     """
 )
-_PLAIN = (STOP_WORDS - _TELLING) | _FILLERS
-# Who does one of these to one thing may do it to another: "likes tea" and "likes coffee" agree.
+_PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
+# Verbs that can hold of several things: "likes tea" and "likes coffee" agree.
 _ADDING = frozenset(
     tokenize(
         """
@@ -72,7 +72,7 @@ _COUNTED = """
     eighteen nineteen twenty
     """
 _DIGITS = {word: str(value) for value, word in enumerate(_COUNTED.split())}
-# What may stand beside a number and says what is counted, each with its other names.
+# Units next to a number, each with its other names.
 _UNIT_NAMES = """
     mg milligram milligrams; g gram grams; kg kilogram kilograms kilo kilos; lb lbs pound pounds; oz ounce ounces;
     t ton tons tonne tonnes; mm millimetre millimetres millimeter millimeters; cm centimetre centimetres centimeter
@@ -87,9 +87,9 @@ _UNITS = {name: unit.split()[0] for unit in _UNIT_NAMES.split(";") for name in u
 
 
 class Statement(Struct, frozen=True):
-    """A text as the rules see it: every token in lower case, and of those that tell, the stems in order.
+    """A text as the rules see it: its tokens in lower case, and the stems of its content words in order.
 
-    `numbers` holds digits, and words of number and of date; `negations` counts what denies.
+    `numbers` holds digits, number words and date words; `negations` counts negating words.
     """
 
     tokens: tuple[str, ...]
@@ -126,7 +126,7 @@ def _statement(text: str) -> Statement:
 
 
 def _parted(word: str) -> tuple[str, ...]:
-    """A token, contractions taken apart."""
+    """A token with its contraction split."""
     if word.endswith("n't"):
         return ({"ca": "can", "wo": "will", "sha": "shall"}.get(word[:-3], word[:-3]) or "do", "not")
     if "'" in word[1:]:
@@ -136,10 +136,10 @@ def _parted(word: str) -> tuple[str, ...]:
 
 
 def same_statement(one: Statement, other: Statement) -> bool:
-    """Whether two texts whose vectors are all but equal also state the same.
+    """Whether two texts with nearly equal vectors state the same.
 
-    Negations, numbers with their units and telling words agree, in one order, or with a part moved from one end to the
-    other ("Yesterday I met Bob", "I met Bob yesterday"): "Alice paid Bob" is not "Bob paid Alice".
+    Negations, numbers with units, and content words agree in the same order, or with a part moved from one end to the
+    other ("Yesterday I met Bob", "I met Bob yesterday"); "Alice paid Bob" is not "Bob paid Alice".
     """
     if (one.negations, one.numbers, one.units) != (other.negations, other.numbers, other.units):
         return False
@@ -147,16 +147,16 @@ def same_statement(one: Statement, other: Statement) -> bool:
         return bool(one.content or one.numbers) or one.tokens == other.tokens
     if len(one.content) != len(other.content) or len(one.content) < 3:
         return False
-    # As text, in which searching takes time in proportion to it; a term holds no space.
+    # As a string, for a search in linear time; a term has no space.
     return f" {' '.join(one.content)} " in f" {' '.join(other.content * 2)} "
 
 
 def contradiction(one: Statement, other: Statement) -> Difference | None:
-    """What makes two texts on one matter candidates for a contradiction; None where nothing does.
+    """Why two texts about the same thing may contradict each other; None where they do not.
 
-    - "negation": one denies what the other says, in much the same words
-    - "number": the same words around another number or date
-    - "value": the same words around another word or two, where only one of them can hold ("We use A", "We use B")
+    - "negation": one negates the other in similar words
+    - "number": the same words with another number or date
+    - "value": the same words with another value, where only one can be true ("We use A", "We use B")
     """
     if max(len(one.tokens), len(other.tokens)) > _LONGEST or "?" in (*one.tokens[-1:], *other.tokens[-1:]):
         return None
@@ -181,7 +181,7 @@ def contradiction(one: Statement, other: Statement) -> Difference | None:
 
 
 def other_subject(one: Statement, other: Statement) -> bool:
-    """Whether two texts say much the same of two things: "The left tyre is flat", "The right tyre is flat"."""
+    """Whether two texts say the same about different things: "The left tyre is flat", "The right tyre is flat"."""
     if max(len(one.tokens), len(other.tokens)) > _LONGEST:
         return False
     slot = _slot(one.tokens, other.tokens)
@@ -192,17 +192,17 @@ def other_subject(one: Statement, other: Statement) -> bool:
 
 
 def is_plain(word: str) -> bool:
-    """Whether a word, in lower case, names nothing: one of grammar, a negation, a number or a time."""
+    """Whether a lower-case word is a function word, a negation, a number or a time."""
     head = word.partition("'")[0]
     return head in STOP_WORDS or head in _FILLERS or head in _NEGATIONS or _number(head)
 
 
 def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list[str], list[str], list[str]] | None:
-    """The one place where two token lists differ, at most three tokens each, with what stands before and after."""
+    """The only difference of two token lists, at most three tokens each, with the tokens before and after it."""
     left, right = ([token for token in some if token[-1].isalnum()] for some in (one, other))
     edits = [edit for edit in SequenceMatcher(None, left, right, autojunk=False).get_opcodes() if edit[0] != "equal"]
     if len(edits) == 2 and edits[0][0] == edits[1][0] == "replace":
-        # Two numbers of one date, or a number and its unit, stand side by side or a word apart.
+        # Two numbers of one date, or a number and its unit, are adjacent or one word apart.
         if edits[1][1] - edits[0][2] > 1:
             return None
         edits = [("replace", edits[0][1], edits[1][2], edits[0][3], edits[1][4])]
@@ -215,18 +215,18 @@ def _slot(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[list[str], list
 
 
 def _predicate_slot(before: list[str], after: list[str]) -> bool:
-    """Whether a slot is what is said rather than of whom: "Bob is tall" does not deny "Alice is tall".
+    """Whether a difference is in the predicate, not in the subject: "Bob is tall" does not contradict "Alice is tall".
 
-    A slot at the head counts before "is the", "is our": only one can be it.
+    At the beginning it counts before "is the" and "is our", which hold of one thing only.
     """
     if not before or all(token in _DEFINITE or token in ("a", "an") for token in before):
         return any(state in _STATES and what in _ONLY for state, what in pairwise(after[:3]))
-    # "Room 3 is blue", "Room 4 is blue": the slot still belongs to the subject.
+    # "Room 3 is blue", "Room 4 is blue": the difference is in the subject.
     return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
 
 
 def _same_subject(one: Statement, other: Statement) -> bool:
-    """Whether two statements open with the same telling word."""
+    """Whether two statements begin, or end, with the same content word."""
     if not one.content or not other.content:
         return True
     return one.content[0] == other.content[0] or one.content[-1] == other.content[-1]
@@ -241,7 +241,7 @@ def _number(token: str) -> bool:
 
 
 def _normal(number: str) -> str:
-    """A number in figures, a day in the singular."""
+    """A number in digits, a day in the singular."""
     if number[-1].isdigit():
         return number.replace("−", "-").lstrip("0") or "0"
     return _DIGITS.get(number) or (number[:-1] if number.endswith("days") else number)

@@ -1,4 +1,4 @@
-"""What makes two texts the same text."""
+"""Normal forms and hashes of texts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["KEY_BYTES", "content_hash", "normalized", "text_key"]
 
 KEY_BYTES = 8
 _EXACT_BYTES = 8
-# Quote marks and emphasis around a text, and the full stops that quoting adds or drops.
+# Quote marks and emphasis around a text, and full stops, which quoting adds or drops.
 _LEADING = "\"'`*_“”„‘’‚«»‹›「」『』 \t"
 _TRAILING = _LEADING + ".…。"
-# No mark that combines is a word character, and no text has so many in a row; Unicode's Stream-Safe Text Format
+# Combining marks are not word characters, and no text has so many in a row: Unicode's Stream-Safe Text Format
 # (UAX #15, 13) breaks a run after 30.
 _MARKS = re.compile(r"[^\w\x00-\x7f]{31,}")
 _MOST_MARKS = 30
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """The normal form of a text; a run of combining marks is put in order 30 at a time.
+    """The normal form of a text; a run of combining marks is sorted 30 at a time.
 
     `unicodedata.normalize` sorts a run by insertion: 16,000 marks took 0.2 s, and a million would take 13 minutes.
     """
@@ -34,10 +34,10 @@ def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
 
 
 def content_hash(text: str, context: str | None = None) -> bytes:
-    """16 bytes that are equal for equal text and context, whatever way their accents are encoded (NFC).
+    """16 bytes that are equal for equal text and context after NFC normalisation.
 
-    No context and an empty one are the same. Case, spaces and punctuation count, save in the first 8 bytes: these are
-    `text_key`, by which a text is found again.
+    No context and an empty one are the same. Case, spaces and punctuation matter, except in the first 8 bytes, which
+    are `text_key`.
     """
     head = _encoded(context or "")
     exact = blake2b(len(head).to_bytes(8, "little") + head + _encoded(text), digest_size=_EXACT_BYTES).digest()

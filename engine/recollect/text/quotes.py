@@ -1,4 +1,4 @@
-"""Recognising text that a recall returned: whole texts of memories, in bullets, quote marks, scores and provenance."""
+"""Recognising text that a recall returned: whole memories, with bullets, quote marks, scores and provenance."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ __all__ = ["Quotation"]
 
 M = TypeVar("M")
 
-# Longer texts are recognised as a whole only.
+# Longer texts are only recognised as a whole.
 _MOST_CHARS = 50_000
 _MOST_LINES = 300
-# A memory of more lines is recognised only where it stands alone.
+# A memory with more lines is only recognised on its own.
 _MOST_LINES_EACH = 12
 
 Reading = tuple[bytes, tuple[Claim, ...]]
-"""The key that a memory of this text has, and what was wrapped around the text says of it."""
+"""The key of a memory with this text, and the claims of what was wrapped around it."""
 
 
 class Quotation(Struct, frozen=True):
-    """A text seen as quotes of memories: `lines`, and for each line the runs from there that may be one memory.
+    """A text read as quotes of memories: its lines, and for each line the runs from there that may be one memory.
 
-    A run is (the line after it, its readings: with and without what may be wrapped around it). The lines of JSON are
-    the texts in it.
+    A run is (the line after it, its readings with and without wrapping). The lines of JSON are the texts in it.
     """
 
     lines: tuple[str, ...]
@@ -38,7 +37,7 @@ class Quotation(Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> Quotation:
-        """The quotation that a text may be."""
+        """A text as a possible quotation."""
         text = unquoted(text)
         if len(text) > _MOST_CHARS:
             return cls((text,), (((1, ((text_key(text), ()),)),),))
@@ -57,17 +56,17 @@ class Quotation(Struct, frozen=True):
 
     @property
     def keys(self) -> set[bytes]:
-        """The key of every memory that it may quote."""
+        """The keys of all memories that it may quote."""
         return {key for runs in self.runs for _, readings in runs for key, _ in readings}
 
     def quoted(
         self, find: Callable[[bytes], Iterable[M]], known: Callable[[M, Sequence[Claim]], bool]
     ) -> list[M] | None:
-        """The memories it quotes, in order, where it says nothing besides; None otherwise.
+        """The quoted memories, in order, where the text has nothing else; None otherwise.
 
-        `find` gives the memories of a key, `known` tells whether all claims hold of one.
+        `find` gives the memories of a key, `known` tells whether all claims are true of one.
         """
-        # From the end: of each line, the memories where all from there on is quoted.
+        # From the end: the memories of each line from which on everything is quoted.
         rest: list[list[M] | None] = [None] * len(self.lines) + [[]]
         for start in range(len(self.lines) - 1, -1, -1):
             for stop, readings in reversed(self.runs[start]):
@@ -98,9 +97,9 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[tuple[int, tuple[Reading, ...]
 def _readings(
     heads: Sequence[tuple[str, list[Claim]]], following: Sequence[str], tails: Sequence[tuple[str, list[Claim]]]
 ) -> Iterator[Reading]:
-    """A run as it is and with ever more of what is wrapped around it taken off.
+    """A run with each amount of wrapping removed.
 
-    `heads` are what is left of its first line, `tails` of its last, which may be the first.
+    `heads` are the variants of its first line, `tails` of its last, which may be the first.
     """
     for head, said in heads:
         if following:
@@ -115,7 +114,7 @@ def _readings(
 
 
 def _items(value: object) -> Iterator[tuple[str, list[Claim]]]:
-    """The texts of results and what is said of each; ValueError where anything else stands among them."""
+    """The texts of results with the claims about each; ValueError where there is anything else."""
     if isinstance(value, list):
         for item in value:
             yield from _items(item)
@@ -134,13 +133,13 @@ def _items(value: object) -> Iterator[tuple[str, list[Claim]]]:
     found = list(_items(value["results"])) if isinstance(value.get("results"), list) else []
     if not found:
         raise ValueError("no result")
-    # What is said of all results, their number or what they lack, is weighed with the first.
+    # Claims about all results are checked with the first.
     yield found[0][0], [*found[0][1], *claims]
     yield from found[1:]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; one that says two things under one name is no result of ours."""
+    """A JSON object; one with a repeated name is not a result of ours."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name is given twice")

@@ -18,8 +18,8 @@ from recollect.extras import install_command
 
 __all__ = ["NO_DETECTOR", "Secret", "find_secrets", "has_detector", "redact", "redact_all", "strings_of"]
 
-# Classes of detect_secrets.plugins by module. Left out: what goes by entropy or by public IP addresses, and the
-# detectors of npm's tokens and of keywords, which take quadratic time on "://://" and "passwordpassword".
+# Classes of detect_secrets.plugins by module. Left out are detectors by entropy and of public IP addresses, and those
+# of npm tokens and keywords, which take quadratic time on "://://" and "passwordpassword".
 _DETECTORS = {
     "artifactory": "ArtifactoryDetector", "aws": "AWSKeyDetector", "azure_storage_key": "AzureStorageKeyDetector",
     "basic_auth": "BasicAuthDetector", "cloudant": "CloudantDetector", "discord": "DiscordBotTokenDetector",
@@ -30,12 +30,12 @@ _DETECTORS = {
     "softlayer": "SoftlayerDetector", "square_oauth": "SquareOAuthDetector", "stripe": "StripeDetector",
     "telegram_token": "TelegramBotTokenDetector", "twilio": "TwilioKeyDetector",
 }  # fmt: skip
-# Keys that detect-secrets does not know yet, by the prefixes that their makers document.
+# Keys that detect-secrets does not know, by their documented prefixes.
 _PREFIXED = re.compile(
     r"\b(?:sk-(?:ant|proj|svcacct)-[\w-]{20,200}|github_pat_\w{22,200}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,60}"
     r"|AIza[\w-]{35}|xai-[A-Za-z0-9]{40,120})"
 )
-# A value that is given as a password or key: six characters or more, of which one is no letter.
+# A value given as a password or key: at least six characters, one of which is not a letter.
 _NAMED = re.compile(
     r"\b[\w-]{0,40}?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key"
     r"|(?:access|secret|private)[_ -]key)\w{0,20}"
@@ -47,9 +47,9 @@ _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _PRIVATE_KEY_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
 _DIGITS = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
-# What a token goes on with, where a detector names only a part of it.
+# The rest of a token of which a detector reports only a part.
 _TOKEN = re.compile(r"[\w.-]*")
-# Detectors see so many characters at a time: some of their patterns take quadratic time.
+# Detectors get so many characters at a time: some of their patterns take quadratic time.
 _WINDOW_CHARS, _OVERLAP_CHARS = 4096, 1024
 
 
@@ -101,7 +101,7 @@ def redact(text: str) -> str:
 
 
 def redact_all(value: Any) -> Any:
-    """A JSON value with the secrets of each of its strings redacted; keys stay."""
+    """A JSON value with the secrets in its strings redacted; keys are kept."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
@@ -110,7 +110,7 @@ def redact_all(value: Any) -> Any:
 
 
 def strings_of(value: object) -> Iterator[str]:
-    """Every string of a JSON value but its keys."""
+    """Every string of a JSON value except its keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -142,7 +142,7 @@ def _detected(text: str) -> Iterator[Secret]:
 
 
 def _places(window: str, value: str, kind: str, offset: int) -> Iterator[Secret]:
-    """Where a detected value stands, with the rest of its token."""
+    """The positions of a detected value, with the rest of its token."""
     if not value:
         return
     start = window.find(value)
@@ -161,7 +161,7 @@ def _named(text: str) -> Iterator[Secret]:
 
 
 def _private_keys(text: str) -> Iterator[Secret]:
-    """Blocks of PEM (RFC 7468), to the end of the text where one does not end."""
+    """PEM blocks (RFC 7468); an unterminated one extends to the end of the text."""
     place = 0
     while (begin := _PRIVATE_KEY.search(text, place)) is not None:
         end = _PRIVATE_KEY_END.search(text, begin.end())

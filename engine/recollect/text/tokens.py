@@ -1,18 +1,18 @@
-"""Index terms: the words of a text as the keyword index, the query and the diversity stage see them.
+"""Index terms: the words of a text for the keyword index, queries and MMR.
 
-One function serves writing and asking, so both always agree. What it does, in this order:
+Writing and querying use the same function. Its steps:
 
-- NFKC and case folding. Latin accents are folded (`Café` = `cafe`); marks of other scripts stay.
-- Words are runs of letters, digits and marks; all else separates them. Emoji and punctuation give nothing.
+- NFKC and case folding. Latin accents are folded (`Café` = `cafe`); marks of other scripts are kept.
+- Words are runs of letters, digits and marks; everything else separates them. Emoji and punctuation give no term.
 - English words are stemmed (Snowball `english`, also called Porter2).
-- Clitics fall away (`Caroline's`, `we'll`, `l'été`); other apostrophes close up (`don't` gives `dont`).
-- `foo_bar` and `e-mail` give their parts and the whole closed up (`foo`, `bar`, `foobar`; `email`).
+- Clitics are dropped (`Caroline's`, `we'll`, `l'été`); other apostrophes are removed (`don't` gives `dont`).
+- `foo_bar` and `e-mail` give their parts and the joined whole (`foo`, `bar`, `foobar`; `email`).
 - `v1.2.3` gives `1·2·3` and its prefixes `1·2` and `1`; `1,000` gives `1000`; `U.S.A.` gives `usa`.
 - `C++` gives `cplusplus` and `C#` gives `csharp`.
-- Scripts written without spaces, and Hangul, give overlapping bigrams; a lone character stands for itself.
+- Scripts written without spaces, and Hangul, give overlapping bigrams; a single character is a term.
 
-A term consists of ASCII letters and digits and of non-ASCII characters, so terms joined by spaces come back
-one by one from FTS5's `ascii` tokenizer. It has at most `MAX_TERM_CHARS` characters; a longer word is cut.
+A term has only ASCII letters and digits and non-ASCII characters, so that FTS5's `ascii` tokenizer splits joined terms
+at the spaces. It has at most `MAX_TERM_CHARS` characters; a longer word is cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import Counter
 from collections.abc import Callable
 from itertools import chain, pairwise
 
@@ -28,14 +27,14 @@ import Stemmer
 
 from recollect.text.normalise import normalized
 
-__all__ = ["MAX_TERM_CHARS", "count_terms", "query_terms", "tokenize"]
+__all__ = ["MAX_TERM_CHARS", "query_terms", "tokenize"]
 
 MAX_TERM_CHARS = 64
-_MAX_CACHED_CHUNKS = 1 << 17  # 32 MB when full; a third of a chunk a line of chat is new to it
+_MAX_CACHED_CHUNKS = 1 << 17  # 32 MB when full; a line of chat adds a third of a chunk
 _MAX_JOINED_PARTS = 4
-_DOT = "·"  # joins the numbers of a version or a decimal: no ASCII punctuation may stand in a term
+_DOT = "·"  # joins the numbers of a version or a decimal: a term has no ASCII punctuation
 
-# Characters that may mean something inside a word; the chunks they stand in are taken apart once and cached.
+# Characters with a meaning inside a word; chunks with them are split once and cached.
 _INNER = "'.,_-+#"
 
 _EDGES = _INNER.replace("+", "").replace("#", "")
@@ -57,7 +56,7 @@ _SCRIPT_RUNS = re.compile(f"([{_UNSPACED}]+)")
 
 
 class _PerThread(threading.local):
-    """A Stemmer keeps its working buffer in the object. One a thread needs no lock, which a fork could leave held."""
+    """A Stemmer has its own buffer. One per thread needs no lock, which a fork could leave held."""
 
     def __init__(self) -> None:
         self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
@@ -72,16 +71,11 @@ def tokenize(text: str) -> list[str]:
         text = _plain(text)
         if not text.isascii():
             return list(chain.from_iterable(map(_chunk_terms, _fold(text).split())))
-    # Ends of clauses go first, so that the cache holds a word once, not also with each mark behind it.
+    # Ends of clauses are removed first, so that the cache has each word once, not once per punctuation mark.
     # Translating bytes takes a third of the time of translating a str.
     plain = text.encode().translate(_ASCII).decode()
     chunks = plain.replace(", ", " ").replace(". ", " ").split()
     return list(chain.from_iterable(map(_chunk_terms, chunks)))
-
-
-def count_terms(text: str) -> dict[str, int]:
-    """How often each index term occurs in `text`, in order of first occurrence."""
-    return dict(Counter(tokenize(text)))
 
 
 def query_terms(text: str) -> list[str]:
@@ -107,7 +101,7 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
 
 
 def _terms_of_run(run: str) -> tuple[str, ...]:
-    """The terms of a part of a chunk that is all of spaced scripts or all of unspaced ones."""
+    """The terms of a part of a chunk in scripts with spaces only, or without only."""
     if run.isascii():
         return _chunk_terms(run) if run else ()
     if _SCRIPT_RUNS.match(run):
@@ -131,7 +125,7 @@ def _compound(word: str) -> tuple[str, ...]:
 
 
 def _simple(word: str) -> str:
-    """One word, which may hold apostrophes; "" when nothing else is in it."""
+    """One word, maybe with apostrophes; "" where it has nothing else."""
     word = word.strip("'")
     if "'" in word:
         word = _ELISION.sub("", _CLITIC.sub("", word)).replace("'", "")
@@ -149,7 +143,7 @@ def _cut(word: str) -> str:
 
 
 class _ChunkCache(dict[str, tuple[str, ...]]):
-    """The terms of each chunk seen, worked out at first sight; emptied when full."""
+    """The terms of each chunk, computed on first use; emptied when full."""
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         terms = _terms_of(chunk)
@@ -180,20 +174,20 @@ _TYPOGRAPHY = (
 
 
 def _plain(text: str) -> str:
-    """Typographic quotes and dashes as ASCII: with them gone most English text is."""
+    """Typographic quotes and dashes as ASCII, which makes most English text ASCII."""
     for mark, plain in _TYPOGRAPHY:
         text = text.replace(mark, plain)
     return text
 
 
 def _fold(text: str) -> str:
-    """Normal form, case and Latin accents folded; whatever separates words becomes a space."""
+    """The normal form with case and Latin accents folded, and a space for everything that separates words."""
     folded = normalized("NFKC", normalized("NFKC", text).casefold())
     return _MARKS_AFTER_LATIN.sub("", folded.translate(_FOLDS))
 
 
 class _Folds(dict[int, str]):
-    """What becomes of each character, worked out at first sight."""
+    """The replacement of each character, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = folded = _folded(chr(code))

@@ -1,7 +1,7 @@
-"""Whether two texts whose vectors are near are on one topic, so that the newer may take the place of the older.
+"""Whether two similar texts share a topic, so that the newer may replace the older.
 
-Vectors hardly tell "Invoice 443 was paid" from "Invoice 444 was paid" (cosine 0.98). Keeping two memories where one
-would do costs little, losing one costs its text: what may name another thing counts as another topic.
+Vectors hardly distinguish "Invoice 443 was paid" from "Invoice 444 was paid" (cosine 0.98). A memory kept twice costs
+little, a lost one costs its text: where in doubt, the topics differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["same_topic"]
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
 _SENTENCE_END = re.compile(r"[.!?:;\n][^\w]*$")
 _MARKS = "\"'`.,:;!?()[]{}<>*"
-# Words of which one excludes the other; where both texts have such a word of a row, it is to be the same.
+# Words that exclude each other: if both texts have a word of a row, it must be the same.
 _EXCLUSIVE = {
     word: (row, place)
     for row, sides in enumerate(
@@ -37,10 +37,10 @@ _EXCLUSIVE = {
 
 
 class _Topic(Struct, frozen=True):
-    """What tells a text from one on another matter.
+    """The features of a text that tell its topic.
 
     - words: its words without punctuation
-    - names: words within a sentence that begin with a capital; openers: such words at a sentence's head
+    - names: capitalised words within a sentence; openers: those at its beginning
     - stems: of all its words
     """
 
@@ -54,31 +54,31 @@ class _Topic(Struct, frozen=True):
 
 
 def same_topic(one: str, other: str) -> bool:
-    """Whether two near texts are on one topic: they agree in numbers, dates, times, units, versions, negations, names
-    and identifiers, and differ in what they say of a thing, not in the thing.
+    """Whether two similar texts share a topic: they agree in numbers, dates, times, units, versions, negations, names
+    and identifiers, and differ in the predicate, not in the subject.
 
-    Texts that differ in punctuation alone always are. Names are words with a capital, so that German nouns are names
-    too; other languages than English are compared by these, by numbers and by the place where they differ.
+    Texts that differ only in punctuation do. Names are capitalised words, which German nouns are too; languages other
+    than English are compared by names, numbers and the position of the difference.
     """
     left, right = _topic(one), _topic(other)
-    said, stands = left.statement, right.statement
-    if left.words == right.words and (said.numbers, said.units) == (stands.numbers, stands.units):
+    one_said, other_said = left.statement, right.statement
+    if left.words == right.words and (one_said.numbers, one_said.units) == (other_said.numbers, other_said.units):
         return True
-    if said.negations != stands.negations or not _agree(Counter(said.units), Counter(stands.units)):
+    if one_said.negations != other_said.negations or not _agree(Counter(one_said.units), Counter(other_said.units)):
         return False
-    if Counter(said.numbers) != Counter(stands.numbers):
+    if Counter(one_said.numbers) != Counter(other_said.numbers):
         return False
-    if said.numbers != stands.numbers and not _same_places(said, stands):
+    if one_said.numbers != other_said.numbers and not _same_places(one_said, other_said):
         return False
     if left.identifiers != right.identifiers or _exclude(left.exclusive, right.exclusive):
         return False
-    if _unmet(left.names, right) or _unmet(right.names, left):
+    if _lacks(left.names, right) or _lacks(right.names, left):
         return False
-    if _unmet(left.openers, right) and _unmet(right.openers, left):
+    if _lacks(left.openers, right) and _lacks(right.openers, left):
         return False
     if _swapped(left, right):
         return False
-    return not other_subject(said, stands)
+    return not other_subject(one_said, other_said)
 
 
 @lru_cache(maxsize=1024)
@@ -110,7 +110,7 @@ def _topic(text: str) -> _Topic:
 
 
 def _identifies(word: str) -> bool:
-    """Whether a word is an address, a path or a name of code: "a@b.org", "src/app.py", "user_id", "getUser"."""
+    """Whether a word is an address, a path or an identifier: "a@b.org", "src/app.py", "user_id", "getUser"."""
     if any(mark in word for mark in "_@/\\"):
         return True
     return any(
@@ -120,17 +120,17 @@ def _identifies(word: str) -> bool:
 
 
 def _same_places(one: Statement, other: Statement) -> bool:
-    """Whether each number stands behind the same word: "at 9:30 in room 4" and "in room 4 at 9:30" agree."""
+    """Whether each number follows the same word: "at 9:30 in room 4" and "in room 4 at 9:30" agree."""
     return Counter(zip(one.leads, one.numbers, strict=True)) == Counter(zip(other.leads, other.numbers, strict=True))
 
 
-def _unmet(names: tuple[str, ...] | frozenset[str], other: _Topic) -> bool:
+def _lacks(names: tuple[str, ...] | frozenset[str], other: _Topic) -> bool:
     """Whether the other text lacks one of these names."""
     return any(name not in other.stems for name in names)
 
 
 def _agree(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether no unit excludes another: "5 mg" and "5 g" do, "9:30" and "9:30 am" do not."""
+    """Whether the units are compatible: "5 mg" and "5 g" are not, "9:30" and "9:30 am" are."""
     return one <= other or other <= one
 
 
@@ -140,7 +140,7 @@ def _exclude(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]])
 
 
 def _swapped(one: _Topic, other: _Topic) -> bool:
-    """Whether the same words stand in another order around names: "Alice paid Bob", "Bob paid Alice"."""
+    """Whether the same words have the names in another order: "Alice paid Bob", "Bob paid Alice"."""
     names = {*one.names, *one.openers} & {*other.names, *other.openers}
     if len(names) < 2 or Counter(one.statement.content) != Counter(other.statement.content):
         return False

@@ -1,6 +1,6 @@
-"""What a memory should hardly say: orders to a model, small talk and noise, and times that have passed. For English.
+"""Unwanted text in memories: instructions to a model, small talk and noise, and times that have passed. For English.
 
-The rules are meant to be right where they speak and silent elsewhere: what they find is proposed to a person.
+The rules prefer precision to recall; a person decides on what they find.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _PASSING = re.compile(
 
 
 def addresses_model(text: str) -> str | None:
-    """In what way a text gives a model orders; None where it does not."""
+    """How a text instructs a model; None where it does not."""
     return next((reason for reason, pattern in _ADDRESSES if pattern.search(text)), None)
 
 
 def is_junk(text: str) -> bool:
-    """Whether a text is a greeting, an acknowledgement or noise of a tool, and nothing else."""
+    """Whether a text is only a greeting, an acknowledgement or tool noise."""
     said = text.strip()
     if len(said) > _MOST_SMALL_TALK_CHARS:
         return False
@@ -79,6 +79,6 @@ def is_junk(text: str) -> bool:
 
 
 def passing_time(text: str) -> str | None:
-    """The first expression of a text for a time that soon has passed, such as "next week"."""
+    """The first expression for a time that soon passes, such as "next week"."""
     found = _PASSING.search(text)
     return None if found is None else found[0]

@@ -1,7 +1,7 @@
-"""What a recalled text may come wrapped in (list marks, brackets, tags, scores), read as claims about a memory.
+"""What may be wrapped around recalled text (list marks, brackets, tags, scores), read as claims about a memory.
 
-A claim is a field and what is said of it. What cannot be read is a claim to a tag, which is false of nearly every
-memory: whoever cannot tell whether a wrapper says something new stores the text.
+A claim is a field with a value. Text that cannot be parsed is read as the claim of a tag, which is false of nearly
+every memory, so that a wrapper with new information makes the text new.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from recollect.text.quoting import NOTICE
 __all__ = ["Claim", "announced", "bracket_claims", "stripped_head", "stripped_tail"]
 
 Claim = tuple[str, Any]
-"""A field of a memory, and the value that a wrapper says it has."""
+"""A field of a memory, and its value according to a wrapper."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -27,9 +27,9 @@ _TAG = rf"</?{_ELEMENTS}(\s[^<>]{{0,300}})?/?>"
 _ATTRIBUTE = re.compile(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _NUMBERED = r"(?:score|confidence|relevance|similarity|importance)"
 _LABELLED_SCORE = rf"{_NUMBERED}\s*[:=]\s*\d+(?:\.\d+)?\s?%?"
-# So many are taken off each end of a line.
+# Wrappers that are removed from each end of a line.
 _MOST_WRAPPERS = 6
-# Two digits behind the point: "0.5 litres of milk" is a measure.
+# Two decimals at least: "0.5 litres of milk" is a measure.
 _BARE_SCORE = r"(?:0?\.\d{2,}|1\.00+)"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"
@@ -59,8 +59,8 @@ _BRACKET_PARTS = re.compile(
 )
 _LISTED = {"tag": "tags", "tags": "tags", "match_reasons": "match_reasons"}
 
-# What a line may be made of that only announces quotes, and what it must name. Of times, people and truth it may not
-# speak: "Previously:", "From Bob:".
+# The words of a line that only announces quotes, and those of which it has one. Words of time, person and truth are not
+# among them: "Previously:", "From Bob:".
 _ANNOUNCING = _words(
     """
     a about all and are context facts following for found from have here hits i in is items known matching me memories
@@ -76,7 +76,7 @@ _HEADING_MARKS = frozenset("#:*_-.,")
 
 
 def stripped_head(line: str) -> Iterator[tuple[str, list[Claim]]]:
-    """A line as it is, and with ever more taken off its beginning: what is left, and what was said there."""
+    """A line with each amount of wrapping removed from its beginning: the rest, and the claims removed."""
     claims: list[Claim] = []
     yield line, claims
     for _ in range(_MOST_WRAPPERS):
@@ -97,7 +97,7 @@ def stripped_head(line: str) -> Iterator[tuple[str, list[Claim]]]:
 
 
 def stripped_tail(line: str) -> Iterator[tuple[str, list[Claim]]]:
-    """A line as it is, and with ever more taken off its end: what is left, and what was said there."""
+    """A line with each amount of wrapping removed from its end: the rest, and the claims removed."""
     claims: list[Claim] = []
     yield line, claims
     for _ in range(_MOST_WRAPPERS):
@@ -116,7 +116,7 @@ def stripped_tail(line: str) -> Iterator[tuple[str, list[Claim]]]:
 
 
 def bracket_claims(words: str) -> list[Claim]:
-    """What stands in a bracket, or a column, before or behind a text."""
+    """The claims of a bracket, or a column, before or after a text."""
     claims: list[Claim] = []
     silent = False
     for part in _BRACKET_PARTS.finditer(words):
@@ -134,7 +134,7 @@ def bracket_claims(words: str) -> list[Claim]:
 
 
 def announced(line: str) -> list[Claim] | None:
-    """What a line that only announces or closes quotes says of the memory after it; None for any other line."""
+    """The claims of a line that only announces or ends quotes; None for any other line."""
     claims: list[Claim] = []
     begin = 0
     while found := _HEAD_TAG.match(line, begin):
@@ -151,7 +151,7 @@ def announced(line: str) -> list[Claim] | None:
 
 
 def _attributes(words: str | None) -> list[Claim]:
-    """What the attributes of a tag say."""
+    """The claims of the attributes of a tag."""
     words = (words or "").strip().removesuffix("/")
     claims: list[Claim] = []
     for name, *values in _ATTRIBUTE.findall(words):

@@ -255,10 +255,7 @@ class WorkspaceConfig(Section, frozen=True, kw_only=True):
     skip_folders: tuple[str, ...] = SKIPPED_FOLDERS
     exclude: tuple[str, ...] = ()
     bootstrap_files: tuple[str, ...] = ("MEMORY.md",)
-    evergreen_patterns: tuple[str, ...] = (
-        "MEMORY.md",
-        "memory.md",
-    )
+    evergreen_patterns: tuple[str, ...] = ("MEMORY.md", "memory.md")
     max_file_bytes: Count = 10_000_000
 
     def __post_init__(self) -> None:
