@@ -1,4 +1,4 @@
-"""The parts that every verb and service works on, put together once."""
+"""The parts that every method and service uses: store, index, embedder."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["AccessLog", "Engine"]
 
 _COUNTS_A_WRITE = 256
-# From here on loading the index with the python backend takes longer than loading the kernels first: at 100,000
-# records 0.4 s more, and the kernels take 0.25 s.
+# Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
+# and the kernels 0.25 s.
 _LARGE = 30_000
 
 
 class Engine:
-    """A store, its words, its index and its embedder."""
+    """A store, its index and its embedder."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Engine:
         self.store = open_store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability, key=key)
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)
-        # Whether records may wait for vectors; unknown at open, so the first write looks.
+        # Whether records may wait for vectors; not known at open, so the first write checks.
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
@@ -72,7 +72,7 @@ class Engine:
 
     @contextmanager
     def atomic(self) -> Iterator[Writer]:
-        """A write transaction of the store, which takes some access counts along."""
+        """A write transaction of the store, which also writes some access counts."""
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
             with self.store.atomic() as writer:
@@ -83,12 +83,12 @@ class Engine:
             raise
 
     def active_embedder(self) -> EmbedderRow | None:
-        """Whose vectors the store holds; None before the first."""
+        """The embedder of the stored vectors; None before the first vector."""
         with self.store.read() as reader:
             return reader.vectors.active_embedder()
 
     def check_embedder(self, active: EmbedderRow | None, *, queries_first: bool = False) -> Identity:
-        """The embedder's identity; EmbedderMissing or EmbedderMismatch unless it makes vectors like the store's."""
+        """The embedder's identity. Raises EmbedderMissing, and EmbedderMismatch if `active` is another embedder."""
         identity = self.embedder.identity(queries_first=queries_first)
         if active is not None and active.fingerprint != identity.fingerprint:
             raise EmbedderMismatch(
@@ -99,24 +99,25 @@ class Engine:
         return identity
 
     def counted(self, record: Record) -> Record:
-        """A record as it is stored, with the accesses that are not written yet; a closed version has none."""
+        """A stored record with the accesses that are not written yet; a closed version has none."""
         accesses, last_at = self.accesses.pending(record.id)
         if not accesses or record.valid_to is not None:
             return record
         return structs.replace(record, access_count=record.access_count + accesses, accessed_at=to_datetime(last_at))
 
     def rekey(self, key: str | None) -> None:
-        """Give the store another key, or none."""
+        """Encrypt the store with another key, or decrypt it."""
         if key is not None:
             _refuse_low_memory(self.settings)
         self.store.rekey(key)
 
     def start_kernels(self, queries: int = 1) -> None:
-        """Begin to load the JIT kernels, once. Until they are there the python backend answers: no recall waits for
-        the compiler. Before a large index is loaded from the store compiled kernels are waited for: they make up for
-        it many times. The first query alone loads none, so that a process that asks once does not pay for them.
+        """Start loading the JIT kernels, once. Until they are ready, the Python backend answers.
+
+        Only the load of a large index from the store waits for compiled kernels: they save many times that time. The
+        first query of a process does not load them, so that a process with one query does not pay for them.
         """
-        # One recall of a million records takes the python backend 0.1 s; numba alone takes 0.25 s to load.
+        # A recall from a million records takes the Python backend 0.1 s; loading Numba takes 0.25 s.
         if self._kernels_started or self._small():
             return
         load_index = self.index.commit is None and self.store.size() > _LARGE and not self._snapshots.exists()
@@ -127,14 +128,14 @@ class Engine:
         try:
             compiled = kernels.cached()
             loading = kernels.start_background(compile=self.settings.compile_kernels)
-        except OSError:  # no descriptors left, say: a later recall begins again
+        except OSError:  # e.g. no file descriptors left: a later recall tries again
             self._kernels_started = False
             return
         if loading is not None and compiled and load_index:
             loading.join()
 
     def _small(self) -> bool:
-        """Whether there are too few records for the JIT kernels to be worth their memory."""
+        """Whether the store is too small for the JIT kernels to be worth their memory."""
         least = self.settings.kernels_from
         if least == 0:
             return False
@@ -143,19 +144,19 @@ class Engine:
         return self.store.size() < least
 
     def kernels(self) -> kernels.KernelStatus:
-        """Which kernel backend answers, and why."""
+        """Which kernel backend is used, and why."""
         return kernels.status()
 
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
         """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
         seconds = {}
         began = perf_counter()
-        # Where there is no embedder keyword recall works, and stats() says why.
+        # Without an embedder recall uses keywords, and stats() says why.
         with suppress(RecollectError):
             if self.embedder.enabled:
                 self.embedder.queries(["warm up"])
         seconds["embedder"] = perf_counter() - began
-        # Before the index: inverting the words of a million records takes the python backend many seconds.
+        # Before the index: the Python backend takes many seconds to invert the words of a million records.
         began = perf_counter()
         each = None if on_progress is None else (lambda _, done, total: on_progress(done, total))
         with kernel_errors():
@@ -168,11 +169,11 @@ class Engine:
         return seconds
 
     def close(self) -> None:
-        """Write what is pending and close the store."""
+        """Write pending access counts and the index snapshot, and close the store."""
         if not self.store.closed:
             accesses = self.accesses.take()
             if accesses:
-                # Counts are not worth waiting for: where another process writes, they are lost.
+                # Not worth waiting for: if another process is writing, the counts are lost.
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
             self._snapshots.close(self.index)
@@ -187,7 +188,7 @@ def _refuse_low_memory(settings: Settings) -> None:
 
 
 def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
-    """The language model given, or named, or the one that the environment names; else None, and nothing is imported."""
+    """The given language model, or the one that the name or the environment names; imports nothing without one."""
     if given is not None and not isinstance(given, str):
         if isinstance(given, type) or not callable(getattr(given, "complete", None)):
             raise InvalidInput(
@@ -205,7 +206,7 @@ def _language_model(given: LanguageModel | str | None) -> LanguageModel | None:
 
 
 class AccessLog:
-    """Access counts in memory. Recall adds to them and never writes; they go with the next write, and at close."""
+    """Access counts in memory: recall does not write, so they are written with the next write and at close."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -223,12 +224,12 @@ class AccessLog:
         return self._accesses.get(public_id, _NONE)
 
     def take(self, most: int | None = None) -> dict[str, Access]:
-        """Take out the accesses of at most `most` records, to write them."""
+        """Remove and return the accesses of at most `most` records, for writing."""
         with self._lock:
             return {public_id: self._accesses.pop(public_id) for public_id in [*islice(self._accesses, most)]}
 
     def put_back(self, accesses: Mapping[str, Access]) -> None:
-        """Add accesses, such as those that could not be written."""
+        """Add accesses that could not be written."""
         with self._lock:
             for public_id, access in accesses.items():
                 before = self.pending(public_id)

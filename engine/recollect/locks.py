@@ -34,7 +34,7 @@ class FolderLock:
 
     @contextmanager
     def held(self, timeout_seconds: float | None = None) -> Iterator[bool]:
-        """Hold the lock; False when others held it all that time. None waits for as long as it takes."""
+        """Hold the lock; False if it was not free in time. None waits without limit."""
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         if not self._threads.acquire(timeout=-1 if timeout_seconds is None else timeout_seconds):
             yield False

@@ -1,4 +1,4 @@
-"""Many byte sequences looked for in a stream of bytes at once."""
+"""Searching a stream for many byte sequences at once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SHIFT = np.uint64(44)
 
 
 class Readable(Protocol):
-    """What can be read from where it stands."""
+    """A binary stream."""
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes; none at the end."""
 
 
 def found_in(stream: Readable, sought: Collection[bytes]) -> set[bytes]:
-    """Those of the sequences, each of at least LEAST_BYTES bytes, that stand anywhere in what is left of the stream.
+    """The sequences, each of at least LEAST_BYTES bytes, that occur in the rest of the stream.
 
     The last eight bytes of each are looked for at every place, through a table of 2^20 bits, and what has them is
     compared in full. The first eight of ids are a time, which many share.

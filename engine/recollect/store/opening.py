@@ -1,4 +1,4 @@
-"""Opening a store, and handling its files while nobody has it open."""
+"""Opening a store, and handling the files of a closed one."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ __all__ = [
 def open_store(
     path: str | os.PathLike[str], *, busy_timeout_ms: int = 10_000, durability: str = "full", key: str | None = None
 ) -> Store:
-    """The store at `path`, made where there is none: a SQLite file, or ':memory:'."""
+    """The store at `path`, created if it does not exist: a SQLite file, or ':memory:'."""
     return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key)

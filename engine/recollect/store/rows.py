@@ -1,4 +1,4 @@
-"""Rows as their types say: what another program has put in their place is StoreCorrupt here, not a crash further on."""
+"""Rows checked against their types: values of another program raise StoreCorrupt here instead of failing later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Typed = TypeVar("Typed")
 
 
 def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
-    """A row as the NamedTuple `type`, its first column naming it in errors; StoreCorrupt where a value does not fit."""
+    """A row as the NamedTuple `type`; StoreCorrupt, which names it by its first column, if a value has another type."""
     try:
         return msgspec.convert(row, type)
     except msgspec.ValidationError as fault:
@@ -28,7 +28,7 @@ def read_row(row: tuple[Any, ...], type: type[Typed], table: str) -> Typed:
         column = "a column" if place is None else type._fields[int(place[1])]  # type: ignore[attr-defined]
         raise StoreCorrupt(
             f"{table} {shown(row[0])}: {column} is not what was stored ({fault}): another program changed it; "
-            "mend or remove the row"
+            "correct or remove the row"
         ) from None
 
 
@@ -38,7 +38,7 @@ def read_rows(rows: Iterable[tuple[Any, ...]], type: type[Typed], table: str) ->
 
 
 def stored_json(text: object, what: str, type: type[Typed]) -> Typed:
-    """What was stored as JSON; StoreCorrupt where another program has changed it."""
+    """Stored JSON as `type`; StoreCorrupt if another program has changed it."""
     try:
         return msgspec.json.decode(text if isinstance(text, str) else b"", type=type)
     except (msgspec.DecodeError, RecursionError) as fault:

@@ -113,7 +113,7 @@ Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
 
 
 Commit = NewType("Commit", str)
-"""Names a commit of a store. Equal or not is all that can be told from it; `Changes` knows more."""
+"""An opaque name of a commit: compare it for equality, and ask `Changes` for anything else."""
 
 
 class Change(NamedTuple):
@@ -245,7 +245,7 @@ class DocumentRow(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A stored chunk: its row id, what it says, and what may change without embedding it again."""
+    """A stored chunk: its row id, its text, and the fields that can change without a new embedding."""
 
     id: int
     text: str
@@ -334,13 +334,13 @@ class Recovery(NamedTuple):
 
 
 class Erased:
-    """What an erasure takes away. `skipped` counts values that are too short to be told from chance."""
+    """What an erasure removes. `skipped` counts values too short to be searched for: they occur by chance."""
 
     def __init__(self) -> None:
         self.ids: tuple[str, ...] = ()
         self.pieces: set[bytes] = set()
         self.skipped = 0
-        # Words, tags, sources and scopes that go only where nothing else has them, by table and column.
+        # Words, tags, sources and scopes, which are removed only if no other record has them, by table and column.
         self.names: dict[tuple[str, str], set[str]] = {}
         self.rows: dict[str, int] = {}
         self.had_snapshot = False

@@ -15,6 +15,6 @@ __all__ = ["id_array"]
 
 
 def id_array(ids: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding:
-    """`ids` for `carray(?)`. SQLite refuses an empty array, so an id that never exists stands for none."""
+    """`ids` for `carray(?)`. SQLite refuses an empty array: an id that never exists takes its place."""
     array = np.ascontiguousarray(ids, dtype=np.int64)
     return apsw.carray(array if array.size else np.array([-1], dtype=np.int64), flags=apsw.SQLITE_CARRAY_INT64)

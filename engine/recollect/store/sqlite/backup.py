@@ -1,4 +1,4 @@
-"""A copy of the store as of one commit: whole or not there, in no file's place, and private while it is written."""
+"""A copy of the store as of one commit: complete or absent, never over another file, private while it is written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
 
 
 def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_progress: Progress | None) -> None:
-    """Raises apsw.Error for what is the store's fault, and StoreError for what is the target's."""
+    """Raises apsw.Error for errors of the store, and StoreError for errors of the target."""
     copy = None
     try:
         copy = apsw.Connection(part)
@@ -77,7 +77,7 @@ def _copy(source: apsw.Connection, part: str, path: str, key: Key | None, on_pro
 
 
 def _put(part: str, path: Path) -> None:
-    """Give a whole file its name, unless another has it by now: then FileExistsError."""
+    """Give a complete file its name; FileExistsError if another file has it by now."""
     try:
         os.link(part, path)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Opening a database file through APSW: only ours, only with a new enough SQLite, always with the same pragmas."""
+"""Opening a database file through APSW, with checks of the file and of SQLite, and the same pragmas for all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from recollect.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_
 __all__ = ["MEMORY", "open_connection", "resolve", "sqlite_vec_version"]
 
 MEMORY = ":memory:"
-# 3.51.3 mends a race that could corrupt a WAL database at a checkpoint.
+# 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)
 _CACHE_KIB = 32 * 1024
 # 32 MiB of WAL between checkpoints: bulk writing was 1.17 times as fast as at SQLite's 1,000 pages.
 _CHECKPOINT_PAGES = 4000
-# Not mapped: who truncates a mapped file, and a disk that fails under one, ends the process by SIGBUS. By read() a
-# recall from 100,000 records takes 2 % more processor time, and a load of their index 5 %.
+# Not mapped: if a mapped file is truncated or its disk fails, the process ends by SIGBUS. With read() a recall from
+# 100,000 records takes 2 % more processor time, and a load of their index 5 %.
 _MAPPED_BYTES = 0
 
 
@@ -53,13 +53,13 @@ def open_connection(
 ) -> apsw.Connection:
     """An open connection to `path` with the schema in place.
 
-    A file that is not ours, or not one of this key, is refused before anything is written to it.
+    The file of another program, or of another key, is refused before anything is written to it.
     """
     _require_sqlite()
     try:
         return _open(path, busy_timeout_ms, durability, readonly, key)
     except (NotADatabase, WrongKey):
-        # Another process may have begun the file since, with a salt of its own, or given it another key.
+        # Another process may just have created the file, with a salt of its own, or changed its key.
         return _open(path, busy_timeout_ms, durability, readonly, key)
 
 
@@ -79,7 +79,7 @@ def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key:
                 _use_wal(connection, busy_timeout_ms)
                 connection.pragma("synchronous", "full" if durability == "full" else "normal")
                 connection.pragma("foreign_keys", True)
-                # What is purged is overwritten, not left in free pages; bulk writing takes as long with it.
+                # Overwrites what is deleted instead of leaving it in free pages; bulk writing is not slower.
                 connection.pragma("secure_delete", True)
                 connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
                 _migrate(connection)
@@ -94,7 +94,7 @@ def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key:
 
 
 def sqlite_vec_version(connection: apsw.Connection) -> str | None:
-    """The version of the loaded sqlite-vec, or None where it could not be loaded."""
+    """The version of sqlite-vec; None if it could not be loaded."""
     try:
         version: str = connection.execute("SELECT vec_version()").get
     except apsw.SQLError:
@@ -112,10 +112,10 @@ def _require_sqlite() -> None:
 
 
 def _claim(connection: apsw.Connection, path: str) -> None:
-    """Refuse a foreign file; mark a new one as ours. Reads before it writes."""
+    """Refuse the file of another program; prepare a new one. Reads before it writes."""
     if connection.readonly("main"):
         raise not_writable(path)
-    # One transaction: another process may be creating the schema right now.
+    # In one transaction: another process may be creating the schema.
     connection.execute("BEGIN")
     application_id = connection.pragma("application_id")
     version = connection.pragma("user_version")
@@ -141,7 +141,7 @@ def _claim(connection: apsw.Connection, path: str) -> None:
 
 
 def _use_wal(connection: apsw.Connection, busy_timeout_ms: int) -> None:
-    """Switch to WAL. SQLite does not wait for another process that is opening the file just now; this does."""
+    """Switch to WAL, waiting for other processes that are opening the file; SQLite itself does not wait here."""
     deadline = time.monotonic() + busy_timeout_ms / 1000
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What is proven wrong with a file of ours, by reading it: a fault that passes proves nothing."""
+"""Proof that the file of a derived index is damaged, as opposed to unreadable at the moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["proven_damage"]
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-# SQLite's check reports a page that could not be read as a finding, with the result code: damage only by these.
+# SQLite's check reports pages that could not be read as well; only these result codes mean damage.
 _CODE = re.compile(r"error code=(\d+)")
 _DAMAGE = (apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB)
 _SHOWN = 3
@@ -27,11 +27,11 @@ _WAIT_MS = 1_000
 
 
 def proven_damage(path: str, fault: StoreError) -> str | None:
-    """Why the index in a file that could not be used because of `fault` is past use; None where that is not proven.
+    """Why the index in a file, which failed with `fault`, is damaged for good; None if that is not proven.
 
-    Proven are a header that is not SQLite's, what `PRAGMA integrity_check` finds, a value that was read and is not
-    what was stored, and a schema of another version. Whatever keeps the file from being read in full proves nothing,
-    and what can be read and is no index is somebody else's. Nothing is written.
+    Proof is a header that is not SQLite's, a finding of `PRAGMA integrity_check`, a value that is not as it was stored,
+    or a schema of another version. A file that cannot be read completely proves nothing, and one that can be read and
+    does not have the role of an index is not ours. Nothing is written.
     """
     by_sqlite = isinstance(fault.__cause__, apsw.Error)
     if isinstance(fault, StoreCorrupt):
@@ -54,7 +54,7 @@ def proven_damage(path: str, fault: StoreError) -> str | None:
                 return None
             return _other_schema(connection) if _whole(connection) else None
     except StoreCorrupt as reason:
-        # A read that ends too soon says so too: the file was seen to be as long as it has to be.
+        # A read that ended too soon raises it too, although the file has the right length.
         return None if isinstance(reason.__cause__, apsw.IOError) else str(reason)
     except StoreError:
         return None
@@ -74,8 +74,7 @@ def _bytes_of(path: str) -> int:
 def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
     """What is wrong with the first bytes of a file, by https://sqlite.org/fileformat.html#the_database_header.
 
-    `in_wal`: pages may stand in a WAL still. A checkpoint that is under way, or was killed, has written the header
-    before the pages that it counts.
+    `in_wal`: pages may still be in a WAL, as a checkpoint writes the header before the pages that it counts.
     """
     if size < _HEADER_BYTES or header[: len(_MAGIC)] != _MAGIC:
         return "it does not begin as a SQLite database does"
@@ -91,7 +90,7 @@ def _wrong_header(header: bytes, size: int, *, in_wal: bool) -> str | None:
 
 
 def _whole(connection: apsw.Connection) -> bool:
-    """Check every page; False where some cannot be read just now. Raises StoreCorrupt for damage."""
+    """Check every page; False if some cannot be read at the moment. Raises StoreCorrupt for damage."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
     if found == ["ok"]:
         return True

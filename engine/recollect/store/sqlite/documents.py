@@ -116,10 +116,10 @@ class SqliteDocuments(Repository):
         return [row[0] for row in rows if row[0] is not None]
 
     def settle(self, source_ids: Sequence[int]) -> None:
-        standing = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
+        left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
         self._execute(
-            f"UPDATE document SET chunking = '', chunks = {standing} "
-            f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {standing}",
+            f"UPDATE document SET chunking = '', chunks = {left} "
+            f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {left}",
             (id_array(source_ids),),
         )
         self._execute(

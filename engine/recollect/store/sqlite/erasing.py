@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteErasure", "prove"]
 
-# What is taken of a longer value, every so many bytes.
+# Pieces of a longer value, one every so many bytes.
 _PIECE_BYTES = 32
 _EVERY_BYTES = 2048
 _TEXTS = "text, context, topic, metadata, public_id"
@@ -57,12 +57,12 @@ _OF_SCOPES = {
     "working_state": ("items",),
 }
 _IN_SCOPES = ("record", "source", "consolidation", *_OF_SCOPES)
-# Tables that SQLite's modules keep for themselves.
+# Internal tables of SQLite's modules.
 _SHADOWS = ("record_fts_", "session_fts_", "sqlite_")
 
 
 class SqliteErasure(Repository):
-    """Erasure of records in a write transaction, with what `prove` looks for afterwards."""
+    """Erasure of records in a write transaction; `prove` searches for what it collected."""
 
     def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
         traces = self._traces(record_ids, scopes)
@@ -166,7 +166,7 @@ class SqliteErasure(Repository):
         )
         self._execute(f"DELETE FROM scope WHERE path != '/' AND {unused}")
         if self._connection.changes():
-            self._tx.changes.append("reload", 0)  # their numbers may be given anew
+            self._tx.changes.append("reload", 0)  # their numbers may be used again
 
     def _rows_by_table(self) -> dict[str, int]:
         tables = [
@@ -199,7 +199,7 @@ def prove(store: SqliteStore, erased: Erased) -> ErasureReceipt:
         reason = "there is no space" if isinstance(fault, StoreFull) else type(fault).__name__
         problems.append(
             f"what was forgotten is gone from the tables, but the file could not be compacted ({reason}): "
-            "mend that, then run recollect vacuum"
+            "correct that, then run recollect vacuum"
         )
     if not emptied and not store.in_memory:
         problems.append(
@@ -239,7 +239,7 @@ def _found_in_files(store: SqliteStore, pieces: set[bytes]) -> tuple[dict[str, i
         with store.exclusive(), RawDatabase(store.path) as database:
             found |= found_in(database, pieces)
     for file in files_of(store.path):
-        # Another handle that writes its index snapshot, or removes one, may take a file away meanwhile.
+        # Another process may remove a file, such as its index snapshot, at any time.
         with suppress(FileNotFoundError):
             sizes[file.name] = file.stat().st_size
             if str(file) != store.path:

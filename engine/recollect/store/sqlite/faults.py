@@ -1,4 +1,4 @@
-"""SQLite's errors in the engine's words: what happened, to which file, and what to do."""
+"""SQLite's errors as errors of `recollect.errors`: what happened, to which file, and what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recollect.errors import (
 
 __all__ = ["as_store_error", "not_writable", "reading_failed", "system_failed", "translated"]
 
-# For these SQLite says that the file is malformed.
+# SQLite reports these as a malformed file.
 _UNREADABLE = (errno.EIO, errno.ENXIO)
 # `xFileControl` in `sqlite3_io_methods`, counted in pointers.
 _FILE_CONTROL = 10
@@ -41,8 +41,7 @@ _WRITING = (
 def translated(path: str, connection: apsw.Connection | None = None, *, encrypted: bool = False) -> Iterator[None]:
     """Raise errors of `recollect.errors` for those of SQLite; `path` names the store in them.
 
-    With the connection they tell what the system said. Of an `encrypted` store a file that is no database is one of
-    another key.
+    With `connection` they include the error of the system. For an `encrypted` store "not a database" means a wrong key.
     """
     try:
         yield
@@ -62,7 +61,7 @@ def translated(path: str, connection: apsw.Connection | None = None, *, encrypte
 def as_store_error(
     fault: apsw.Error, path: str, connection: apsw.Connection | None, *, undone: str = _UNDONE
 ) -> StoreError:
-    """The error for one of SQLite; `undone` says what became of a write."""
+    """The error for an error of SQLite; `undone` describes what happened to a write."""
     match fault:
         case apsw.BusyError() | apsw.LockedError():
             return StoreLocked(
@@ -86,7 +85,7 @@ def as_store_error(
             extended = getattr(fault, "extendedresult", None)
             doing, after = ("written", undone) if extended in _WRITING else ("read", "nothing was changed")
             if extended == apsw.SQLITE_IOERR_FSYNC and undone == _UNDONE:
-                # Its end stands in the WAL: where the next thing is a crash, or a close that fails, it comes back.
+                # The commit is in the WAL, and comes back if a crash or a failed close follows.
                 after = "the write was undone, but may be there when the file is opened again after a crash"
             return _refused(_errno(connection), path, doing=doing, after=after)
         case apsw.CantOpenError():
@@ -102,19 +101,19 @@ def as_store_error(
 
 
 def system_failed(connection: apsw.Connection) -> bool:
-    """Whether a call of the system failed at the database or its WAL since they were opened."""
+    """Whether a system call on the database or its WAL failed since they were opened."""
     return any(_last_errors(connection))
 
 
 def reading_failed(connection: apsw.Connection) -> bool:
-    """Whether the disk could not be read, when the connection last had an error."""
+    """Whether the last error of the connection was that the disk could not be read."""
     return any(number in _UNREADABLE for number in _last_errors(connection))
 
 
 def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
-    """The error for an errno: StoreFull where there is no space, else StoreIOError.
+    """The error for an errno: StoreFull if there is no space, else StoreIOError.
 
-    `doing` is "read", "written" or "opened", `after` says what became of the work.
+    `doing` is "read", "written" or "opened"; `after` describes what happened to the work.
     """
     if number == errno.ENOSPC:
         return StoreFull(f"the disk that holds {path} is full; {after}. Free some space")
@@ -130,17 +129,17 @@ def _refused(number: int, path: str, *, doing: str, after: str) -> StoreError:
     said = f" ({os.strerror(number)})" if number else ""
     return StoreIOError(
         f"{path} cannot be {doing}: the disk or the connection to it failed{said}; {after}. Check the disk and the "
-        f"system's log; the file may be intact: recollect --db {path} verify tells, once the disk is well"
+        f"system's log; the file may be intact: once the disk works, run recollect --db {path} verify"
     )
 
 
 def not_writable(path: str) -> StoreError:
-    """The error for a file that SQLite could open for reading only."""
+    """The error for a file that SQLite could only open for reading."""
     folder = os.path.dirname(path) or "."
-    # As the system would judge now: a process that gave up its rights keeps its real user.
+    # By the effective user: a process that dropped its rights keeps its real user.
     effective = os.access in os.supports_effective_ids
     if all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, folder)):
-        # SQLite falls back to reading whatever the reason is.
+        # SQLite opens a file for reading only, whatever the reason.
         return StoreIOError(
             f"{path} cannot be opened for writing just now, though its permissions allow it: the system may be short "
             "of open files (ulimit -n), or the disk failed. Try again"
@@ -149,9 +148,9 @@ def not_writable(path: str) -> StoreError:
 
 
 def _is_damage(fault: apsw.Error, connection: apsw.Connection | None) -> bool:
-    """Whether the file is not what SQLite wrote: a page of it is wrong, or it or its WAL ends too soon.
+    """Whether the content of the file is damaged: a wrong page, or a database or WAL that ends too soon.
 
-    SQLite says "malformed", too, where the disk cannot be read: then the system's error tells.
+    SQLite reports "malformed" also if the disk cannot be read; the error of the system tells these apart.
     """
     if isinstance(fault, apsw.CorruptError):
         return connection is None or not reading_failed(connection)
@@ -167,7 +166,7 @@ def _errno(connection: apsw.Connection | None) -> int:
 
 
 def _last_errors(connection: apsw.Connection) -> Iterator[int]:
-    """The last errno at the database file and at its WAL, 0 without any."""
+    """The last errno of the database file and of its WAL; 0 without an error."""
     number, file = ctypes.c_int(0), ctypes.c_void_p()
     with suppress(apsw.Error):
         connection.file_control("main", apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
@@ -175,7 +174,7 @@ def _last_errors(connection: apsw.Connection) -> Iterator[int]:
         connection.file_control("main", apsw.SQLITE_FCNTL_JOURNAL_POINTER, ctypes.addressof(file))
         methods = ctypes.cast(file, ctypes.POINTER(ctypes.c_void_p))[0] if file else None
         if methods:
-            # `sqlite3_file_control` asks the database file alone; this is the same call of the other file.
+            # `sqlite3_file_control` asks only the database file; this is the same call on the WAL.
             address = ctypes.cast(methods, ctypes.POINTER(ctypes.c_void_p))[_FILE_CONTROL]
             number.value = 0
             _CALL(address)(file, apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(number))
@@ -183,7 +182,7 @@ def _last_errors(connection: apsw.Connection) -> Iterator[int]:
 
 
 def _of_folder(path: str) -> int:
-    """The errno of opening the folder, or ENOSPC: SQLite does not keep that of the file. 0 where all is well now."""
+    """The errno of opening the folder, or ENOSPC; 0 without an error. SQLite does not keep that of the file."""
     folder = os.path.dirname(path) or "."
     try:
         os.close(os.open(folder, os.O_RDONLY))

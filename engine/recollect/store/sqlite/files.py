@@ -33,7 +33,7 @@ def part_of_snapshot(database: str) -> str:
 
 
 def files_of(path: str) -> list[Path]:
-    """The database, its WAL and its index snapshot, as far as they exist."""
+    """The existing files of a database: itself, its WAL and its index snapshot."""
     every = (path, f"{path}-wal", snapshot_of(path), part_of_snapshot(path))
     return [Path(each) for each in every if Path(each).exists()]
 
@@ -57,15 +57,15 @@ def is_file_of(path: Path, database: str) -> bool:
 
 
 def copy_database(path: Path, target: Path) -> None:
-    """Copy a database that nobody has open, with its WAL."""
+    """Copy a closed database with its WAL."""
     for ending in ("", "-wal"):
         with suppress(FileNotFoundError):
             shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
 
 
 def rename_database(path: Path, target: Path) -> None:
-    """Give a database with its WAL another name; what is derived and lies beside it goes."""
-    # The WAL goes first: SQLite would play it into a file that takes the place of its own.
+    """Rename a database with its WAL, and remove the files beside it that are derived."""
+    # The WAL first: SQLite would apply it to a new file of the old name.
     for ending in ("-wal", ""):
         with suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{target}{ending}")
@@ -75,7 +75,7 @@ def rename_database(path: Path, target: Path) -> None:
 
 
 def remove_database(path: Path) -> None:
-    """Remove a database that nobody has open, as far as the system permits."""
+    """Remove a closed database, as far as the system permits."""
     for ending in ("", "-wal", "-shm"):
         with suppress(OSError):
             os.unlink(f"{path}{ending}")

@@ -1,7 +1,7 @@
-"""FTS5's BM25 over a part of a table: the same formula on counts of that part alone.
+"""FTS5's BM25 over a part of a table: the same formula with the statistics of that part.
 
-`bm25()` weighs words by the whole table, so its scores tell what others have written. Where a reader may see only a
-part, this counts that part: where it is the whole, the scores are those of `bm25()` to the last bit.
+`bm25()` uses statistics of the whole table, so its scores reveal what is in other scopes. Over the whole table the
+scores are those of `bm25()` to the last bit.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _LEAST_IDF = 1e-6
 
 
 class Table(NamedTuple):
-    """An FTS5 table of one column, the rows that its rowids stand for, and their id, both as conditions name them."""
+    """An FTS5 table of one column, the tables that its rowids refer to, and their id column as conditions name it."""
 
     name: str
-    standing: str
+    source: str
     row_id: str
 
 
 class Tally(NamedTuple):
-    """Counts of a part: its rows and words, in how many of its rows each word stands, and the rows that hold any.
+    """Statistics of a part: its rows and words, how many rows contain each word, and the rows that contain any.
 
     rows int64 (n,) ascending; scores float64 (n,), higher is better.
     """
@@ -48,15 +48,15 @@ class Tally(NamedTuple):
 
 
 def tally(connection: apsw.Connection, table: Table, words: Sequence[str], part: Condition | None) -> Tally:
-    """The counts of the rows where `part` holds, None for all, and the BM25 by them of those with any of `words`."""
+    """The statistics of the rows where `part` is true (None: all), and the BM25 of those with any of `words`."""
     if part is None:
-        standing, condition, values = "", "", ()
+        joined, condition, values = "", "", ()
         records, total = whole(connection, table.name)
     else:
-        standing, values = f"JOIN {table.standing}", part.values
+        joined, values = f"JOIN {table.source}", part.values
         condition = f"AND {table.row_id} = {{}} AND ({part.sql})"
         sizes: Any = connection.execute(
-            f"SELECT z.sz, count(*) FROM {table.name}_docsize z {standing} WHERE 1 {condition.format('z.id')} "
+            f"SELECT z.sz, count(*) FROM {table.name}_docsize z {joined} WHERE 1 {condition.format('z.id')} "
             "GROUP BY z.sz",
             values,
         ).fetchall()
@@ -68,7 +68,7 @@ def tally(connection: apsw.Connection, table: Table, words: Sequence[str], part:
     held = [
         np.array(
             connection.execute(
-                f"SELECT v.doc, count(*) FROM temp.{table.name}_places v {standing} "
+                f"SELECT v.doc, count(*) FROM temp.{table.name}_places v {joined} "
                 f"WHERE v.term = ? {condition.format('v.doc')} GROUP BY v.doc",
                 (word, *values),
             ).fetchall(),
@@ -92,14 +92,14 @@ def tally(connection: apsw.Connection, table: Table, words: Sequence[str], part:
 
 
 def whole(connection: apsw.Connection, name: str) -> tuple[int, int]:
-    """How many rows and words an FTS5 table has, without reading it."""
+    """How many rows and words an FTS5 table has, by its own statistics."""
     # FTS5 keeps them in its "averages" record, as variable-length integers.
     records, total = (*_varints(connection.execute(f"SELECT block FROM {name}_data WHERE id = 1").get or b""), 0, 0)[:2]
     return records, total
 
 
 def _varints(blob: bytes) -> list[int]:
-    """SQLite's variable-length integers: seven bits a byte, high bit set on all but the last."""
+    """SQLite's variable-length integers: seven bits a byte, the high bit set on all but the last."""
     numbers, value = [], 0
     for byte in blob:
         value = (value << 7) | (byte & 0x7F)
@@ -110,7 +110,7 @@ def _varints(blob: bytes) -> list[int]:
 
 
 def _lengths(connection: apsw.Connection, table: Table, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Words of each of these rows."""
+    """How many words each of these rows has."""
     found = dict(
         connection.execute(
             f"SELECT id, sz FROM {table.name}_docsize WHERE id IN (SELECT value FROM carray(?))", (id_array(rows),)

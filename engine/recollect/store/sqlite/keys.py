@@ -1,7 +1,7 @@
-"""Encrypted files: SQLite3 Multiple Ciphers (`apsw-sqlite3mc`) with ChaCha20-Poly1305, a tag a page.
+"""Encrypted files: SQLite3 Multiple Ciphers (`apsw-sqlite3mc`) with ChaCha20-Poly1305, one tag per page.
 
-A passphrase is derived as the cipher itself derives it, PBKDF2-HMAC-SHA256 with the salt that begins the file, so that
-any program with SQLite3 Multiple Ciphers opens the file. It is done once for all connections: it takes 0.1 s.
+Keys are derived from passphrases as the cipher does it (PBKDF2-HMAC-SHA256 with the salt at the start of the file), so
+that any program with SQLite3 Multiple Ciphers can open the file. A derivation takes 0.1 s and is done once per file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ITERATIONS = 64_007
 _SALT_BYTES = 16
 _RAW = re.compile(r"raw:([0-9a-fA-F]{64})")
 _MAGIC = b"SQLite format 3\x00"
-# Bytes 21 to 23 of every database of SQLite; the ciphers leave 16 to 23 as they are.
+# Bytes 21 to 23 of every SQLite database; the ciphers do not change bytes 16 to 23.
 _FRACTIONS = b"\x40\x20\x20"
 _HEADER_BYTES = 24
 
@@ -33,9 +33,9 @@ Form = Literal["empty", "plain", "encrypted", "other"]
 
 
 class Key:
-    """The key of a file: a passphrase, or "raw:" and 64 hexadecimal digits, 32 random bytes that need no derivation.
+    """The key of a file: a passphrase, or "raw:" and 64 hexadecimal digits (32 random bytes, used without derivation).
 
-    It shows in no repr and no message. Raises InvalidInput for what is neither, and EncryptionMissing without ciphers.
+    It appears in no repr and no message. Raises InvalidInput for anything else, and EncryptionMissing without ciphers.
     """
 
     def __init__(self, text: object) -> None:
@@ -53,11 +53,11 @@ class Key:
         self._lock = threading.Lock()
 
     def unlock(self, connection: apsw.Connection) -> None:
-        """Let a connection that has read nothing yet read and write with this key."""
+        """Use this key for a connection, before it reads anything."""
         _set(connection, "key", self._material(_salt(connection)))
 
     def replace_that_of(self, connection: apsw.Connection) -> None:
-        """Encrypt the file of a connection anew with this key; it stands outside WAL and no other has the file."""
+        """Encrypt the file of a connection with this key; not in WAL mode, and no other connection may be open."""
         _set(connection, "rekey", self._material(os.urandom(_SALT_BYTES)))
 
     def _material(self, salt: bytes) -> str:
@@ -73,13 +73,14 @@ class Key:
 
 
 def ciphers_version() -> str | None:
-    """Which SQLite3 Multiple Ciphers the module `apsw` has; None for the plain one."""
+    """The version of SQLite3 Multiple Ciphers in the module `apsw`; None without it."""
     return getattr(apsw, "mc_version", None)
 
 
 def form_of(connection: apsw.Connection) -> Form:
-    """What kind of file a connection without a key has opened. It is read by SQLite: another descriptor of the file,
-    once closed, would drop the locks of this process.
+    """The form of the file of a connection without a key.
+
+    It is read through SQLite: closing another descriptor of the file would drop the locks of this process.
     """
     header = _header(connection)
     if header.startswith(_MAGIC):
@@ -90,9 +91,7 @@ def form_of(connection: apsw.Connection) -> Form:
 
 
 def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> None:
-    """Raise WrongKey where the file needs a key and there is none, or has none and one is given, and NotADatabase
-    where it is no database that could have a key.
-    """
+    """Raise WrongKey if the file needs a key or must not be given one, and NotADatabase if it is no database at all."""
     form = form_of(connection)
     if form == "encrypted" and key is None:
         said = "" if ciphers_version() else f". That needs SQLite3 Multiple Ciphers: {_INSTALL}"
@@ -107,7 +106,7 @@ def refuse_unfit(connection: apsw.Connection, key: Key | None, path: str) -> Non
 
 
 def remove_key(connection: apsw.Connection) -> None:
-    """Write the file of a connection without encryption."""
+    """Decrypt the file of a connection."""
     _set(connection, "rekey", None)
 
 
@@ -119,12 +118,12 @@ def _header(connection: apsw.Connection) -> bytes:
     if not connection.filename:
         return b""
     header: bytes = connection.read("main", 0, 0, _HEADER_BYTES)[1]
-    # Of a file that is shorter the rest is zeros.
+    # A shorter file is read as zeros.
     return header if any(header) else b""
 
 
 def _set(connection: apsw.Connection, pragma: str, material: str | None) -> None:
-    """A pragma with a key in it; errors of it would show the statement in their traceback, so they are told anew."""
+    """Run a pragma that contains a key; its errors are raised without the statement, which tracebacks would show."""
     fault = None
     try:
         connection.execute(f"PRAGMA cipher = '{_CIPHER}'").fetchall()

@@ -70,7 +70,7 @@ class SqliteLinks(Repository):
             "ON CONFLICT DO UPDATE SET strength = excluded.strength",
             rows,
         )
-        # Who reads a record's links anew finds both ends.
+        # One end is enough: the links of a record are read in both directions.
         self._tx.changes.append_ids("link", sorted({row[0] for row in rows}))
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The identity of a store and its role: a workspace's index says so, so that no other file is taken for one."""
+"""The identity of a store, and its role: the index of a workspace is marked, so that no other file is used as one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.store.sqlite.repository import Repository
 __all__ = ["SqliteMeta", "is_index"]
 
 _ROLE, _INDEX = "purpose", "workspace index"
-# A file that has a row in any of these belongs to somebody.
+# A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
 
 
@@ -36,6 +36,6 @@ class SqliteMeta(Repository):
 
 
 def is_index(connection: apsw.Connection) -> bool:
-    """Whether a file is a workspace's index, and nobody has put memories into it."""
+    """Whether a file has the role of an index and holds nothing but chunks."""
     marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
     return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get

@@ -1,4 +1,4 @@
-"""The bytes of a database file, read beside connections of this process that have it open."""
+"""The bytes of a database file that this process may have open."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["RawDatabase"]
 
 
 class RawDatabase:
-    """A database file as bytes, from the first on.
+    """A database file as a stream of bytes.
 
-    It is opened through SQLite. Closing any other descriptor of the file would drop the locks that this process holds
-    on it (https://sqlite.org/howtocorrupt.html, 2.2): another process could then take its WAL away.
+    It is opened through SQLite: closing any other descriptor of the file would drop the locks that this process holds
+    on it (https://sqlite.org/howtocorrupt.html, 2.2), and another process could then remove its WAL.
     """
 
     def __init__(self, path: str) -> None:
@@ -23,7 +23,7 @@ class RawDatabase:
         self.size = self._file.xFileSize()
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or what is left."""
+        """The next bytes, at most `size`."""
         data = self._file.xRead(max(0, min(size, self.size - self._place)), self._place)
         self._place += len(data)
         return data

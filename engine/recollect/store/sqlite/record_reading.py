@@ -192,16 +192,16 @@ class SqliteRecordReader(Repository):
         closed = self._execute(
             f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NOT NULL ORDER BY r.valid_from, r.id", (public_id,)
         ).fetchall()
-        standing = self._execute(f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)).fetchall()
-        rows = [*closed, *standing]
+        current = self._execute(f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)).fetchall()
+        rows = [*closed, *current]
         return [_record(row) for row in rows]
 
     def version_ids(self, public_id: str) -> list[int]:
         rows = self._rows(
             "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id", (public_id,)
         )
-        standing = self._rows("SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,))
-        return [row[0] for row in (*rows, *standing)]
+        current = self._rows("SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,))
+        return [row[0] for row in (*rows, *current)]
 
     def version_at(self, record_id: int, moment: int) -> int:
         found: Any = self._execute(

@@ -154,7 +154,7 @@ class SqliteRecords(SqliteRecordReader):
             self._execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
             self.put_tags([(record_id, tags)])
         if "source_id" in columns:
-            # Closed versions move along: who may no longer see the record may not see its past either.
+            # Closed versions move along: without access to a record there is none to its past.
             moved = self.closed_versions([record_id])
             self._execute_many(
                 "UPDATE record SET (scope_id, source_id) = (SELECT scope_id, source_id FROM record WHERE id = ?1) "
@@ -229,12 +229,12 @@ class SqliteRecords(SqliteRecordReader):
 
 
 def vector_rows(ids: Sequence[int], rows: Sequence[Row]) -> list[tuple[int, int, bytes, bytes | None]]:
-    """Every part of these rows, as `vectors.insert` takes them."""
+    """The parts of these rows, for `SqliteVectors.insert`."""
     return [
         part for record_id, row in zip(ids, rows, strict=True) for part in Parts(row.vectors, row.codes).rows(record_id)
     ]
 
 
 def refused_rows(ids: Sequence[int], rows: Sequence[Row]) -> dict[int, str]:
-    """Why rows were refused, by row id, as `refusals.add` takes it."""
+    """Why rows were refused, by row id."""
     return {record_id: row.refused for record_id, row in zip(ids, rows, strict=True) if row.refused is not None}

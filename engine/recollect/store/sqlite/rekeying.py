@@ -1,5 +1,6 @@
-"""A file with another key: a copy takes its place. Pages changed in place, as `PRAGMA rekey` does it, were of two keys
-where a process was killed meanwhile, and no key opened the file.
+"""Changing the key of a file by replacing it with a copy.
+
+`PRAGMA rekey` changes pages in place: if the process is killed, the file has pages of two keys and neither opens it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ _WIPED_BYTES = 1 << 20
 
 @contextmanager
 def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> Iterator[None]:
-    """Put a copy of the file, with the key `new`, in its place; the body runs where that is done. Closes `writer`.
+    """Replace the file by a copy with the key `new`; the body runs when that is done. Closes `writer`.
 
-    `writer` has it alone, outside WAL. What it was is overwritten afterwards: the freed space holds no trace, and who
-    opened it meanwhile finds no database rather than one that nobody else sees.
+    `writer` is the only connection, not in WAL mode. The old file is overwritten afterwards: no trace is left in free
+    space, and a process that has just opened it finds no database instead of one that no other process sees.
     """
     path = writer.filename
     part = _part_of(path)
     remove_unfinished(path)
-    # Closing a descriptor of the file drops SQLite's locks: it stays open until the connection is closed.
+    # Closing a descriptor of the file drops SQLite's locks, so it is kept open until the connection is closed.
     held = os.open(path, os.O_WRONLY)
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -50,7 +51,7 @@ def replace_file(writer: apsw.Connection, old: Key | None, new: Key | None) -> I
 
 
 def remove_unfinished(path: str) -> None:
-    """Remove what a killed rekeying left of the file at `path`, which this process has open or alone."""
+    """Remove what a killed rekeying left beside `path`; call it with the file open or locked."""
     with suppress(OSError):
         os.unlink(_part_of(path))
 
@@ -60,7 +61,7 @@ def _part_of(path: str) -> str:
 
 
 def _copy(writer: apsw.Connection, part: str, old: Key | None, new: Key | None) -> None:
-    """A whole copy with the new key, synced. Nothing beside it is written: it is worth nothing until it is whole."""
+    """A complete copy with the new key, synced. It needs no journal: an incomplete copy is thrown away."""
     copy = apsw.Connection(part, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         if old is not None:

@@ -132,7 +132,7 @@ class SqliteSessions(Repository):
         return read_rows(rows, SnapshotRow, "snapshot")
 
     def rebuild_words(self) -> None:
-        """Make the words of all messages afresh, into an empty table."""
+        """Fill the empty full-text table with the words of all messages."""
         rows = self._rows("SELECT id, content FROM session_message")
         self._execute_many(
             "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",

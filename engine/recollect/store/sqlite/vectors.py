@@ -201,7 +201,7 @@ class SqliteVectors(Repository):
         )
 
     def rebuild_packed(self) -> None:
-        """Derive `vector_packed` afresh from all vectors that are finite."""
+        """Derive `vector_packed` again from all finite vectors."""
         self._execute("DELETE FROM vector_packed")
         for embedder_id, ids, owners, values in self._whole_vectors():
             self._insert_packed(embedder_id, ids, owners, values)

@@ -1,36 +1,120 @@
-"""Checking everything derived against the records. Nothing is changed here."""
+"""Comparing everything derived with the records, without changing anything."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
 from recollect.errors import StoreCorrupt
 from recollect.reports import Problem, Verification
+from recollect.store.protocol import Progress
 from recollect.store.sqlite.schema import PACKED_SQL
-from recollect.store.sqlite.transaction import SqliteTransaction
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.transaction import SqliteTransaction
 
 __all__ = ["verify"]
 
 _SHOWN = 5
+_REBUILD = "recollect rebuild"
 _RESTORE = "restore a backup, or export what can be read and import it into a new file"
 
 
-def verify(tx: SqliteTransaction, on_progress: Callable[[int, int | None], None] | None = None) -> Verification:
-    """Every divergence between the records and what is derived from them, and SQLite's own check of the file."""
+# What each statement finds is a problem of this name, with its remedy.
+_STATEMENTS = (
+    (
+        "record without vector",
+        "SELECT r.public_id FROM record r WHERE r.embedding_state = 'embedded' AND NOT EXISTS (SELECT 1 FROM vector v "
+        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)",
+        _REBUILD,
+    ),
+    (
+        "vector without record",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = v.record_id)",
+        _REBUILD,
+    ),
+    (
+        "vector of an unknown embedder",
+        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM embedder e WHERE e.id = v.embedder_id)",
+        _REBUILD,
+    ),
+    (
+        "more than one active embedder",
+        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
+        "recollect reembed",
+    ),
+    (
+        "gap in a record's parts",
+        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)",
+        _REBUILD,
+    ),
+    (
+        "vector of the wrong size",
+        "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
+        "WHERE length(v.value) != 4 * e.dimension",
+        _REBUILD,
+    ),
+    (
+        "token codes of the wrong size",
+        "SELECT 'vector ' || c.vector_id FROM token_code c JOIN vector v ON v.id = c.vector_id "
+        "WHERE typeof(c.codes) != 'blob' OR length(c.codes) % 8",
+        _REBUILD,
+    ),
+    (
+        "token codes without vector",
+        "SELECT 'vector ' || vector_id FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector)",
+        _REBUILD,
+    ),
+    (
+        "record that keyword search cannot find (FTS)",
+        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM record_fts_docsize d WHERE d.id = r.id)",
+        _REBUILD,
+    ),
+    (
+        "FTS row without record",
+        "SELECT 'row ' || d.id FROM record_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = d.id)",
+        _REBUILD,
+    ),
+    (
+        "record whose packed columns are not its own",
+        "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
+        f"WHERE p.value IS NOT {PACKED_SQL}",
+        _REBUILD,
+    ),
+    (
+        "record without scope",
+        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
+        "restore a backup",
+    ),
+    (
+        "message without words, or words without message",
+        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
+        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)",
+        _REBUILD,
+    ),
+)
+
+
+def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verification:
+    """Compare everything derived with the records, and have SQLite check the file. Nothing is changed."""
     problems: list[Problem] = []
     counts = {"record": 0, "vector": 0}
     for table in counts:
         with _reported(problems):
             counts[table] = tx.connection.execute(f"SELECT count(*) FROM {table}").get
-    for check in (_integrity, _vectors, _vector_values, _fts, _columns, _session_words):
+    with _reported(problems):
+        problems.extend(_integrity(tx))
+    for name, statement, remedy in _STATEMENTS:
+        with _reported(problems):
+            problems.extend(_found(name, [row[0] for row in tx.connection.execute(statement)], remedy))
+    for check in (_vector_values, _fts):
         with _reported(problems):
             problems.extend(check(tx))
     with _reported(problems):
@@ -38,9 +122,15 @@ def verify(tx: SqliteTransaction, on_progress: Callable[[int, int | None], None]
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
 
 
+def _found(name: str, examples: Sequence[object], remedy: str = _REBUILD) -> Iterator[Problem]:
+    """A problem with the first examples, if there are any."""
+    if examples:
+        yield Problem(name=name, count=len(examples), examples=tuple(map(str, examples[:_SHOWN])), remedy=remedy)
+
+
 @contextmanager
 def _reported(problems: list[Problem]) -> Iterator[None]:
-    """Turn a fault of SQLite into a problem: a check that cannot be made is a finding."""
+    """Turn an error of SQLite into a problem: a check that fails is a finding."""
     try:
         yield
     except StoreCorrupt as fault:
@@ -59,123 +149,47 @@ def _reported(problems: list[Problem]) -> Iterator[None]:
 
 def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
     found: list[str] = []
-    # FTS5's own check goes by the segments that this connection last read, and takes those that another one has merged
-    # since for damage; a query reads them anew.
+    # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
+    # merged since as damage; a query reads them again.
     for table in ("record_fts", "session_fts"):
         tx.connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
     try:
-        # extend keeps what came before the fault.
+        # extend keeps the rows before an error.
         found.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
     except apsw.CorruptError as fault:
         found.append(str(fault))
     if found != ["ok"]:
-        yield Problem(name="SQLite integrity_check", count=len(found), examples=tuple(found[:_SHOWN]), remedy=_RESTORE)
+        yield from _found("SQLite integrity_check", found, _RESTORE)
     broken = tx.connection.execute("PRAGMA foreign_key_check").fetchall()
-    if broken:
-        yield Problem(
-            name="row that refers to a missing one",
-            count=len(broken),
-            examples=tuple(f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken[:_SHOWN]),
-        )
-
-
-def _vectors(tx: SqliteTransaction) -> Iterator[Problem]:
-    yield from _listed(
-        tx,
-        "record without vector",
-        "SELECT r.public_id FROM record r WHERE r.embedding_state = 'embedded' AND NOT EXISTS (SELECT 1 FROM vector v "
-        "JOIN embedder e ON e.id = v.embedder_id AND e.active WHERE v.record_id = r.id)",
-        "recollect rebuild",
-    )
-    yield from _listed(
-        tx,
-        "vector without record",
-        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = v.record_id)",
-    )
-    yield from _listed(
-        tx,
-        "vector of an unknown embedder",
-        "SELECT 'vector ' || v.id FROM vector v WHERE NOT EXISTS (SELECT 1 FROM embedder e WHERE e.id = v.embedder_id)",
-    )
-    yield from _listed(
-        tx,
-        "more than one active embedder",
-        "SELECT name FROM embedder WHERE active AND (SELECT count(*) FROM embedder WHERE active) > 1",
-        "recollect reembed",
-    )
-    yield from _listed(
-        tx,
-        "gap in a record's parts",
-        "SELECT 'record ' || record_id FROM vector GROUP BY record_id, embedder_id HAVING max(part) + 1 != count(*)",
+    yield from _found(
+        "row that refers to a missing one", [f"{table} {rowid} -> {parent}" for table, rowid, parent, _ in broken]
     )
 
 
 def _vector_values(tx: SqliteTransaction) -> Iterator[Problem]:
-    yield from _listed(
-        tx,
-        "vector of the wrong size",
-        "SELECT 'vector ' || v.id FROM vector v JOIN embedder e ON e.id = v.embedder_id "
-        "WHERE length(v.value) != 4 * e.dimension",
-    )
-    yield from _listed(
-        tx,
-        "token codes of the wrong size",
-        "SELECT 'vector ' || c.vector_id FROM token_code c JOIN vector v ON v.id = c.vector_id "
-        "WHERE typeof(c.codes) != 'blob' OR length(c.codes) % 8",
-    )
-    yield from _listed(
-        tx,
-        "token codes without vector",
-        "SELECT 'vector ' || vector_id FROM token_code WHERE vector_id NOT IN (SELECT id FROM vector)",
-    )
-    bad = tx.vectors.unsound()
-    if bad:
-        yield Problem(
-            name="vector that is not of unit length",
-            count=len(bad),
-            examples=tuple(f"record {record_id}" for record_id in bad[:_SHOWN]),
-        )
-    wrong = tx.vectors.mispacked()
-    if wrong:
-        yield Problem(
-            name="vector whose packed form is not its own",
-            count=len(wrong),
-            examples=tuple(f"record {record_id}" for record_id in wrong[:_SHOWN]),
-        )
+    yield from _found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
+    yield from _found("vector whose packed form is not its own", [f"record {each}" for each in tx.vectors.mispacked()])
 
 
 def _fts(tx: SqliteTransaction) -> Iterator[Problem]:
-    yield from _listed(
-        tx,
-        "record that keyword search cannot find (FTS)",
-        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM record_fts_docsize d WHERE d.id = r.id)",
-    )
-    yield from _listed(
-        tx,
-        "FTS row without record",
-        "SELECT 'row ' || d.id FROM record_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = d.id)",
-    )
     tx.connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_words USING fts5vocab(main, record_fts, 'row')")
     try:
         in_fts = dict(tx.connection.execute("SELECT term, doc FROM temp.fts_words"))
     finally:
         tx.connection.execute("DROP TABLE temp.fts_words")
-    held: Counter[int] = Counter()
+    contained: Counter[int] = Counter()
     for bounds in tx.blocks.ranges("terms"):
         block = tx.blocks.term_range(bounds)
         numbers, counts = np.unique(block.terms, return_counts=True)
-        held.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+        contained.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
     text_of = dict(tx.connection.execute("SELECT id, text FROM term"))
-    expected = {text_of.get(number, f"term {number}"): count for number, count in held.items()}
+    expected = {text_of.get(number, f"term {number}"): count for number, count in contained.items()}
     # A deleted record's postings stay in FTS5's segments until they merge, so its counts may only be too high.
     wrong = sorted(word for word, count in expected.items() if in_fts.get(word, 0) < count)
-    if wrong:
-        yield Problem(name="word that FTS lacks for some record", count=len(wrong), examples=tuple(wrong[:_SHOWN]))
+    yield from _found("word that FTS lacks for some record", wrong)
 
 
-def _words(
-    tx: SqliteTransaction, total: int, on_progress: Callable[[int, int | None], None] | None
-) -> Iterator[Problem]:
+def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
     numbers = dict(tx.connection.execute("SELECT text, id FROM term"))
     missing: list[str] = []
     wrong: list[str] = []
@@ -206,41 +220,9 @@ def _words(
         ("record whose words are not those of its text", wrong),
         ("record whose text was changed outside Recollect", edited),
     ):
-        if found:
-            yield Problem(name=name, count=len(found), examples=tuple(found[:_SHOWN]))
+        yield from _found(name, found)
     orphans = tx.connection.execute(
         "SELECT count(*) FROM record_terms t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = t.record_id)"
     ).get
     if orphans:
         yield Problem(name="words without record", count=orphans)
-
-
-def _columns(tx: SqliteTransaction) -> Iterator[Problem]:
-    yield from _listed(
-        tx,
-        "record whose packed columns are not its own",
-        "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
-        f"WHERE p.value IS NOT {PACKED_SQL}",
-    )
-    yield from _listed(
-        tx, "record without scope",
-        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
-        "restore a backup",
-    )  # fmt: skip
-
-
-def _session_words(tx: SqliteTransaction) -> Iterator[Problem]:
-    yield from _listed(
-        tx,
-        "message without words, or words without message",
-        "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT id FROM session_fts_docsize) "
-        "UNION ALL SELECT 'message ' || id FROM session_fts_docsize WHERE id NOT IN (SELECT id FROM session_message)",
-    )
-
-
-def _listed(
-    tx: SqliteTransaction, name: str, sql: str, remedy: str = "recollect rebuild", values: tuple[Any, ...] = ()
-) -> Iterator[Problem]:
-    found = [row[0] for row in tx.connection.execute(sql, values)]
-    if found:
-        yield Problem(name=name, count=len(found), examples=tuple(map(str, found[:_SHOWN])), remedy=remedy)
