@@ -98,8 +98,7 @@ def _answer(hits: Hits) -> Iterator[str]:
 
 @prints(_print_demo, json=_demo_json)
 def demo(
-    context: typer.Context,
-    explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False,
+    context: typer.Context, explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False
 ) -> Shown:
     """Store a few memories in a temporary store, ask about them, and say why each answer was found."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:

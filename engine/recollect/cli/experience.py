@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Limit, Within, flag, open_within, option
+from recollect.cli.options import Agent, Limit, flag, option
 from recollect.cli.output import print_rows, print_table
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.tiers.experience import Tip
 
 __all__ = ["experience"]
@@ -29,52 +30,44 @@ def _print_recorded(done: dict[str, bool]) -> None:
 
 
 @experience.command("tips")
-@prints(print_table("tip", lambda tip: (str(tip),)), json=_tips_json, fails=nothing)
+@prints(print_table("tip", lambda tip: (str(tip),)), json=_tips_json, fails=nothing, within=True)
 def tips(
-    context: typer.Context,
+    memory: Memory,
     task_type: Annotated[str | None, option("TYPE", "Only for this type of task.")] = None,
     tool: Annotated[str | None, option("NAME", "The tool that failed; with --error.")] = None,
     error: Annotated[str | None, option("TEXT", "Its error message; with --tool.")] = None,
     agent: Agent = None,
     limit: Limit = 10,
-    scope: Within = None,
 ) -> list[Tip]:
     """Show what worked before, a sentence a line."""
-    with open_within(context, scope) as memory:
-        return memory.experience.tips(task_type, tool, error, agent=agent, limit=limit)
+    return memory.experience.tips(task_type, tool, error, agent=agent, limit=limit)
 
 
 @experience.command("record")
-@prints(_print_recorded)
+@prints(_print_recorded, within=True)
 def record(
-    context: typer.Context,
+    memory: Memory,
     task_type: Annotated[str, option("TYPE", "The type of the task.")],
     tool: Annotated[list[str], option("NAME", "A tool that was used; repeat in order.")],
     success: Annotated[bool, flag("How it went.", "--success/--failure")],
     steps: Annotated[int | None, typer.Option(help="How many steps it took.")] = None,
     tokens: Annotated[int | None, typer.Option(help="How many tokens it took.")] = None,
     agent: Agent = None,
-    scope: Within = None,
 ) -> dict[str, bool]:
     """Note how a task went; without --agent for all agents."""
-    with open_within(context, scope) as memory:
-        memory.experience.record(
-            task_type=task_type, tools=tool, success=success, steps=steps, tokens=tokens, agent=agent
-        )
+    memory.experience.record(task_type=task_type, tools=tool, success=success, steps=steps, tokens=tokens, agent=agent)
     return {"recorded": True}
 
 
 @experience.command("recovery")
-@prints(_print_recorded)
+@prints(_print_recorded, within=True)
 def recovery(
-    context: typer.Context,
+    memory: Memory,
     tool: Annotated[str, option("NAME", "The tool that failed.")],
     error: Annotated[str, option("TEXT", "Its error message.")],
     helped: Annotated[str, option("TEXT", "What helped.")],
     agent: Agent = None,
-    scope: Within = None,
 ) -> dict[str, bool]:
     """Note what helped when a tool failed; without --agent for all agents."""
-    with open_within(context, scope) as memory:
-        memory.experience.record_recovery(tool=tool, error=error, recovery=helped, agent=agent)
+    memory.experience.record_recovery(tool=tool, error=error, recovery=helped, agent=agent)
     return {"recorded": True}

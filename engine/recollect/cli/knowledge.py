@@ -14,20 +14,20 @@ from recollect.cli.options import (
     Mode,
     Overrides,
     Where,
-    Within,
     argument,
     flag,
-    open_within,
     option,
     parse_json,
     recall_fields,
 )
-from recollect.cli.output import attributes, hint, print_table, progress
+from recollect.cli.output import attributes, hint, print_table
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.knowledge.documents import DeletedDocument, Document, Ingested
+    from recollect.memory import Memory
     from recollect.records import Hit, Hits
+    from recollect.remember.pending import Progress
 
 __all__ = ["knowledge"]
 
@@ -59,9 +59,12 @@ def _print_ingestion(ingestion: Ingestion) -> None:
     _print_ingestion,
     json=lambda ingestion: attributes(ingestion.done, "documents skipped counts seconds"),
     fails=lambda ingestion: ingestion.failed,
+    within=True,
+    bar=("ingesting", "documents"),
 )
 def ingest(
-    context: typer.Context,
+    memory: Memory,
+    report: Progress | None,
     sources: Annotated[list[str], argument("SOURCE...", "Files, folders and http(s) URLs; - is standard input.")],
     metadata: Annotated[str | None, option("JSON", "Kept with each document, to search by with --where.")] = None,
     name: Annotated[str | None, option("NAME", "The name of a single document.")] = None,
@@ -74,7 +77,6 @@ def ingest(
     allow_private_addresses: Annotated[
         bool, flag("Allow URLs in private networks.", "--allow-private-addresses")
     ] = False,
-    scope: Within = None,
 ) -> Ingestion:
     """Read documents, and store what is new or has changed. What was left out is reported on standard error."""
     given: Any = sources[0] if len(sources) == 1 else sources
@@ -84,12 +86,11 @@ def ingest(
         given = sys.stdin.buffer.read()
     elif "-" in sources:
         raise InvalidInput("- is standard input, and no source beside others")
-    with open_within(context, scope) as memory, progress("ingesting", "documents") as report:
-        done = memory.knowledge.ingest(
-            given, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
-            exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
-            allow_private_addresses=allow_private_addresses, on_progress=report,
-        )  # fmt: skip
+    done = memory.knowledge.ingest(
+        given, metadata=parse_json(metadata, "--metadata"), name=name, title=title, include=include or (),
+        exclude=exclude or (), password=password, recursive=recursive, follow_symlinks=follow_symlinks,
+        allow_private_addresses=allow_private_addresses, on_progress=report,
+    )  # fmt: skip
     unread = {skipped.source for skipped in done.skipped if skipped.error is not None}
     return Ingestion(done, not done.documents or not unread.isdisjoint(sources))
 
@@ -118,40 +119,43 @@ def _print_passages(found: Hits | str) -> None:
 
 
 @knowledge.command("search")
-@prints(_print_passages, json=lambda found: {"context": found} if isinstance(found, str) else found, fails=nothing)
+@prints(
+    _print_passages,
+    json=lambda found: {"context": found} if isinstance(found, str) else found,
+    fails=nothing,
+    within=True,
+)
 def search(
-    context: typer.Context,
+    memory: Memory,
     query: Annotated[str, argument("QUERY", "The question.")],
     limit: Limit = 5,
     where: Where = None,
     mode: Mode = None,
     overrides: Overrides = None,
     budget: Annotated[int | None, option("TOKENS", "Print Markdown for a prompt of at most so many tokens.")] = None,
-    scope: Within = None,
 ) -> Hits | str:
     """Find passages, best first, with path:line or page."""
     options = recall_fields({"where": where, "mode": mode, "overrides": overrides})
-    with open_within(context, scope) as memory:
-        if budget is not None:
-            return memory.knowledge.context(query, budget, **options)
-        return memory.knowledge.search(query, limit, **options)
+    if budget is not None:
+        return memory.knowledge.context(query, budget, **options)
+    return memory.knowledge.search(query, limit, **options)
 
 
 @knowledge.command("list")
-@prints(print_table("id chunks updated:updated_at title source"), fails=nothing)
-def list_documents(context: typer.Context, limit: Limit = 1000, scope: Within = None) -> list[Document]:
+@prints(print_table("id chunks updated:updated_at title source"), fails=nothing, within=True)
+def list_documents(memory: Memory, limit: Limit = 1000) -> list[Document]:
     """Show the documents, in the order of their sources."""
-    with open_within(context, scope) as memory:
-        return memory.knowledge.list(limit=limit)
+    return memory.knowledge.list(limit=limit)
 
 
 @knowledge.command("delete")
-@prints(print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)))
+@prints(
+    print_table("id deleted source", lambda each: (each.id, f"deleted with {each.chunks:,} chunks", each.source)),
+    within=True,
+)
 def delete(
-    context: typer.Context,
+    memory: Memory,
     ids: Annotated[list[str], argument("ID...", "Sources of documents, or their ids, or starts or ends of these.")],
-    scope: Within = None,
 ) -> list[DeletedDocument]:
     """Delete documents with all their passages."""
-    with open_within(context, scope) as memory:
-        return [memory.knowledge.delete(document_id(memory, each)) for each in ids]
+    return [memory.knowledge.delete(document_id(memory, each)) for each in ids]

@@ -28,6 +28,7 @@ from recollect.cli.streams import stdin_lines
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.records import Explanation, Hits, Link, Reached, Record
 
 __all__ = ["count", "explain", "get", "history", "links", "list_", "neighbors", "recall"]
@@ -78,14 +79,10 @@ def recall(
 
 @prints(print_explanation)
 def explain(
-    context: typer.Context,
-    query: Annotated[str, argument("QUERY")],
-    id: Id,
-    **options: Unpack[RecallOptions],
+    memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, **options: Unpack[RecallOptions]
 ) -> Explanation:
     """Say why a memory is, or is not, among the hits of a question."""
-    with open_memory(context) as memory:
-        return memory.explain(query, whole_id(memory, id), **recall_fields(options))
+    return memory.explain(query, whole_id(memory, id), **recall_fields(options))
 
 
 def _print_record(record: Record) -> None:
@@ -93,44 +90,40 @@ def _print_record(record: Record) -> None:
 
 
 @prints(_print_record)
-def get(context: typer.Context, id: Id) -> Record:
+def get(memory: Memory, id: Id) -> Record:
     """Show one memory."""
-    with open_memory(context) as memory:
-        return memory.get(whole_id(memory, id))
+    return memory.get(whole_id(memory, id))
 
 
 @prints(print_table("id scope kind created:created_at text", under=("scope", "kind", "created")), fails=nothing)
 def list_(
-    context: typer.Context,
+    memory: Memory,
     order: Annotated[str, option("ORDER", "newest, oldest or importance.")] = "newest",
     limit: Limit = 100,
     offset: Annotated[int, typer.Option(help="How many to leave out first.")] = 0,
     **options: Unpack[FilterOptions],
 ) -> list[Record]:
     """Show memories in order, filtered as recall filters."""
-    with open_memory(context) as memory:
-        return memory.list(**filter_fields(options), order=order, limit=limit, offset=offset)
+    return memory.list(**filter_fields(options), order=order, limit=limit, offset=offset)
 
 
 @prints(typer.echo, json=named("count"))
-def count(context: typer.Context, **options: Unpack[FilterOptions]) -> int:
+def count(memory: Memory, **options: Unpack[FilterOptions]) -> int:
     """Count memories, filtered as recall filters."""
-    with open_memory(context) as memory:
-        return memory.count(**filter_fields(options))
+    return memory.count(**filter_fields(options))
 
 
 @prints(print_table("from:source to:target type strength:strength:g"), fails=nothing)
 def neighbors(
-    context: typer.Context, id: Id, type: LinkTypes = None, direction: Direction = "both"
+    memory: Memory, id: Id, type: LinkTypes = None, direction: Direction = "both"
 ) -> list[Link]:  # fmt: skip
     """Show the links of a memory, strongest first."""
-    with open_memory(context) as memory:
-        return memory.neighbors(whole_id(memory, id), types=type or (), direction=direction)
+    return memory.neighbors(whole_id(memory, id), types=type or (), direction=direction)
 
 
 @prints(print_table("distance strength id:record.id text:record.text"), fails=nothing)
 def links(
-    context: typer.Context,
+    memory: Memory,
     id: Id,
     depth: Annotated[int, typer.Option(help="The most links on the way.")] = 2,
     type: LinkTypes = None,
@@ -138,8 +131,7 @@ def links(
     limit: Limit = 100,
 ) -> list[Reached]:
     """Show the memories that links lead to from one, nearest first."""
-    with open_memory(context) as memory:
-        return memory.traverse(whole_id(memory, id), depth=depth, types=type or (), direction=direction, limit=limit)
+    return memory.traverse(whole_id(memory, id), depth=depth, types=type or (), direction=direction, limit=limit)
 
 
 def _version_row(version: Record) -> tuple[object, ...]:
@@ -147,7 +139,6 @@ def _version_row(version: Record) -> tuple[object, ...]:
 
 
 @prints(print_table("since until text", _version_row))
-def history(context: typer.Context, id: Id) -> list[Record]:
+def history(memory: Memory, id: Id) -> list[Record]:
     """Show every version of a memory, oldest first."""
-    with open_memory(context) as memory:
-        return memory.history(whole_id(memory, id))
+    return memory.history(whole_id(memory, id))

@@ -15,6 +15,7 @@ from recollect.cli.output import hint, named, print_number, print_rows, print_ta
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.tiers.sessions import MessageHit, SessionInfo
 
 __all__ = ["sessions"]
@@ -24,13 +25,10 @@ SessionId = Annotated[str, argument("ID", "The id of a session.")]
 
 
 @sessions.command("list")
-@prints(print_table("session:id agent provider messages used:updated_at"), fails=nothing)
-def list_sessions(
-    context: typer.Context, agent: Agent = None, limit: Limit = 100, scope: Within = None
-) -> list[SessionInfo]:
+@prints(print_table("session:id agent provider messages used:updated_at"), fails=nothing, within=True)
+def list_sessions(memory: Memory, agent: Agent = None, limit: Limit = 100) -> list[SessionInfo]:
     """Show sessions, the one used last first; without --agent those of all agents."""
-    with open_within(context, scope) as memory:
-        return memory.sessions.list(agent=agent, limit=limit)
+    return memory.sessions.list(agent=agent, limit=limit)
 
 
 def _message_row(message: dict[str, Any]) -> tuple[object, ...]:
@@ -40,32 +38,25 @@ def _message_row(message: dict[str, Any]) -> tuple[object, ...]:
 
 
 @sessions.command("show")
-@prints(print_table("role content", _message_row))
+@prints(print_table("role content", _message_row), within=True)
 def show_session(
-    context: typer.Context,
+    memory: Memory,
     id: SessionId,
     agent: Agent = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", help="Only the last so many messages.")] = None,
     skip_damaged: Annotated[bool, flag("Leave out what cannot be read.", "--skip-damaged")] = False,
-    scope: Within = None,
 ) -> list[dict[str, Any]]:
     """Show the messages of a session in order."""
-    with open_within(context, scope) as memory:
-        return memory.sessions.get(id, agent=agent).messages(limit=limit, skip_damaged=skip_damaged)
+    return memory.sessions.get(id, agent=agent).messages(limit=limit, skip_damaged=skip_damaged)
 
 
 @sessions.command("search")
-@prints(print_table("score session position role content"), fails=nothing)
+@prints(print_table("score session position role content"), fails=nothing, within=True)
 def search_sessions(
-    context: typer.Context,
-    query: Annotated[str, argument("QUERY")],
-    agent: Agent = None,
-    limit: Limit = 10,
-    scope: Within = None,
+    memory: Memory, query: Annotated[str, argument("QUERY")], agent: Agent = None, limit: Limit = 10
 ) -> list[MessageHit]:
     """Find messages by their words, best first."""
-    with open_within(context, scope) as memory:
-        return memory.sessions.search(query, agent=agent, limit=limit)
+    return memory.sessions.search(query, agent=agent, limit=limit)
 
 
 def _print_ended(done: dict[str, Any]) -> None:
@@ -74,23 +65,21 @@ def _print_ended(done: dict[str, Any]) -> None:
 
 
 @sessions.command("end")
-@prints(_print_ended)
+@prints(_print_ended, within=True)
 def end_session(
-    context: typer.Context,
+    memory: Memory,
     id: SessionId,
     agent: Agent = None,
     summary: Annotated[str | None, option("TEXT", "Keep a snapshot with this summary.")] = None,
     decision: Annotated[list[str] | None, option("TEXT", "A key decision for the snapshot; repeat for more.")] = None,
-    scope: Within = None,
 ) -> dict[str, Any]:
     """Remove a session; with --summary or --decision a snapshot of it is kept."""
     keep = summary is not None or bool(decision)
-    with open_within(context, scope) as memory:
-        session = memory.sessions.get(id, agent=agent)
-        return {
-            "ended": id,
-            "snapshot": session.end(snapshot=keep, summary=summary or "", key_decisions=decision or ()),
-        }
+    session = memory.sessions.get(id, agent=agent)
+    return {
+        "ended": id,
+        "snapshot": session.end(snapshot=keep, summary=summary or "", key_decisions=decision or ()),
+    }
 
 
 @sessions.command("clean")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Importance, Limit, Pinned, Tag, Within, argument, flag, open_within, option
+from recollect.cli.options import Agent, Importance, Limit, Pinned, Tag, argument, flag, option
 from recollect.cli.output import hint, print_pairs, print_rows, print_table, safe, stamp
 from recollect.cli.write import EventAt, print_id
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.records import Record
     from recollect.tiers.bootstrap import Bootstrap
     from recollect.tiers.consolidator import Cycle
@@ -26,9 +27,9 @@ ProcedureName = Annotated[str, argument("NAME", "Its name or id.")]
 
 
 @episodes.command("log")
-@prints(print_id)
+@prints(print_id, within=True)
 def log_episode(
-    context: typer.Context,
+    memory: Memory,
     content: Annotated[str, argument("CONTENT")],
     type: Annotated[str, option("TYPE", "task-started, decision-made, tool-call, ...")] = "observation",
     agent: Agent = None,
@@ -39,14 +40,12 @@ def log_episode(
     cost: Annotated[float | None, typer.Option(help="What it cost.")] = None,
     duration_ms: Annotated[float | None, typer.Option(help="How long it took, in milliseconds.")] = None,
     event_at: EventAt = None,
-    scope: Within = None,
 ) -> Record:
     """Store an episode; prints its id."""
-    with open_within(context, scope) as memory:
-        return memory.episodes.log(
-            content, event_type=type, agent=agent, task_id=task, importance=importance, pinned=pinned, tags=tag or (),
-            cost=cost, duration_ms=duration_ms, event_at=event_at,
-        )  # fmt: skip
+    return memory.episodes.log(
+        content, event_type=type, agent=agent, task_id=task, importance=importance, pinned=pinned, tags=tag or (),
+        cost=cost, duration_ms=duration_ms, event_at=event_at,
+    )  # fmt: skip
 
 
 def _episode_row(episode: Record) -> tuple[object, ...]:
@@ -55,9 +54,13 @@ def _episode_row(episode: Record) -> tuple[object, ...]:
 
 
 @episodes.command("list")
-@prints(print_table("id at type importance text", _episode_row, under=("at", "type", "importance")), fails=nothing)
+@prints(
+    print_table("id at type importance text", _episode_row, under=("at", "type", "importance")),
+    fails=nothing,
+    within=True,
+)
 def list_episodes(
-    context: typer.Context,
+    memory: Memory,
     agent: Agent = None,
     task: Annotated[str | None, option("ID", "Only those of this task.")] = None,
     type: Annotated[str | None, option("TYPE", "Only those of this type.")] = None,
@@ -66,13 +69,11 @@ def list_episodes(
     until: Annotated[str | None, option("TIME", "Not newer than this.")] = None,
     order: Annotated[str, option("ORDER", "oldest, newest or importance.")] = "newest",
     limit: Limit = 100,
-    scope: Within = None,
 ) -> list[Record]:
     """Show episodes in order."""
-    with open_within(context, scope) as memory:
-        return memory.episodes.list(
-            agent=agent, task_id=task, event_type=type, on=on, since=since, until=until, order=order, limit=limit
-        )
+    return memory.episodes.list(
+        agent=agent, task_id=task, event_type=type, on=on, since=since, until=until, order=order, limit=limit
+    )
 
 
 def _snapshot_row(snapshot: Snapshot) -> tuple[object, ...]:
@@ -80,43 +81,36 @@ def _snapshot_row(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 @episodes.command("snapshots")
-@prints(print_table("session ended messages summary", _snapshot_row), fails=nothing)
-def list_snapshots(
-    context: typer.Context, agent: Agent = None, limit: Limit = 10, scope: Within = None
-) -> list[Snapshot]:
+@prints(print_table("session ended messages summary", _snapshot_row), fails=nothing, within=True)
+def list_snapshots(memory: Memory, agent: Agent = None, limit: Limit = 10) -> list[Snapshot]:
     """Show the snapshots of sessions that ended, the last first."""
-    with open_within(context, scope) as memory:
-        return memory.episodes.snapshots(limit, agent=agent)
+    return memory.episodes.snapshots(limit, agent=agent)
 
 
 @procedures.command("list")
-@prints(print_table("name success:success_rate:.0% uses:use_count description"), fails=nothing)
+@prints(print_table("name success:success_rate:.0% uses:use_count description"), fails=nothing, within=True)
 def list_procedures(
-    context: typer.Context,
+    memory: Memory,
     agent: Agent = None,
     tag: Annotated[list[str] | None, option("TAG", "Any of these tags; repeat for more.")] = None,
     limit: Limit = 100,
-    scope: Within = None,
 ) -> list[Procedure]:
     """Show procedures, those that succeed most first."""
-    with open_within(context, scope) as memory:
-        return memory.procedures.list(agent=agent, tags=tag or None, limit=limit)
+    return memory.procedures.list(agent=agent, tags=tag or None, limit=limit)
 
 
 @procedures.command("save")
-@prints(print_id)
+@prints(print_id, within=True)
 def save_procedure(
-    context: typer.Context,
+    memory: Memory,
     name: Annotated[str, argument("NAME")],
     description: Annotated[str, argument("DESCRIPTION")],
     pattern: Annotated[str, typer.Option(help="The steps, in any form.")] = "",
     tag: Tag = None,
     agent: Agent = None,
-    scope: Within = None,
 ) -> Procedure:
     """Store a procedure, or change the one of this name; prints its id."""
-    with open_within(context, scope) as memory:
-        return memory.procedures.save(name, description, pattern=pattern, tags=tag or (), agent=agent)
+    return memory.procedures.save(name, description, pattern=pattern, tags=tag or (), agent=agent)
 
 
 def _print_outcome(counted: Procedure) -> None:
@@ -124,17 +118,15 @@ def _print_outcome(counted: Procedure) -> None:
 
 
 @procedures.command("outcome")
-@prints(_print_outcome)
+@prints(_print_outcome, within=True)
 def record_outcome(
-    context: typer.Context,
+    memory: Memory,
     name: ProcedureName,
     success: Annotated[bool, flag("How it went.", "--success/--failure")],
     agent: Agent = None,
-    scope: Within = None,
 ) -> Procedure:
     """Count a use of a procedure."""
-    with open_within(context, scope) as memory:
-        return memory.procedures.record_outcome(name, success, agent=agent)
+    return memory.procedures.record_outcome(name, success, agent=agent)
 
 
 def _print_cycles(ran: Cycle | list[Cycle]) -> None:
@@ -147,20 +139,18 @@ def _print_cycles(ran: Cycle | list[Cycle]) -> None:
     print_rows(columns, rows) if isinstance(ran, list) else print_pairs(dict(zip(columns, rows[0], strict=True)))
 
 
-@prints(_print_cycles)
+@prints(_print_cycles, within=True)
 def consolidate(
-    context: typer.Context,
+    memory: Memory,
     agent: Annotated[str | None, argument("[AGENT]", "Whose episodes; else those of no agent.")] = None,
     extract: Annotated[bool, flag("Have the language model find lasting facts in new episodes.", "--extract")] = False,
     cycles: Annotated[int | None, option("N", "Show the last N cycles, and run none.")] = None,
-    scope: Within = None,
 ) -> Any:
     """Run one consolidation cycle on the episodes of an agent: lower their importance, prune those that have become
     unimportant, and count the new ones.
     """
-    with open_within(context, scope) as memory:
-        ran = None if cycles is not None else memory.consolidator.run(agent, extract=extract)
-        listed = [ran] if ran is not None else memory.consolidator.cycles(agent, limit=cycles or 0)
+    ran = None if cycles is not None else memory.consolidator.run(agent, extract=extract)
+    listed = [ran] if ran is not None else memory.consolidator.cycles(agent, limit=cycles or 0)
     for each in listed:
         if each.error:
             hint(f"nothing was extracted: {each.error}")
@@ -177,15 +167,13 @@ def _print_bootstrap(found: Bootstrap) -> None:
         hint(f"{found.left_out:,} more did not fit the budget")
 
 
-@prints(_print_bootstrap)
+@prints(_print_bootstrap, within=True)
 def bootstrap(
-    context: typer.Context,
+    memory: Memory,
     task: Annotated[str, option("TEXT", "What is to be done.")],
     agent: Annotated[str | None, argument("[AGENT]", "Who it is for; else no agent.")] = None,
     budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
     task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
-    scope: Within = None,
 ) -> Bootstrap:
     """Print what an agent should have in mind for a task, as Markdown."""
-    with open_within(context, scope) as memory:
-        return memory.bootstrap(agent, task, budget, task_type=task_type)
+    return memory.bootstrap(agent, task, budget, task_type=task_type)

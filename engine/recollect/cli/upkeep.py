@@ -11,6 +11,8 @@ from recollect.cli.options import Scope, argument, flag, new_key, open_memory, o
 from recollect.cli.output import attributes, hint, named, print_number, print_pairs, print_rows, progress
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
+    from recollect.remember.pending import Progress
     from recollect.reports import Audit, Forgotten, Stats, Verification
 
 __all__ = ["audit", "backup", "purge_expired", "rebuild", "reembed", "rekey", "stats", "vacuum", "verify", "warmup"]
@@ -28,10 +30,9 @@ def _print_stats(figures: Stats) -> None:
 
 
 @prints(_print_stats)
-def stats(context: typer.Context) -> Stats:
+def stats(memory: Memory) -> Stats:
     """Show the state of the store and of the embedder, index and kernels."""
-    with open_memory(context) as memory:
-        return memory.stats()
+    return memory.stats()
 
 
 def _print_verification(found: Verification) -> None:
@@ -47,21 +48,20 @@ _prints_verification = prints(
     _print_verification,
     json=lambda found: attributes(found, "ok records vectors problems"),
     fails=lambda found: not found.ok,
+    bar=("checking", "memories"),
 )
 
 
 @_prints_verification
-def verify(context: typer.Context) -> Verification:
+def verify(memory: Memory, report: Progress | None) -> Verification:
     """Check the file and everything derived from the memories; changes nothing."""
-    with open_memory(context) as memory, progress("verifying", "memories") as report:
-        return memory.verify(on_progress=report)
+    return memory.verify(on_progress=report)
 
 
 @_prints_verification
-def rebuild(context: typer.Context) -> Verification:
+def rebuild(memory: Memory, report: Progress | None) -> Verification:
     """Rebuild everything that is derived from the memories, and verify."""
-    with open_memory(context) as memory, progress("rebuilding", "memories") as report:
-        return memory.rebuild(on_progress=report)
+    return memory.rebuild(on_progress=report)
 
 
 def _print_audit(found: Audit) -> None:
@@ -74,9 +74,10 @@ def _print_audit(found: Audit) -> None:
         hint(f"{name} were not looked for: {why}")
 
 
-@prints(_print_audit, fails=lambda found: not all(each.mended for each in found.findings))
+@prints(_print_audit, fails=lambda found: not all(each.mended for each in found.findings), bar=("auditing", "memories"))
 def audit(
-    context: typer.Context,
+    memory: Memory,
+    report: Progress | None,
     checks: Annotated[list[str] | None, argument("[CHECK]...", f"{', '.join(_CHECKS)}; all of them.")] = None,
     scope: Scope = None,
     mend: Annotated[bool, flag("Carry out what the findings propose.", "--mend")] = False,
@@ -85,8 +86,7 @@ def audit(
 
     The exit status is 1 where something was found and not mended.
     """
-    with open_memory(context) as memory, progress("auditing", "memories") as report:
-        return memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
+    return memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
 
 
 def _print_purged(gone: Forgotten) -> None:
@@ -94,36 +94,29 @@ def _print_purged(gone: Forgotten) -> None:
 
 
 @prints(_print_purged)
-def purge_expired(context: typer.Context, scope: Scope = None) -> Forgotten:
+def purge_expired(memory: Memory, scope: Scope = None) -> Forgotten:
     """Purge the memories that have expired: recall does not find them, but until now they are in the file."""
-    with open_memory(context) as memory:
-        return memory.purge_expired(scope=scope)
+    return memory.purge_expired(scope=scope)
 
 
-@prints(print_number("bytes freed"), json=named("bytes_freed"))
-def vacuum(context: typer.Context) -> int:
+@prints(print_number("bytes freed"), json=named("bytes_freed"), bar=("compacting", "files"))
+def vacuum(memory: Memory) -> int:
     """Give unused space back to the file system."""
-    with open_memory(context) as memory, progress("compacting", "files"):
-        return memory.vacuum()
+    return memory.vacuum()
 
 
-@prints(typer.echo, json=named("path"))
-def backup(
-    context: typer.Context,
-    file: Annotated[str, argument("FILE", "A new file.")],
-) -> str:
+@prints(typer.echo, json=named("path"), bar=("copying", "pages"))
+def backup(memory: Memory, report: Progress | None, file: Annotated[str, argument("FILE", "A new file.")]) -> str:
     """Copy the store to a new file, while others read and write."""
-    with open_memory(context) as memory, progress("copying", "pages") as report:
-        return memory.backup(file, on_progress=report)
+    return memory.backup(file, on_progress=report)
 
 
-@prints(print_number("embedded"), json=named("embedded"))
-def reembed(context: typer.Context) -> int:
+@prints(print_number("embedded"), json=named("embedded"), bar=("embedding", "memories"))
+def reembed(memory: Memory, report: Progress | None) -> int:
     """Move the store to the configured embedder, or embed the memories that have no vector. Can be interrupted and
     resumed.
     """
-    with open_memory(context) as memory, progress("embedding", "memories") as report:
-        return memory.reembed(on_progress=report)
+    return memory.reembed(on_progress=report)
 
 
 def _print_encrypted(encrypted: bool) -> None:
@@ -152,9 +145,8 @@ def _print_warmup(done: dict[str, Any]) -> None:
 
 
 @prints(_print_warmup)
-def warmup(context: typer.Context) -> dict[str, Any]:
+def warmup(memory: Memory) -> dict[str, Any]:
     """Compile the kernels and load the embedder and the index; shows the seconds each took."""
-    with open_memory(context) as memory:
-        with progress("loading", "kernels") as report:
-            seconds = memory.warmup(on_progress=report)
-        return {"seconds": seconds, "kernels": memory.stats().kernels}
+    with progress("loading", "kernels") as report:
+        seconds = memory.warmup(on_progress=report)
+    return {"seconds": seconds, "kernels": memory.stats().kernels}

@@ -30,6 +30,7 @@ from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from recollect.memory import Memory
     from recollect.records import Record
     from recollect.reports import ErasureReceipt, Forgotten
     from recollect.tiers.procedures import Procedure
@@ -144,15 +145,14 @@ def _print_restored(record: Record) -> None:
 
 @prints(_print_restored)
 def restore(
-    context: typer.Context,
+    memory: Memory,
     id: Id,
     to: Annotated[str, option("VERSION", "Its place in history, from 0; -2 is the one before now; or a time.")] = "-2",
 ) -> Record:
     """Make an earlier text of a memory its newest version; nothing is lost."""
     place = to.removeprefix("-")
     version = int(to) if place.isascii() and place.isdigit() and len(place) < 10 else to
-    with open_memory(context) as memory:
-        return memory.restore(whole_id(memory, id), version)
+    return memory.restore(whole_id(memory, id), version)
 
 
 def _print_forgotten(gone: Forgotten) -> None:
@@ -217,7 +217,7 @@ def _print_link(made: dict[str, Any]) -> None:
 
 @prints(_print_link)
 def link(
-    context: typer.Context,
+    memory: Memory,
     source: From,
     target: To,
     type: Annotated[
@@ -226,19 +226,17 @@ def link(
     strength: Annotated[float, typer.Option(help="From 0 to 1.")] = 1.0,
 ) -> dict[str, Any]:
     """Link two memories; recall of one then reaches the other."""
-    with open_memory(context) as memory:
-        source, target = whole_id(memory, source), whole_id(memory, target)
-        memory.link(source, target, type=type, strength=strength)
+    source, target = whole_id(memory, source), whole_id(memory, target)
+    memory.link(source, target, type=type, strength=strength)
     return {"source": source, "target": target, "type": type, "strength": strength}
 
 
 @prints(print_number("removed"), json=named("links"), fails=nothing)
 def unlink(
-    context: typer.Context,
+    memory: Memory,
     source: From,
     target: To,
     type: Annotated[str | None, option("TYPE", "Only the link of this type.")] = None,
 ) -> int:
     """Remove the links from one memory to another, not those in the other direction."""
-    with open_memory(context) as memory:
-        return memory.unlink(whole_id(memory, source), whole_id(memory, target), type)
+    return memory.unlink(whole_id(memory, source), whole_id(memory, target), type)
