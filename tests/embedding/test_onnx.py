@@ -16,6 +16,7 @@ from recollect.embedding.documents import OVERLAP_TOKENS, header
 from recollect.embedding.onnx import OnnxEmbedder
 from recollect.embedding.tokens import PIECE_CHARS, TokenIds, pieces
 from recollect.errors import EmbedderError, InvalidInput
+from tests.embedding.token_vectors import token_vectors
 
 WORDS = Path(__file__).with_name("test_onnx.py").read_text("utf-8").split()
 
@@ -47,7 +48,7 @@ def test_a_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
 
 def test_no_texts_give_no_rows(embedder: OnnxEmbedder) -> None:
     assert embedder.embed([]).shape == (0, 384)
-    assert embedder.embed_tokens([]) == []
+    assert token_vectors(embedder, []) == []
     embedded = embedder.embed_documents([], [])
     assert embedded.vectors.shape == (0, 384)
     assert embedded.owners.shape == (0,)
@@ -115,7 +116,7 @@ def test_progress_is_told_in_the_callers_thread(embedder: OnnxEmbedder) -> None:
 def test_token_vectors_pool_to_the_sentence(embedder: OnnxEmbedder) -> None:
     batch = [*texts(9), "one"]
     counts = embedder.count_tokens(batch)
-    vectors = embedder.embed_tokens(batch)
+    vectors = token_vectors(embedder, batch)
     assert [matrix.shape for matrix in vectors] == [(min(n + 2, 256), 384) for n in counts]
     pooled = np.stack([matrix.mean(axis=0) for matrix in vectors])
     pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
@@ -130,7 +131,7 @@ def test_codes_of_documents_are_signs_of_the_telling_tokens_from_the_same_run(em
     np.testing.assert_allclose(embedded.vectors, plain.vectors, atol=1e-5)
     assert embedded.owners.tolist() == plain.owners.tolist()
     assert [len(each) % 48 for each in codes] == [0] * len(plain.owners)
-    tokens = embedder.embed_tokens(["The horse, and its house!", "Ada: and so on...", "a"])
+    tokens = token_vectors(embedder, ["The horse, and its house!", "Ada: and so on...", "a"])
     # [CLS] the horse , and its house ! [SEP]; [CLS] ada : and so on ...
     for code, vectors, telling in zip(codes[:3], tokens, ([2, 6], [1], []), strict=True):
         assert code == np.packbits(vectors[telling] > 0, axis=1, bitorder="little").tobytes()
@@ -142,7 +143,7 @@ def test_tokens_of_queries_say_where_they_begin(embedder: OnnxEmbedder) -> None:
     np.testing.assert_allclose(vectors, embedder.embed(queries), atol=1e-5)
     assert [each.places.tolist() for each in tokens][:2] == [[0, 7, 12], []]
     assert {each.width for each in tokens} == {384}
-    for each, inner in zip(tokens, embedder.embed_tokens(queries), strict=True):
+    for each, inner in zip(tokens, token_vectors(embedder, queries), strict=True):
         assert each.codes.shape == (len(each.places), 6)
         assert each.codes.tobytes() == np.packbits(inner[1:-1] > 0, axis=1, bitorder="little").tobytes()
     assert queries[3][tokens[3].places[-1]] == "s"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OVERLAP_TOKENS", "embed_document_tokens", "embed_documents", "header", "split", "starts"]
+__all__ = ["OVERLAP_TOKENS", "check_contexts", "embed_document_tokens", "embed_documents", "header", "split", "starts"]
 
 OVERLAP_TOKENS = 32
 _CHARS_PER_TOKEN = 4
@@ -33,6 +33,12 @@ def header(context: str | None) -> str:
     # Vector recall@20 on LoCoMo, speaker as context: 0.590 with ": ", 0.542 with " - ", 0.523 with a new line.
     stripped = context.strip() if context else ""
     return f"{stripped}: " if stripped else ""
+
+
+def check_contexts(texts: Sequence[str], contexts: Sequence[str | None]) -> None:
+    """Raise InvalidInput unless there is one context, or None, per text."""
+    if len(texts) != len(contexts):
+        raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
 
 
 def starts(length: int, body: int, overlap: int) -> list[int]:
@@ -79,8 +85,7 @@ def embed_documents(
     """
     import numpy as np
 
-    if len(texts) != len(contexts):
-        raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+    check_contexts(texts, contexts)
     if isinstance(embedder, DocumentEmbedder):
         try:
             return embedder.embed_documents(texts, contexts, on_progress)

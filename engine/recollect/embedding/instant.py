@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recollect.embedding.documents import OVERLAP_TOKENS, header, starts
+from recollect.embedding.documents import OVERLAP_TOKENS, check_contexts, header, starts
 from recollect.embedding.folder import REINSTALL, check_size, verify
 from recollect.embedding.protocol import Embedded, Progress
 from recollect.embedding.words import WordIds
-from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
+from recollect.errors import EmbedderMissing, ModelInvalid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,8 +75,7 @@ class InstantEmbedder:
         """
         import numpy as np
 
-        if len(texts) != len(contexts):
-            raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+        check_contexts(texts, contexts)
         ids = self._table.words.ids
         vectors: list[NDArray[np.float32]] = [np.empty((0, self.dimension), np.float32)]
         owners: list[int] = []

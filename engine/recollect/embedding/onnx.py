@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.embedding.documents import OVERLAP_TOKENS, header, starts
+from recollect.embedding.documents import OVERLAP_TOKENS, check_contexts, header, starts
 from recollect.embedding.folder import read_folder
 from recollect.embedding.protocol import Embedded, Progress, QueryTokens
 from recollect.embedding.session import BATCH_TOKENS, Runtime, runtime
 from recollect.embedding.tokens import TokenIds
-from recollect.errors import EmbedderError, InvalidInput, ModelInvalid
+from recollect.errors import EmbedderError, ModelInvalid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,8 +135,7 @@ class OnnxEmbedder:
         """The ids of every part of every text with special tokens, and the text each belongs to."""
         import numpy as np
 
-        if len(texts) != len(contexts):
-            raise InvalidInput(f"{len(texts)} texts with {len(contexts)} contexts: give one context a text, or None")
+        check_contexts(texts, contexts)
         room = self.max_tokens - self._ids.specials
         heads = list(dict.fromkeys(map(header, contexts)))
         headers = dict(zip(heads, self._ids.encode(heads, limit=room // 4), strict=True))
@@ -149,25 +148,6 @@ class OnnxEmbedder:
                 rows.append(self._ids.frame(np.concatenate((head, ids[begin : begin + body]))))
                 owners.append(owner)
         return rows, np.array(owners, np.int64)
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Vectors of each text's tokens, float32 (tokens, width), special ones included, not normalised."""
-        import numpy as np
-
-        if self._tokens is None:
-            raise EmbedderError(f"{self.name} has no output for tokens: use a model with token_embeddings")
-        output = self._tokens
-        rows = self._framed(texts)
-        engine = self._engine()
-        found: list[NDArray[np.float32]] = [np.empty((0, 0), np.float32)] * len(rows)
-
-        def work(batch: NDArray[np.int64]) -> None:
-            (result,) = engine.run([output], self._feeds([rows[i] for i in batch], engine))
-            for place, i in enumerate(batch):
-                found[i] = result[place, : len(rows[i])].copy()
-
-        engine.spread(self._batches(rows), work, lambda done: None)
-        return found
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without special tokens."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recollect.cpus import usable_cpus
 from recollect.index.vectors import VectorIndex
+from recollect.parallel import run_tasks
 from recollect.store.packing import PackedVectors
 from recollect.store.protocol import Reader
 from recollect.store.values import EmbedderRow, TermBlock
@@ -43,26 +44,19 @@ def load(
     embedder: EmbedderRow | None,
 ) -> None:
     """Fill empty parts with the whole store; `another` opens a second read transaction, or returns None."""
-    todo = None
-    if vectors is not None and embedder is not None:
-        todo = _Vectors(vectors, embedder, reader.blocks.ranges("vectors"))
-    with _helper(reader, another, todo) as help_:
-        if todo is not None and help_ is not None:
-            with ThreadPoolExecutor(1, thread_name_prefix="recollect-load") as pool:
-                helping = pool.submit(todo.drain, help_)
-                try:
-                    _load_records(reader, table, words, graph)
-                    todo.drain(reader)
-                finally:
-                    todo.stop()
-                helping.result()
-        else:
-            _load_records(reader, table, words, graph)
-            if todo is not None:
-                todo.drain(reader)
-    if vectors is not None:
-        vectors.add_rows(len(table))
-        vectors.settle(0, table.rows_of)
+    if vectors is None or embedder is None:
+        _load_records(reader, table, words, graph)
+        return
+    todo = _Vectors(vectors, embedder, reader.blocks.ranges("vectors"))
+
+    def load_all() -> None:
+        _load_records(reader, table, words, graph)
+        todo.drain(reader)
+
+    with _helper(reader, another, todo) as second:
+        run_tasks([load_all] if second is None else [load_all, partial(todo.drain, second)])
+    vectors.add_rows(len(table))
+    vectors.settle(0, table.rows_of)
 
 
 def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
@@ -96,13 +90,10 @@ def _words(reader: Reader, ids: NDArray[np.int64]) -> Iterator[TermBlock]:
 
 @contextmanager
 def _helper(
-    reader: Reader,
-    another: Callable[[], AbstractContextManager[Reader] | None],
-    todo: _Vectors | None,
+    reader: Reader, another: Callable[[], AbstractContextManager[Reader] | None], todo: _Vectors
 ) -> Iterator[Reader | None]:
     """A second connection at the same commit, where it pays off."""
-    worth = todo is not None and todo.most >= _WORTH_A_THREAD and usable_cpus() > 1
-    opening = another() if worth else None
+    opening = another() if todo.most >= _WORTH_A_THREAD and usable_cpus() > 1 else None
     if opening is None:
         yield None
         return
@@ -136,8 +127,3 @@ class _Vectors:
                 while self._next in self._ready:
                     self._vectors.append(self._ready.pop(self._next))
                     self._next += 1
-
-    def stop(self) -> None:
-        """Drop the ranges that no thread has started."""
-        with self._lock:
-            self._ranges = iter(())

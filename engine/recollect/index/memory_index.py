@@ -116,21 +116,29 @@ class MemoryIndex:
         """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
         return self._kept("listing", key, lambda: self.table.listing(read_ids()))
 
-    def selection(self, visible: RowFilter, listing: Hashable = None) -> Selection:
-        """What `visible` admits, cached until the index changes; `listing` is the key of `visible.listed`."""
-        moment = visible.now if visible.as_of is None else visible.as_of
+    def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
+        """What `row_filter` admits, cached until the index changes; `listing` is the key of `row_filter.listed`."""
+        moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
-        key = (visible.as_of, visible.scopes, visible.kinds, visible.since, visible.until, listing, len(expired))
-        return self._kept("selection", key, lambda: self._select(visible, expired))
+        key = (
+            row_filter.as_of,
+            row_filter.scopes,
+            row_filter.kinds,
+            row_filter.since,
+            row_filter.until,
+            listing,
+            len(expired),
+        )
+        return self._kept("selection", key, lambda: self._select(row_filter, expired))
 
-    def _select(self, visible: RowFilter, expired: NDArray[np.int64]) -> Selection:
-        if visible.unrestricted and self.table.all_open and not len(expired):
+    def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
+        if row_filter.unrestricted and self.table.all_open and not len(expired):
             return Selection(None, None)
-        if visible.scoped_only and not len(expired):
-            mask = self._scope_mask(visible.scopes)
+        if row_filter.scoped_only and not len(expired):
+            mask = self._scope_mask(row_filter.scopes)
         else:
-            mask = self.table.mask(visible)
+            mask = self.table.mask(row_filter)
             mask[expired] = 0
         return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
 

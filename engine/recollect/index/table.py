@@ -195,12 +195,12 @@ class RecordTable:
                 rows[place] = self._moved.get(record_id, rows[place])
         return rows
 
-    def mask(self, visible: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
-        """1 for the rows that `visible` admits, expired or not; with `closed` the closed versions too."""
-        moment = visible.now if visible.as_of is None else visible.as_of
+    def mask(self, row_filter: RowFilter, *, closed: bool = False) -> NDArray[np.uint8]:
+        """1 for the rows that `row_filter` admits, expired or not; with `closed` the closed versions too."""
+        moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         if closed:
             mask = self._present.array.copy()
-        elif visible.as_of is None:
+        elif row_filter.as_of is None:
             mask = self._open.array.copy()
         else:
             mask = (
@@ -209,17 +209,17 @@ class RecordTable:
                 & (self._valid_from.array <= moment)
                 & (self._valid_to.array > moment)
             ).view(np.uint8)
-        if visible.scopes is not None:
-            mask &= _among(self._scopes.array, visible.scopes)
-        if visible.kinds:
-            numbers = [self._kind_numbers[kind] for kind in visible.kinds if kind in self._kind_numbers]
+        if row_filter.scopes is not None:
+            mask &= _among(self._scopes.array, row_filter.scopes)
+        if row_filter.kinds:
+            numbers = [self._kind_numbers[kind] for kind in row_filter.kinds if kind in self._kind_numbers]
             mask &= _among(self._kinds.array, numbers)
-        if visible.since is not None:
-            mask &= (self._moments.array >= visible.since).view(np.uint8)
-        if visible.until is not None:
-            mask &= (self._moments.array <= visible.until).view(np.uint8)
-        if visible.listed is not None:
-            mask &= visible.listed
+        if row_filter.since is not None:
+            mask &= (self._moments.array >= row_filter.since).view(np.uint8)
+        if row_filter.until is not None:
+            mask &= (self._moments.array <= row_filter.until).view(np.uint8)
+        if row_filter.listed is not None:
+            mask &= row_filter.listed
         return mask
 
     def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from recollect.errors import (
     WrongKey,
 )
 
-__all__ = ["as_store_error", "not_writable", "reading_failed", "system_failed", "translated"]
+__all__ = ["as_store_error", "not_writable", "reading_failed", "translated"]
 
 # SQLite reports these as a malformed file.
 _UNREADABLE = (errno.EIO, errno.ENXIO)
@@ -98,11 +98,6 @@ def as_store_error(
             return StoreClosed(f"{path} was closed: open a new Memory")
         case _:
             return StoreError(f"{path}: {type(fault).__name__}: {fault}")
-
-
-def system_failed(connection: apsw.Connection) -> bool:
-    """Whether a system call on the database or its WAL failed since they were opened."""
-    return any(_last_errors(connection))
 
 
 def reading_failed(connection: apsw.Connection) -> bool:
