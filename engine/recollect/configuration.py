@@ -74,9 +74,9 @@ class Section(Struct, frozen=True, kw_only=True):
     """Settings that belong together. Every field is checked when an object is made; InvalidInput names the field."""
 
     def __post_init__(self) -> None:
-        for name, field in declared(type(self)).items():
+        for name, check, label in _checks(type(self)):
             given = getattr(self, name)
-            checked = field.check(given, f"{type(self).__name__}.{name}")
+            checked = check(given, label)
             if checked is not given:
                 structs.force_setattr(self, name, checked)
 
@@ -131,6 +131,11 @@ def declared(section: type[Section]) -> dict[str, Field]:
     return {
         field.name: _field(field.type, field.default, docs.get(field.name, "")) for field in structs.fields(section)
     }
+
+
+@cache
+def _checks(section: type[Section]) -> list[tuple[str, Check, str]]:
+    return [(name, field.check, f"{section.__name__}.{name}") for name, field in declared(section).items()]
 
 
 def from_table(
@@ -223,7 +228,10 @@ def _check_of(kind: Any, setting: Setting) -> Check:
         most = 2**62 if setting.maximum is None else int(setting.maximum)
         return lambda value, name: check_count(value, name, minimum=least, maximum=most)
     if kind is float:
-        return partial(_check_number, setting)
+        low = -math.inf if setting.minimum is None else setting.minimum
+        low = 0.0 if setting.minimum is None and setting.maximum is not None else low
+        above = -math.inf if setting.above is None else setting.above
+        return partial(_check_number, low, above, math.inf if setting.maximum is None else setting.maximum)
     if kind is bool:
         return _check_flag
     if get_origin(kind) is tuple:
@@ -237,14 +245,14 @@ def _check_optional(check: Check, value: object, name: str) -> Any:
     return None if value is None else check(value, name)
 
 
-def _check_number(setting: Setting, value: Any, name: str) -> float:
+def _check_number(low: float, above: float, high: float, value: Any, name: str) -> float:
     """The number as it was given: 30 stays 30 in what is printed and saved."""
-    low, above, high = setting.minimum, setting.above, setting.maximum
-    if high is None:
-        check_finite(value, name, minimum=-math.inf if low is None else low)
-    elif not isinstance(value, int | float) or isinstance(value, bool) or not (low or 0) <= value <= high:
-        raise InvalidInput(f"{name} is {shown(value)}: give a number from {low or 0:g} to {high:g}")
-    if above is not None and value <= above:
+    if type(value) is float and low <= value <= high and above < value < math.inf:
+        return value
+    if high < math.inf and (not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high):
+        raise InvalidInput(f"{name} is {shown(value)}: give a number from {low:g} to {high:g}")
+    check_finite(value, name, minimum=low)
+    if value <= above:
         raise InvalidInput(f"{name} is {shown(value)}: give a number above {above:g}")
     return value  # type: ignore[no-any-return]
 

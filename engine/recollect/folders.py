@@ -90,7 +90,8 @@ def _walk(
     folder: Folder, inner: str, refused: Callable[[str, OSError], None]
 ) -> Iterator[tuple[str, list[str], list[os.DirEntry[str]]]]:
     with closing(folder):
-        names, others = [], []
+        names: list[str] = []
+        others: list[os.DirEntry[str]] = []
         try:
             for entry in folder.entries():
                 if entry.is_dir(follow_symlinks=False):

@@ -156,8 +156,21 @@ class Selection:
                 folders.clear()
                 continue
             for entry in entries:
-                if not entry.name.startswith(".") and (state := _state_of(entry)) is not None:
-                    states[entry.name] = state
+                name = entry.name
+                if name.startswith("."):
+                    continue
+                if not name.lower().endswith(ENDINGS):
+                    if entry.is_symlink() and entry.is_dir():
+                        states[name] = _LINK
+                    continue
+                try:
+                    held = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as fault:
+                    states[name] = _why(fault)
+                    continue
+                states[name] = _state(held) if stat.S_ISREG(held.st_mode) else _not_a_file(held.st_mode)
             folders[:] = [name for name in folders if self._enters(f"{inner}/{name}" if inner else name, name)]
             if folders and inner.count("/") + bool(inner) == _DEEPEST:
                 listing.update({(prefix, f"{inner}/{name}"): _TOO_DEEP for name in folders})
@@ -281,20 +294,8 @@ def decode(data: bytes) -> tuple[str, str | None]:
     return text, problem
 
 
-def _state_of(entry: os.DirEntry[str]) -> EntryState | None:
-    """The state of an entry that is not a folder; None for one that nothing is said of."""
-    markdown = entry.name.lower().endswith(ENDINGS)
-    if entry.is_symlink():
-        return _LINK if markdown or entry.is_dir() else None
-    if not markdown:
-        return None
-    try:
-        held = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    except OSError as fault:
-        return _why(fault)
-    return _state(held) if stat.S_ISREG(held.st_mode) else f"it is {kind_of(held.st_mode)}, no file"
+def _not_a_file(mode: int) -> str:
+    return _LINK if stat.S_ISLNK(mode) else f"it is {kind_of(mode)}, no file"
 
 
 def _state(held: os.stat_result) -> EntryState:
