@@ -42,9 +42,9 @@ class Profile(Section, frozen=True, kw_only=True):
     - composition: `product` multiplies the spread score by recency and importance. `weighted_sum` is semantic_weight *
       similarity + recency_weight * decay + importance_weight * importance, with the spread score cut to [0, 1] as
       similarity and weights that are divided by their sum.
-    - semantic_weight: NonNegative of the similarity in `weighted_sum`.
-    - recency_weight: NonNegative of recency in `weighted_sum`.
-    - importance_weight: NonNegative of importance; in `product` a record of importance 1 scores this share above one of
+    - semantic_weight: Weight of the similarity in `weighted_sum`.
+    - recency_weight: Weight of recency in `weighted_sum`.
+    - importance_weight: Weight of importance; in `product` a record of importance 1 scores this share above one of
       0.5, and one of 0 as much below.
     - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
     - decay_floor: Least recency weight.
@@ -58,7 +58,7 @@ class Profile(Section, frozen=True, kw_only=True):
     - rescore_depth: Nearest vectors rescored from the stored float32.
     - exact_rescore: Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at
       least twice the limit. Other cosines come from int8 codes.
-    - rerank_weight: NonNegative of token-level reranking beside the fused score; it needs `Settings.token_codes`.
+    - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
     """
