@@ -38,7 +38,7 @@ def test_log_and_list_episodes(run):
         (("experience", "tips", "--tool", "http"), "tool and error go together"),
         (("sessions", "clean", "--days", "nan"), "--days is nan"),
         (("sessions", "clean", "--days", "1e300"), "longer than time can be counted"),
-        (("bootstrap", "--task", " "), "say in a sentence"),
+        (("bootstrap", "--task", " "), "task is ' ': describe the task in a sentence"),
         (("bootstrap", "--task", "x", "--budget", "0"), "budget_tokens is 0"),
         (("consolidate", ".."), "an agent id is one name"),
         (("consolidate", "--cycles", "0"), "limit is 0"),
