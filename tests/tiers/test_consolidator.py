@@ -216,7 +216,10 @@ def test_facts_of_an_extractor_become_semantic_memories_linked_to_their_episodes
             "InvalidInput: 'importance' of fact 0 is not a number",
         ),
         (lambda _: [{"content": "x", "tags": 5}], "InvalidInput: 'tags' of fact 0 is not a list of short labels"),
-        (lambda _: [{"content": "x", "episodes": ["nobody"]}], "InvalidInput: 'episodes' of fact 0 is not ids of"),
+        (
+            lambda _: [{"content": "x", "episodes": ["nobody"]}],
+            "InvalidInput: 'episodes' of fact 0 is not a list of ids of",
+        ),
         (lambda _: [{"content": "x", "episodes": [1]}], "InvalidInput: 'episodes' of fact 0 is not a list of"),
     ],
 )

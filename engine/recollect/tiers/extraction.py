@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,6 @@ _MOST_TOKENS = 1_500
 # A fact that names no episodes is linked to this many of the newest.
 _LINKS_BACK = 20
 _CHARS_A_KEY = 30
-_Checked = TypeVar("_Checked")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -86,38 +85,30 @@ def check_facts(given: object, episodes: Sequence[Record], max_text_chars: int) 
         raise InvalidInput(f"the extractor gave a {type(given).__name__}: it gives a list of facts")
     known = {episode.id for episode in episodes}
     newest = tuple(episode.id for episode in episodes[-_LINKS_BACK:])
+    rules: dict[str, tuple[Callable[[Any], Any], str]] = {
+        "content": (lambda text: checks.check_text(text, max_text_chars), "a text to remember"),
+        "importance": (lambda number: checks.check_unit(number, "importance"), "a number from 0 to 1"),
+        "tags": (checks.check_tags, "a list of short labels"),
+        "episodes": (lambda ids: _known_ids(ids, known) or newest, "a list of ids of episodes that were shown"),
+    }
     facts = []
     for place, each in enumerate(given):
-        fact = _fact(each, place)
-        named = fact.episodes
-        if isinstance(named, str) or not isinstance(named, Sequence) or not all(isinstance(id, str) for id in named):
-            raise _wrong_value(place, "episodes", "a list of episode ids")
-        if not known.issuperset(named):
-            raise _wrong_value(place, "episodes", "ids of episodes that were shown")
-        facts.append(
-            Fact(
-                content=_checked(
-                    place, "content", "a text to remember", checks.check_text, fact.content, max_text_chars
-                ),
-                importance=_checked(
-                    place, "importance", "a number from 0 to 1", checks.check_unit, fact.importance, "importance"
-                ),
-                tags=_checked(place, "tags", "a list of short labels", checks.check_tags, fact.tags),
-                episodes=tuple(named) or newest,
-            )
-        )
+        fact, values = _fact(each, place), {}
+        for key, (check, wanted) in rules.items():
+            try:
+                values[key] = check(getattr(fact, key))
+            except InvalidInput:
+                raise InvalidInput(f"{key!r} of fact {place} is not {wanted}") from None
+        facts.append(Fact(**values))
     return facts
 
 
-def _checked(place: int, key: str, wanted: str, check: Callable[..., _Checked], *given: object) -> _Checked:
-    try:
-        return check(*given)
-    except InvalidInput:
-        raise _wrong_value(place, key, wanted) from None
-
-
-def _wrong_value(place: int, key: str, wanted: str) -> InvalidInput:
-    return InvalidInput(f"{key!r} of fact {place} is not {wanted}")
+def _known_ids(ids: object, known: set[str]) -> tuple[str, ...]:
+    if isinstance(ids, str) or not isinstance(ids, Sequence):
+        raise InvalidInput("no list")
+    if not all(isinstance(id, str) and id in known for id in ids):
+        raise InvalidInput("unknown ids")
+    return tuple(ids)
 
 
 def ask_model(model: LanguageModel, episodes: Sequence[Record]) -> list[Fact]:
