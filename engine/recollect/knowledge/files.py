@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.checks import shown
 from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recollect.folders import Folder, open_folder, read_steady
+from recollect.folders import Folder, kind_of, open_folder, read_steady
 from recollect.knowledge.detecting import BY_EXTENSION
 from recollect.knowledge.documents import Skipped
 
@@ -64,7 +64,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
     if stat.S_ISDIR(mode):
         return real
     if not stat.S_ISREG(mode):
-        raise DocumentUnreadable(f"it is {_kind(mode)}, not a file")
+        raise DocumentUnreadable(f"it is {kind_of(mode)}, not a file")
     return FoundFile(_printable(real.as_posix()), real.parent, real.name)
 
 
@@ -73,7 +73,7 @@ def read_file(file: FoundFile, max_bytes: int) -> FileRead:
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
-            raise DocumentUnreadable(f"it is {_kind(held.st_mode)}, not a file")
+            raise DocumentUnreadable(f"it is {kind_of(held.st_mode)}, not a file")
         if held.st_size > max_bytes:
             raise DocumentTooLarge(f"it has {held.st_size:,} bytes; the setting max_document_bytes is {max_bytes:,}")
 
@@ -198,7 +198,7 @@ class Walk:
         elif self._include is not None and not self._include.match_file(path):
             return  # not reported: nothing asked for it
         elif not stat.S_ISREG(mode):
-            self._skip(path, f"it is {_kind(mode)}, not a file")
+            self._skip(path, f"it is {kind_of(mode)}, not a file")
         elif self._include is None and not _is_document(path):
             self._skip(path, "its name is not that of a document: name it in include to read it")
         elif _printable(path) != path:
@@ -232,11 +232,6 @@ def _patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
 
 def _printable(path: str) -> str:
     return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
-
-
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISFIFO, "a FIFO"), (stat.S_ISDIR, "a folder"), (stat.S_ISSOCK, "a socket"))
-    return next((name for test, name in kinds if test(mode)), "a device")
 
 
 def _why(fault: Exception) -> str:
