@@ -1,4 +1,4 @@
-"""Upkeep: the verbs of Memory that look after the file, its index and its models."""
+"""The maintenance methods of Memory: verification, repair, backup, export, import and audit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFUSED_SHOWN = 5
 
 
 class Upkeep:
-    """What every handle can do for its file; most of it only the handle that opened it, for the whole file."""
+    """Maintenance of the file of a handle. Most of it works on the whole file, through the handle that opened it."""
 
     _engine: Engine
     _scope: str
@@ -40,7 +40,7 @@ class Upkeep:
         return self._engine.settings
 
     def stats(self) -> Stats:
-        """The state of the store and of the machinery that serves it; a scoped handle counts what it may see."""
+        """Counts and versions, and the state of embedder, kernels and index; a scoped handle counts its own scope."""
         engine = self._engine
         figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
@@ -66,12 +66,12 @@ class Upkeep:
         )
 
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
-        """Check the file and everything derived against the records; names every divergence, changes nothing."""
+        """Check the file, and compare everything derived with the records. Nothing is changed."""
         self._whole("verify")
         return self._engine.store.verify(on_progress)
 
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
-        """Make everything derived afresh from the records, embed what lacks vectors, and verify."""
+        """Derive everything from the records again, embed records without vectors, and verify."""
         self._whole("rebuild")
         self._engine.store.rebuild(on_progress)
         if self._engine.embedder.enabled:
@@ -79,7 +79,7 @@ class Upkeep:
         return self.verify()
 
     def vacuum(self) -> int:
-        """Give unused space back to the file system; returns how many bytes."""
+        """Return unused space to the file system; returns how many bytes."""
         self._whole("vacuum")
         return self._engine.store.vacuum()
 
@@ -89,10 +89,10 @@ class Upkeep:
         return self._engine.store.backup(target, on_progress)
 
     def rekey(self, key: str | None) -> None:
-        """Encrypt the file anew with `key`, or write it without encryption (None); all of it or nothing.
+        """Encrypt the file with `key`, or (None) decrypt it; all of it or nothing.
 
-        `key` is as for `Memory`; a file that is not encrypted gets its first. Backups keep the key they were made with.
-        Raises StoreLocked where another process, or another thread's recall, has the file open.
+        `key` is as for `Memory`. Backups keep the key they were made with. Raises StoreLocked if another process, or a
+        recall in another thread, has the file open.
         """
         self._whole("rekey")
         self._engine.rekey(key)
@@ -109,9 +109,9 @@ class Upkeep:
     ) -> int:
         """Write memories to a file or a text stream; returns how many.
 
-        Format "jsonl" loses nothing (versions, links, times, access counts; vectors if asked for), "csv" has a row a
-        memory, "text" a line a memory; None goes by the file's ending. An existing file is replaced only when the
-        whole export has been written.
+        Format "jsonl" is complete (versions, links, times, access counts; vectors with `vectors`), "csv" has one row
+        per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
+        after the export has been written completely.
         """
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
@@ -125,13 +125,13 @@ class Upkeep:
         batch_size: int = 1024,
         on_progress: Progress | None = None,
     ) -> Imported:
-        """Read memories from a file or a text stream, a transaction a batch; formats as for `export`.
+        """Read memories from a file or a text stream, one transaction per batch; formats as for `export`.
 
-        Ids that JSON lines carry are kept; a memory whose id is here already is skipped and counted. `scope` is put
-        before the scopes of the file. InvalidItem names the line that stopped it; the batches before it stay.
+        The ids of JSON lines are kept; a memory whose id exists already is skipped and counted. `scope` is put before
+        the scopes of the file. InvalidItem names the line at which the import stopped; earlier batches stay.
 
-        Through a scoped handle an id that stands in the file outside its scope is given as another, the same at every
-        import; links of the import lead to it, and nothing in the answer tells.
+        A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
+        links; the result does not reveal it.
         """
         return exchange.import_(
             self._engine,
@@ -152,11 +152,11 @@ class Upkeep:
         on_progress: Progress | None = None,
         **fields: Unpack[FilterFields],
     ) -> Exported:
-        """Write memories as Markdown that a person can read and edit, a file a scope and month.
+        """Write memories as Markdown files for reading and editing, one file per scope and month.
 
-        `import_folder` reads them back. They hold every field, time and link; closed versions and access counts are
-        for `export`. A file that was changed since it was written or imported is a conflict and stays, unless
-        `overwrite`; one that is none of ours always stays. Files whose memories are all gone are removed.
+        `import_folder` reads them back. They contain all fields, times and links, but no closed versions and access
+        counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
+        files of another origin are always kept. Files whose memories are all gone are removed.
         """
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         place = exchange.Folder(folder, create=True)
@@ -170,11 +170,11 @@ class Upkeep:
         forget_missing: bool = False,
         on_progress: Progress | None = None,
     ) -> Restored:
-        """Read back what `export_folder` wrote, and what a person has changed in it, added and taken out since.
+        """Read back the files of `export_folder`, with the edits, additions and deletions since.
 
-        Changed memories are updated under their ids; one that the store has changed too stands as it is and is among
-        the problems, unless `overwrite`. New sections become memories. Memories that were taken out of their file are
-        listed as missing, and forgotten only with `forget_missing`.
+        Edited memories are updated under their ids; one that has changed in the store too is kept and reported as a
+        problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
+        missing, and forgotten only with `forget_missing`.
         """
         return exchange.import_folder(
             self._engine, exchange.Folder(folder), base=self._scope, overwrite=overwrite,
@@ -190,16 +190,16 @@ class Upkeep:
         on_progress: Progress | None = None,
         **fields: Unpack[FilterFields],
     ) -> Audit:
-        """What is in the memory that should not be: nothing changes, unless `mend` is True.
+        """Find memories that should not be stored; nothing is changed unless `mend` is True.
 
-        `checks` (all): "duplicates", "near-duplicates" and "contradictions" compare memories of one scope and kind;
-        "stale" are times that have passed ("next week", a month ago) and what nobody recalled in a year; "expired";
-        "secrets" are keys, tokens, passwords, card numbers and IBANs (with the extra `audit`);
-        "instructions" address a model; "junk" is small talk. Those that read texts know English. Each finding names
-        the verb that `mend` carries out; a pinned memory is never taken away.
+        `checks` (all): "duplicates", "near-duplicates" and "contradictions" within a scope and kind; "stale" (relative
+        times that have passed, such as "next week" a month ago, and memories not recalled for a year); "expired";
+        "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`); "instructions" to a model;
+        "junk" (small talk). Checks of texts are for English. Each finding names the method that `mend` calls; a pinned
+        memory is never forgotten.
 
-        Raises InvalidInput for an unknown check, for "secrets" by name where that is not installed, and for `mend`
-        without `checks`.
+        Raises InvalidInput for an unknown check, for "secrets" if its extra is not installed, and for `mend` without
+        `checks`.
         """
         if isinstance(checks, str):
             checks = [checks]
@@ -207,8 +207,9 @@ class Upkeep:
         return auditing.audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
-        """Move to the configured embedder, or embed what still waits and what it has refused; resumable. Returns how
-        many were embedded.
+        """Embed all records with the configured embedder, or those that wait or were refused; returns how many.
+
+        It can be interrupted and resumed.
         """
         self._whole("reembed")
         return reembed(self._engine, on_progress=on_progress)
@@ -221,6 +222,6 @@ class Upkeep:
         return self._engine.warmup(on_progress)
 
     def _whole(self, verb: str) -> None:
-        """Refuse a verb that works on the whole file through a handle that may see only a part of it."""
+        """Raise InvalidInput for a method that works on the whole file, if this handle is scoped."""
         if not self._owner:
             raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self._scope}")

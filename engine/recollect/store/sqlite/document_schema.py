@@ -1,4 +1,4 @@
-"""Tables of documents and of the embedding cache, and views of them under names that a person would look for.
+"""Tables of documents and of the embedding cache, and views of them with readable names.
 
 They belong to the initial migration. A document's chunks are records of kind "chunk" with its source.
 """
@@ -13,7 +13,7 @@ def _iso(column: str) -> str:
 
 
 DOCUMENT_SCHEMA = f"""
--- A document or file that was read: what its bytes were, and how they were cut into chunks.
+-- Documents: the bytes that were read, and how they were chunked.
 CREATE TABLE document (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     public_id    TEXT NOT NULL UNIQUE,
@@ -27,7 +27,7 @@ CREATE TABLE document (
     inode        INTEGER,
     read_at      INTEGER NOT NULL,
     metadata     TEXT,
-    -- Of the metadata, what the caller gave: it stays when the bytes change.
+    -- The part of the metadata that the caller gave; it is kept when the bytes change.
     given        TEXT,
     problem      TEXT,
     chunks       INTEGER NOT NULL,
@@ -36,8 +36,8 @@ CREATE TABLE document (
 );
 CREATE INDEX document_hash ON document(content_hash);
 
--- Derived: vectors by the hash of text and context, so that what was embedded once is not embedded again. `used` is a
--- counter: the least is the one that was used the longest time ago.
+-- Derived: vectors by the hash of text and context, so that no text is embedded twice. `used` is a counter; the lowest
+-- is the least recently used.
 CREATE TABLE embedding_cache (
     id           INTEGER PRIMARY KEY,
     content_hash BLOB NOT NULL,
@@ -57,7 +57,7 @@ SELECT d.public_id AS id, o.name AS source, d.title, d.media_type, s.path AS sco
   JOIN source o ON o.id = d.source_id
   JOIN scope s ON s.id = o.scope_id;
 
--- label is the first tag: in the index of a workspace the label of the file.
+-- label is the first tag; in the index of a workspace it is the label of the file.
 CREATE VIEW chunks AS
 SELECT r.public_id AS id, d.public_id AS document_id, o.name AS source, r.position, r.text AS content, r.context,
        json_extract(r.metadata, '$.lines[0]') AS start_line, json_extract(r.metadata, '$.lines[1]') AS end_line,

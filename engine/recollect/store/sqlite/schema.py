@@ -17,7 +17,7 @@ APPLICATION_ID = 0x5265636F  # "Reco"
 PAGE_SIZE_BYTES = 8192
 
 # What the in-memory index reads of a record, as 80 bytes, big-endian: a million arrive in 0.2 s, as columns in 2.6 s.
-# `loading` names the fields. Triggers keep it, so that whoever writes to `record` keeps it right.
+# `blocks` names the fields. Triggers maintain it for every writer of `record`.
 _PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x',
     {row}.id, coalesce({row}.source_id, -1), coalesce({row}.position, 9223372036854775807), {row}.created_at,
     coalesce({row}.event_at, {row}.created_at), {row}.valid_from, coalesce({row}.valid_to, 9223372036854775807),
@@ -54,7 +54,7 @@ CREATE TABLE record (
     text            TEXT NOT NULL,
     context         TEXT,
     importance      REAL NOT NULL DEFAULT 0.5 CHECK (importance BETWEEN 0 AND 1),
-    -- What recall ranks by, where consolidation has faded the importance since; age is weighed at read time alone.
+    -- The importance that ranking uses, if consolidation has lowered `importance`; recency applies at query time.
     base_importance REAL CHECK (base_importance BETWEEN 0 AND 1),
     pinned          INTEGER NOT NULL DEFAULT 0,
     topic           TEXT,
@@ -76,7 +76,7 @@ CREATE INDEX record_scope ON record(scope_id, kind);
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
--- Finds a text again; the first 8 bytes do not depend on case, spaces or quote marks.
+-- Finds equal texts; the first 8 bytes do not depend on case, spaces or quote marks.
 CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
 CREATE INDEX record_unembedded ON record(id) WHERE embedding_state != 'embedded';
 
@@ -116,8 +116,8 @@ CREATE TABLE embedder (
     active      INTEGER NOT NULL DEFAULT 0
 );
 
--- The truth of every vector, float32 little-endian: sqlite-vec's own format. A text longer than the embedder's
--- window has several parts.
+-- The original vectors, float32 little-endian as sqlite-vec reads them. A text longer than the embedder's window has
+-- several parts.
 CREATE TABLE vector (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     record_id   INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
@@ -127,7 +127,7 @@ CREATE TABLE vector (
 );
 CREATE UNIQUE INDEX vector_record ON vector(record_id, part, embedder_id);
 
--- Texts that an embedder refused, which are not sent to it again.
+-- Texts that an embedder refused; they are not sent to it again.
 CREATE TABLE refusal (
     record_id   INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
     embedder_id INTEGER NOT NULL REFERENCES embedder(id) ON DELETE CASCADE,
@@ -155,7 +155,7 @@ CREATE TRIGGER record_inserted AFTER INSERT ON record BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     INSERT INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
 END;
--- Fading 100,000 episodes changes nothing that is packed, nor what an in-memory index holds.
+-- The condition: lowering the importance of 100,000 episodes changes nothing that is packed.
 CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, valid_from,
     valid_to, expires_at, importance, base_importance ON record
 WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.event_at, old.valid_from, old.valid_to,
@@ -165,15 +165,15 @@ WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.e
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
 END;
--- Derived: for the second look, 1 bit a component of each token's vector, in the order of the text; may be absent.
+-- Derived: for late interaction, 1 bit per component of the vector of each token, in order; may be absent.
 CREATE TABLE token_code (
     vector_id INTEGER PRIMARY KEY REFERENCES vector(id) ON DELETE CASCADE,
     codes     BLOB NOT NULL
 );
--- Counts and sums sizes without reading the codes.
+-- For counts and sizes without reading the codes.
 CREATE INDEX token_code_size ON token_code(length(codes));
 
--- Derived: words with their number, and for each record its words (int32, ascending) and their counts (uint8).
+-- Derived: numbered words, and for each record its words (int32, ascending) with their counts (uint8).
 CREATE TABLE term (
     id   INTEGER PRIMARY KEY AUTOINCREMENT,
     text TEXT NOT NULL UNIQUE
@@ -184,14 +184,14 @@ CREATE TABLE record_terms (
     counts    BLOB NOT NULL
 );
 
--- Derived: the same words for FTS5. They come tokenised and stemmed; `ascii` only splits at the spaces between them.
+-- Derived: the same words for FTS5, tokenised and stemmed; `ascii` only splits them at spaces.
 CREATE VIRTUAL TABLE record_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');
--- Segments merge when there are 16 of a level, not 4: bulk writing of 100,000 records was 1.1 times as fast.
+-- Merging 16 segments of a level instead of 4 made bulk writing of 100,000 records 1.1 times as fast.
 INSERT INTO record_fts (record_fts, rank) VALUES ('automerge', 16);
--- At the default of 16 segments all of a level merge within one write: at a million records one took 1 s of CPU.
+-- By default 16 segments of a level are merged within one write: at a million records one took 1 s of CPU.
 INSERT INTO record_fts (record_fts, rank) VALUES ('crisismerge', 64);
 
--- The change feed: what an in-memory index must look at again. One row covers the ids first..last.
+-- The change feed: what an in-memory index has to read again. A row covers the ids first..last.
 CREATE TABLE feed (
     sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
     first_id  INTEGER NOT NULL,
@@ -213,7 +213,7 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
   JOIN scope s ON s.id = r.scope_id
   LEFT JOIN source o ON o.id = r.source_id
   LEFT JOIN access a ON a.record_id = r.id
- WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- those of documents are in the view chunks
+ WHERE r.valid_to IS NULL AND r.kind != 'chunk';  -- chunks have a view of their own
 
 -- With sqlite-vec loaded: SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
 CREATE VIEW memory_vectors AS
@@ -226,6 +226,6 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
 """
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
-# Schemas up to this one were never released: they differ among themselves.
+# Schemas up to this one were never released, and had several forms.
 UNRELEASED = 3
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

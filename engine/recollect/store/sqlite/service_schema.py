@@ -1,7 +1,7 @@
-"""Tables of the services beside the records, and views of them under names that a person would look for.
+"""Tables of the services, and views of them with readable names.
 
-They belong to the initial migration. Every row stands in a scope: that of an agent is `<scope>/agents/<agent>`.
-The views run on SQLite 3.40 and later and show a row that was broken by hand as it stands, beside the others.
+They are part of the initial migration. Every row belongs to a scope; that of an agent is `<scope>/agents/<agent>`.
+The views run on SQLite 3.40 and later, and show rows with invalid values unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SESSION_UPDATED = (
 _PARENT = "rtrim(path, replace(path, '/', ''))"
 
 SERVICE_SCHEMA = f"""
--- Conversations. A message is a row, so that an append is one small insert and two processes lose nothing.
+-- Conversations. A message is a row: appending is one small insert, and two processes can append.
 CREATE TABLE session (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     scope_id   INTEGER NOT NULL REFERENCES scope(id),
@@ -40,7 +40,7 @@ CREATE TABLE session_message (
     created_at INTEGER NOT NULL,
     UNIQUE (session_id, position)
 );
--- Derived: the words of `content`, tokenised and stemmed as those of records are.
+-- Derived: the words of `content`, tokenised and stemmed like those of records.
 CREATE VIRTUAL TABLE session_fts USING fts5(words, content='', contentless_delete=1, tokenize='ascii');
 
 CREATE TABLE session_snapshot (
@@ -59,7 +59,7 @@ CREATE TABLE session_snapshot (
 );
 CREATE INDEX session_snapshot_scope ON session_snapshot(scope_id, ended_at);
 
--- How often a procedure was used; name, description and pattern stand in its record.
+-- How often a procedure was used; its record has name, description and pattern.
 CREATE TABLE procedure_use (
     record_id     INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
     success_rate  REAL NOT NULL CHECK (success_rate BETWEEN 0 AND 1),
@@ -67,7 +67,7 @@ CREATE TABLE procedure_use (
     success_count INTEGER NOT NULL DEFAULT 0
 );
 
--- Sums of whole numbers, from which the averages follow exactly; `measured` counts the runs whose figure was given.
+-- Sums of integers, so that averages are exact; `measured` counts the runs with a figure.
 CREATE TABLE tool_pattern (
     scope_id        INTEGER NOT NULL REFERENCES scope(id),
     task_type       TEXT NOT NULL,
