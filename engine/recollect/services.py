@@ -88,27 +88,29 @@ class Services:
     """What `Memory` and `AsyncMemory` have besides their own methods."""
 
     working: Mounted[Working, AsyncWorking] = Mounted("recollect.tiers.working:Working")
+    """A few items in RAM, which a policy evicts or promotes."""
     semantic: Mounted[Semantic, AsyncSemantic] = Mounted("recollect.tiers.semantic:Semantic")
+    """Lasting knowledge: records of kind "memory"."""
     episodes: Mounted[Episodes, AsyncEpisodes] = Mounted("recollect.tiers.episodes:Episodes", commands="tiers:episodes")
+    """A log of events, and snapshots of sessions."""
     procedures: Mounted[Procedures, AsyncProcedures] = Mounted(
         "recollect.tiers.procedures:Procedures", commands="tiers:procedures"
     )
+    """Named ways to do things, and their success rates."""
     sessions: Mounted[Sessions, AsyncSessions] = Mounted(
-        "recollect.tiers.sessions:Sessions",
-        tool="session",
-        commands="sessions:sessions",
+        "recollect.tiers.sessions:Sessions", tool="session", commands="sessions:sessions"
     )
+    """Conversations, stored message by message."""
     experience: Mounted[Experience, AsyncExperience] = Mounted(
-        "recollect.tiers.experience:Experience",
-        tool="experience",
-        commands="experience:experience",
+        "recollect.tiers.experience:Experience", tool="experience", commands="experience:experience"
     )
+    """Which tools worked for which tasks, and what fixed which errors."""
     consolidator: Mounted[Consolidator, AsyncConsolidator] = Mounted("recollect.tiers.consolidator:Consolidator")
+    """Prunes episodes and extracts facts from them."""
     knowledge: Mounted[Knowledge, AsyncKnowledge] = Mounted(
-        "recollect.knowledge.knowledge:Knowledge",
-        tool="knowledge",
-        commands="knowledge:knowledge",
+        "recollect.knowledge.knowledge:Knowledge", tool="knowledge", commands="knowledge:knowledge"
     )
+    """Documents, searched by passage."""
 
 
 SERVICES: dict[str, Mounted[Any, Any]] = {
