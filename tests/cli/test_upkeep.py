@@ -135,6 +135,12 @@ def test_version_and_help(run):
         assert run(command.name, "--help").code == 0
 
 
+def test_help_has_a_whole_line_for_every_command(run):
+    commands = run("--help", store=None).out.partition("Commands:")[2].partition("Exit codes:")[0]
+    assert "recall" in commands
+    assert "..." not in commands
+
+
 def test_every_command_takes_json(run):
     for command in app.registered_commands:
         assert "--json" in run(command.name, "--help").out, command.name

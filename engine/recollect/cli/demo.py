@@ -100,7 +100,7 @@ def _answer(hits: Hits) -> Iterator[str]:
 def demo(
     context: typer.Context, explain: Annotated[bool, flag("Show every figure of every hit.", "--explain")] = False
 ) -> Shown:
-    """Store a few memories in a temporary store, ask about them, and say why each answer was found."""
+    """Show recall on a few memories in a temporary store."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         context.obj = str(Path(folder) / "demo.db")
         with open_memory(context) as memory, progress("remembering", "memories") as report:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["experience"]
 
-experience = typer.Typer(no_args_is_help=True, help="Which tools worked for which tasks, and what helped when not.")
+experience = typer.Typer(no_args_is_help=True, help="Tools that worked for a task, and remedies for errors.")
 
 
 def _tips_json(found: list[Tip]) -> object:

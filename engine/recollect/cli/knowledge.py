@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["knowledge"]
 
-knowledge = typer.Typer(no_args_is_help=True, help="Documents, searched by passage: PDF, Word, HTML, Markdown, text.")
+knowledge = typer.Typer(no_args_is_help=True, help="Documents: PDF, Word, HTML, Markdown and text.")
 _SNIPPET_CHARS = 300
 
 
@@ -65,7 +65,7 @@ def _print_ingestion(ingestion: Ingestion) -> None:
 def ingest(
     memory: Memory,
     report: Progress | None,
-    sources: Annotated[list[str], argument("SOURCE...", "Files, folders and http(s) URLs; - is standard input.")],
+    sources: Annotated[list[str], argument("SOURCE", "Files, folders and http(s) URLs; - is standard input.")],
     metadata: Annotated[str | None, option("JSON", "Kept with each document, to search by with --where.")] = None,
     name: Annotated[str | None, option("NAME", "The name of a single document.")] = None,
     title: Annotated[str | None, option("TEXT", "The title of a single document.")] = None,
@@ -155,7 +155,7 @@ def list_documents(memory: Memory, limit: Limit = 1000) -> list[Document]:
 )
 def delete(
     memory: Memory,
-    ids: Annotated[list[str], argument("ID...", "Sources of documents, or their ids, or starts or ends of these.")],
+    ids: Annotated[list[str], argument("ID", "A source, an id, or an unambiguous start or end of an id.")],
 ) -> list[DeletedDocument]:
     """Delete documents with all their passages."""
     return [memory.knowledge.delete(document_id(memory, each)) for each in ids]

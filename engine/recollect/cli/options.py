@@ -36,7 +36,7 @@ def argument(metavar: str, help: str | None = None) -> Any:
 
 AsJson = Annotated[bool, flag("Print JSON.", "--json")]
 Id = Annotated[str, argument("ID", "The id of a memory, or an unambiguous start or end.")]
-Ids = Annotated[list[str] | None, argument("[ID]...", "Their ids, or unambiguous starts or ends.")]
+Ids = Annotated[list[str] | None, argument("ID", "The id of a memory, or an unambiguous start or end.")]
 Direction = Annotated[str, option("DIRECTION", "out, in or both.")]
 LinkTypes = Annotated[list[str] | None, option("TYPE", "Only links of this type; repeat for more.", "--type")]
 Scope = Annotated[str | None, option("/A/B", "Only this scope and those below it.")]

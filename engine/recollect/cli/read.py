@@ -57,7 +57,7 @@ def _print_answers(found: Answers) -> None:
 @prints(_print_answers, json=_answers_json, fails=lambda found: not any(found.hits))
 def recall(
     context: typer.Context,
-    query: Annotated[str | None, argument("[QUERY]", "The question; else one a line of --file or stdin.")] = None,
+    query: Annotated[str | None, argument("QUERY", "The question; else one a line of --file or stdin.")] = None,
     file: Annotated[str | None, option("FILE", "Many questions, one a line; - is stdin.")] = None,
     explain: Annotated[bool, flag("Show signals, and the time each stage took.", "--explain")] = False,
     **options: Unpack[RecallOptions],
@@ -81,7 +81,7 @@ def recall(
 def explain(
     memory: Memory, query: Annotated[str, argument("QUERY")], id: Id, **options: Unpack[RecallOptions]
 ) -> Explanation:
-    """Say why a memory is, or is not, among the hits of a question."""
+    """Say why a memory is or is not among the hits."""
     return memory.explain(query, whole_id(memory, id), **recall_fields(options))
 
 
@@ -130,7 +130,7 @@ def links(
     direction: Direction = "both",
     limit: Limit = 100,
 ) -> list[Reached]:
-    """Show the memories that links lead to from one, nearest first."""
+    """Show the memories that links lead to, nearest first."""
     return memory.traverse(whole_id(memory, id), depth=depth, types=type or (), direction=direction, limit=limit)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sessions"]
 
-sessions = typer.Typer(no_args_is_help=True, help="Conversations that are kept message by message.")
+sessions = typer.Typer(no_args_is_help=True, help="Sessions: conversations, message by message.")
 SessionId = Annotated[str, argument("ID", "The id of a session.")]
 
 
@@ -43,7 +43,7 @@ def show_session(
     memory: Memory,
     id: SessionId,
     agent: Agent = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Only the last so many messages.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many messages, the last ones.")] = None,
     skip_damaged: Annotated[bool, flag("Leave out what cannot be read.", "--skip-damaged")] = False,
 ) -> list[dict[str, Any]]:
     """Show the messages of a session in order."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bootstrap", "consolidate", "episodes", "procedures"]
 
-episodes = typer.Typer(no_args_is_help=True, help="What happened: log it, list it, see the snapshots of sessions.")
-procedures = typer.Typer(no_args_is_help=True, help="How things are done, and how well it went.")
+episodes = typer.Typer(no_args_is_help=True, help="Episodes: what happened, and snapshots of sessions.")
+procedures = typer.Typer(no_args_is_help=True, help="Procedures: how things are done, and how often it worked.")
 ProcedureName = Annotated[str, argument("NAME", "Its name or id.")]
 
 
@@ -142,12 +142,13 @@ def _print_cycles(ran: Cycle | list[Cycle]) -> None:
 @prints(_print_cycles, within=True)
 def consolidate(
     memory: Memory,
-    agent: Annotated[str | None, argument("[AGENT]", "Whose episodes; else those of no agent.")] = None,
+    agent: Annotated[str | None, argument("AGENT", "Whose episodes; else those of no agent.")] = None,
     extract: Annotated[bool, flag("Have the language model find lasting facts in new episodes.", "--extract")] = False,
     cycles: Annotated[int | None, option("N", "Show the last N cycles, and run none.")] = None,
 ) -> Any:
-    """Run one consolidation cycle on the episodes of an agent: lower their importance, prune those that have become
-    unimportant, and count the new ones.
+    """Run one consolidation cycle on the episodes of an agent.
+
+    It lowers the importance of episodes, prunes those that have become unimportant, and counts the new ones.
     """
     ran = None if cycles is not None else memory.consolidator.run(agent, extract=extract)
     listed = [ran] if ran is not None else memory.consolidator.cycles(agent, limit=cycles or 0)
@@ -171,9 +172,9 @@ def _print_bootstrap(found: Bootstrap) -> None:
 def bootstrap(
     memory: Memory,
     task: Annotated[str, option("TEXT", "What is to be done.")],
-    agent: Annotated[str | None, argument("[AGENT]", "Who it is for; else no agent.")] = None,
+    agent: Annotated[str | None, argument("AGENT", "Who it is for; else no agent.")] = None,
     budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
     task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
 ) -> Bootstrap:
-    """Print what an agent should have in mind for a task, as Markdown."""
+    """Print a briefing for an agent's task, as Markdown."""
     return memory.bootstrap(agent, task, budget, task_type=task_type)

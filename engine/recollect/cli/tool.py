@@ -16,8 +16,8 @@ __all__ = ["tool"]
 
 def tool(
     context: typer.Context,
-    name: Annotated[str | None, argument("[NAME]", "memory, session, experience or knowledge.")] = None,
-    arguments: Annotated[str | None, argument("[JSON]", """As '{"action": "list"}'; else standard input.""")] = None,
+    name: Annotated[str | None, argument("NAME", "memory, session, experience or knowledge.")] = None,
+    arguments: Annotated[str | None, argument("JSON", """As '{"action": "list"}'; else standard input.""")] = None,
     scope: Annotated[str | None, option("/A/B", "Act within this scope, whatever the JSON says.")] = None,
     quoted: Annotated[bool, flag("Put the answer between marks that no stored text can forge.", "--quoted")] = False,
     document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")] = None,
@@ -26,9 +26,9 @@ def tool(
     shape: Annotated[str, option("SHAPE", "Of --schemas: plain, openai or anthropic.")] = "plain",
     as_json: AsJson = False,
 ) -> None:
-    """Carry out one call of a tool for agents; the answer is always JSON.
+    """Carry out one call of an agent tool. The answer is always JSON.
 
-    What is wrong in the JSON is answered as JSON too, with exit code 2, or 1 where nothing was found.
+    An error is JSON too, with exit code 2, or 1 where nothing was found.
     """
     from recollect import tools
 

@@ -73,8 +73,10 @@ def import_(
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
 ) -> Imported | Restored:
-    """Read memories from JSON lines, CSV or plain text, and skip those that are already here. Or from a folder of
-    Markdown, and update those that were changed there.
+    """Read memories from a file or a folder of Markdown.
+
+    From JSON lines, CSV or plain text, memories that are already here are skipped. From a folder of Markdown, those
+    that were changed there are updated.
     """
     if Path(file).is_dir():
         with open_memory(context) as memory, progress("importing", "files") as report:
@@ -103,8 +105,10 @@ def export(
     overwrite: Annotated[bool, flag("Of Markdown: replace changed files too.", "--overwrite")] = False,
     **options: Unpack[SelectOptions],
 ) -> Exported | dict[str, Any]:
-    """Write memories as JSON lines (without loss), CSV or plain text; a file is replaced when all is written. Or as
-    Markdown to a folder, a file for each scope and month, which import reads back with what people changed.
+    """Write memories to a file or a folder of Markdown.
+
+    JSON lines lose nothing; CSV and plain text do. A file is replaced when all is written. Markdown is a file for each
+    scope and month, which import reads back with what people changed.
     """
     fields = filter_fields(options)
     if format == "markdown":

@@ -31,7 +31,7 @@ def _print_stats(figures: Stats) -> None:
 
 @prints(_print_stats)
 def stats(memory: Memory) -> Stats:
-    """Show the state of the store and of the embedder, index and kernels."""
+    """Show the state of the store, embedder, index and kernels."""
     return memory.stats()
 
 
@@ -54,13 +54,13 @@ _prints_verification = prints(
 
 @_prints_verification
 def verify(memory: Memory, report: Progress | None) -> Verification:
-    """Check the file and everything derived from the memories; changes nothing."""
+    """Check the file and all derived data. Changes nothing."""
     return memory.verify(on_progress=report)
 
 
 @_prints_verification
 def rebuild(memory: Memory, report: Progress | None) -> Verification:
-    """Rebuild everything that is derived from the memories, and verify."""
+    """Rebuild all derived data from the memories, and verify."""
     return memory.rebuild(on_progress=report)
 
 
@@ -78,13 +78,13 @@ def _print_audit(found: Audit) -> None:
 def audit(
     memory: Memory,
     report: Progress | None,
-    checks: Annotated[list[str] | None, argument("[CHECK]...", f"{', '.join(_CHECKS)}; all of them.")] = None,
+    checks: Annotated[list[str] | None, argument("CHECK", f"{', '.join(_CHECKS)}; else all.")] = None,
     scope: Scope = None,
     mend: Annotated[bool, flag("Carry out what the findings propose.", "--mend")] = False,
 ) -> Audit:
-    """Find memories that should not be there, and propose what to do; changes nothing without --mend.
+    """Find memories that should not be there, with a remedy.
 
-    The exit status is 1 where something was found and not mended.
+    Changes nothing without --mend. The exit status is 1 where something was found and not mended.
     """
     return memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
 
@@ -95,7 +95,7 @@ def _print_purged(gone: Forgotten) -> None:
 
 @prints(_print_purged)
 def purge_expired(memory: Memory, scope: Scope = None) -> Forgotten:
-    """Purge the memories that have expired: recall does not find them, but until now they are in the file."""
+    """Purge expired memories. Recall does not find them, but they are still in the file."""
     return memory.purge_expired(scope=scope)
 
 
@@ -113,8 +113,9 @@ def backup(memory: Memory, report: Progress | None, file: Annotated[str, argumen
 
 @prints(print_number("embedded"), json=named("embedded"), bar=("embedding", "memories"))
 def reembed(memory: Memory, report: Progress | None) -> int:
-    """Move the store to the configured embedder, or embed the memories that have no vector. Can be interrupted and
-    resumed.
+    """Embed memories with the configured embedder.
+
+    Moves the store to another embedder, or embeds memories that have no vector. Can be interrupted and resumed.
     """
     return memory.reembed(on_progress=report)
 
@@ -129,9 +130,10 @@ def rekey(
     new_key_file: Annotated[str | None, option("FILE", "A file with the new key; else RECOLLECT_NEW_KEY.")] = None,
     decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
 ) -> bool:
-    """Encrypt the store with a new key; RECOLLECT_KEY or RECOLLECT_KEY_FILE gives the present one, if there is one.
+    """Encrypt the store with a new key.
 
-    A key is never an argument: all users of the machine see the arguments of a process.
+    RECOLLECT_KEY or RECOLLECT_KEY_FILE gives the present key, if there is one. A key is never an argument: all users
+    of the machine see the arguments of a process.
     """
     new = new_key(new_key_file, decrypt=decrypt)
     with open_memory(context) as memory:
@@ -146,7 +148,7 @@ def _print_warmup(done: dict[str, Any]) -> None:
 
 @prints(_print_warmup)
 def warmup(memory: Memory) -> dict[str, Any]:
-    """Compile the kernels and load the embedder and the index; shows the seconds each took."""
+    """Compile the kernels, load the embedder and the index."""
     with progress("loading", "kernels") as report:
         seconds = memory.warmup(on_progress=report)
     return {"seconds": seconds, "kernels": memory.stats().kernels}

@@ -94,8 +94,10 @@ def flush_conversation(
     config: Config = None,
     embedder: EmbedderName = None,
 ) -> str | None:
-    """Have a language model note what of a conversation is worth keeping, in today's file (OPENAI_API_KEY, or
-    RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL).
+    """Have a language model note what is worth keeping.
+
+    It reads a conversation and writes to today's file. OPENAI_API_KEY, or RECOLLECT_LLM_BASE_URL and
+    RECOLLECT_LLM_MODEL, name the model.
     """
     conversation = _conversation(file)
     with open_workspace(folder, config, embedder) as opened:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["forget", "link", "print_id", "remember", "restore", "unlink", "update"]
 
-From = Annotated[str, argument("FROM", "An id.")]
-To = Annotated[str, argument("TO", "An id.")]
+From = Annotated[str, argument("FROM", "The id of a memory.")]
+To = Annotated[str, argument("TO", "The id of a memory.")]
 EventAt = Annotated[str | None, option("TIME", "When it happened; else when it was learnt.")]
 
 
@@ -91,7 +91,7 @@ def _given(options: FieldOptions) -> dict[str, Any]:
 @prints(_print_ids)
 def remember(
     context: typer.Context,
-    texts: Annotated[list[str] | None, argument("[TEXT]...", "A memory each; else standard input is one.")] = None,
+    texts: Annotated[list[str] | None, argument("TEXT", "A memory each; else standard input is one.")] = None,
     scope: Annotated[str, option("/A/B", "Where it belongs.")] = "/",
     kind: Annotated[str, option("KIND", "What it is.")] = "memory",
     importance: Importance = 0.5,
@@ -99,7 +99,7 @@ def remember(
     pinned: Pinned = False,
     **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:
-    """Store memories; prints their ids."""
+    """Store memories, and print their ids."""
     fields = _given(options) | {
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
     }  # fmt: skip
@@ -122,7 +122,7 @@ def update(
     clear: Annotated[list[str] | None, option("FIELD", f"Empty a field: {', '.join(_CLEARED)}.")] = None,
     **options: Unpack[FieldOptions],
 ) -> Record:
-    """Change fields of a memory; `history` keeps its old texts."""
+    """Change fields of a memory. `history` keeps its old texts."""
     fields = {
         "text": stdin_text("update --text -") if text == "-" else text,
         "scope": scope, "kind": kind, "importance": importance, "pinned": pinned,
@@ -149,7 +149,7 @@ def restore(
     id: Id,
     to: Annotated[str, option("VERSION", "Its place in history, from 0; -2 is the one before now; or a time.")] = "-2",
 ) -> Record:
-    """Make an earlier text of a memory its newest version; nothing is lost."""
+    """Make an earlier text the newest version of a memory. Nothing is lost."""
     place = to.removeprefix("-")
     version = int(to) if place.isascii() and place.isdigit() and len(place) < 10 else to
     return memory.restore(whole_id(memory, id), version)
@@ -173,7 +173,7 @@ def forget(
     receipt: Annotated[bool, flag("Compact the file, search it for the removed text, report.", "--receipt")] = False,
     **options: Unpack[SelectOptions],
 ) -> Forgotten:
-    """Purge memories for good, by id or all that filters match. On a terminal it asks before it removes several.
+    """Purge memories by id or by filter. On a terminal it asks before it removes several.
 
     With --receipt the exit status is 1 where any of their text is left in the files.
     """
@@ -225,7 +225,7 @@ def link(
     ] = "similar",
     strength: Annotated[float, typer.Option(help="From 0 to 1.")] = 1.0,
 ) -> dict[str, Any]:
-    """Link two memories; recall of one then reaches the other."""
+    """Link two memories, so that recall of one reaches the other."""
     source, target = whole_id(memory, source), whole_id(memory, target)
     memory.link(source, target, type=type, strength=strength)
     return {"source": source, "target": target, "type": type, "strength": strength}
@@ -238,5 +238,5 @@ def unlink(
     target: To,
     type: Annotated[str | None, option("TYPE", "Only the link of this type.")] = None,
 ) -> int:
-    """Remove the links from one memory to another, not those in the other direction."""
+    """Remove the links from one memory to another. Links in the other direction stay."""
     return memory.unlink(whole_id(memory, source), whole_id(memory, target), type)
