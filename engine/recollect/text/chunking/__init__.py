@@ -1,4 +1,4 @@
-"""Documents cut into passages: by Markdown's sections and blocks, or by a plain text's paragraphs."""
+"""Chunking of documents, by sections and blocks of Markdown or by paragraphs of plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest pieces of a section that are worth cutting at, with how well one may cut there."""
+"""Atoms: the smallest pieces of a section, with the cost of a cut before each."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 __all__ = ["NEVER", "Atom", "Cutter"]
 
-# How badly a cut hurts. Blocks are cut at 0, what is nested in a block too large at twice its depth.
+# The cost of a cut: 0 between blocks, twice the depth within a block that is too large.
 SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _WORD_PIECES, _TOKEN_PIECES = 32, 8
 _line_end = re.compile(r"[\r\n]").search
 
 
 class Atom(NamedTuple):
-    """Where a piece begins, how bad a cut before it is, and the block whose lines it belongs to, if to any.
+    """The start of a piece, the cost of a cut before it, and the block of lines it belongs to, if any.
 
-    The overlap may begin with it if `whole`, or if the cut is within the same block of lines.
+    The overlap may begin with it if it is `whole`, or if the cut is in the same block of lines.
     """
 
     offset: int
-    badness: int
+    cost: int
     block: int = -1
     whole: bool = True
 
 
 class Cutter:
-    """Takes the blocks of one document apart."""
+    """Splits the blocks of a document into atoms."""
 
     def __init__(self, text: str, lines: Lines, tokens: NDArray[np.int64], max_tokens: int) -> None:
         self._text = text
@@ -54,28 +54,28 @@ class Cutter:
         return before
 
     def atoms(self, blocks: Sequence[Block], end: int) -> list[Atom]:
-        """The pieces of a section that ends at `end`, in order, no two at one place."""
+        """The atoms of a section that ends at `end`, in order, one per position."""
         found: list[Atom] = []
         for atom in self._blocks(blocks, end, 0, 0):
             if not found or found[-1].offset < atom.offset:
                 found.append(atom)
         return found
 
-    def _blocks(self, blocks: Iterable[Block], end: int, depth: int, badness: int) -> Iterator[Atom]:
-        """Pieces of blocks that stand one after another, `depth` deep in others."""
+    def _blocks(self, blocks: Iterable[Block], end: int, depth: int, cost: int) -> Iterator[Atom]:
+        """Atoms of consecutive blocks, nested `depth` deep."""
         held = list(blocks)
         begins = [self._lines.start(block.first) for block in held]
         introduced = False
         for block, (begin, after) in zip(held, pairwise([*begins, end]), strict=True):
             if begin < after:
-                yield Atom(begin, badness + introduced if badness < NEVER else NEVER)
-                yield from self._inner(block, begin, after, depth + 1, badness)
-                # "As follows:" belongs to what follows.
+                yield Atom(begin, cost + introduced if cost < NEVER else NEVER)
+                yield from self._inner(block, begin, after, depth + 1, cost)
+                # "As follows:" stays with the next block.
                 introduced = block.kind == "prose" and self._text[begin:after].rstrip().endswith((":", "："))
 
-    def _inner(self, block: Block, begin: int, end: int, depth: int, badness: int) -> Iterator[Atom]:
-        """Pieces of one block; a block that fits is cut nowhere, but the overlap may begin within it."""
-        large = badness < NEVER and self.count(begin, end) > self._max
+    def _inner(self, block: Block, begin: int, end: int, depth: int, cost: int) -> Iterator[Atom]:
+        """Atoms of one block; a block that fits is not cut, but the overlap may begin in it."""
+        large = cost < NEVER and self.count(begin, end) > self._max
         if block.kind == "group":
             yield from self._blocks(block.children(), end, depth, 2 * depth if large else NEVER)
         elif block.kind == "prose":
@@ -94,22 +94,22 @@ class Cutter:
             if too_large:
                 yield from self._words(start, after)
 
-    def _rows(self, block: Block, begin: int, end: int, badness: int) -> Iterator[Atom]:
-        """Pieces of lines: a table's are alike, in code those after a blank line begin something."""
+    def _rows(self, block: Block, begin: int, end: int, cost: int) -> Iterator[Atom]:
+        """Atoms of lines: equal in a table; in code a cut is better after a blank line."""
         last = self._lines.number(end - 1)
         held = [block.first, *(line for line in range(block.first + 1, last) if not self._lines.blank(line))]
         starts = [self._lines.start(line) for line in held]
         for line, (start, after, too_large) in zip(held, self._pieces(starts, end), strict=True):
             if start > begin:
                 alike = block.kind == "rows" or self._lines.blank(line - 1)
-                yield Atom(start, badness if alike else badness + 1, block.first, whole=False)
+                yield Atom(start, cost if alike else cost + 1, block.first, whole=False)
             if too_large:
                 yield from self._words(start, after)
 
     def _words(self, begin: int, end: int) -> Iterator[Atom]:
-        """Pieces of what has no better inner boundary: lines, words, and of a word its tokens.
+        """Atoms of text without better boundaries: lines, words, and tokens of a word.
 
-        So many of them as chunks can be made of evenly: a megabyte of words is cut at few.
+        There are only as many as even chunks need.
         """
         words = list(word_starts(self._text, begin, end))
         opens = [_line_end(self._text, before, start) is not None for before, start in pairwise([begin, *words])]
@@ -117,7 +117,7 @@ class Cutter:
         kept = {begin: False}
         taken = (-1, True)
         for start, opening, bucket in zip(words, opens, share.tolist(), strict=True):
-            # The first of a share, and the first that begins a line.
+            # The first of each share, and its first at the beginning of a line.
             if bucket > taken[0] or opening > taken[1]:
                 kept[start], taken = opening, (bucket, opening)
         for start, after, too_large in self._pieces(list(kept), end):
@@ -129,7 +129,7 @@ class Cutter:
                 yield from (Atom(place, TOKEN, whole=False) for place in inner[step - 1 :: step].tolist())
 
     def _pieces(self, starts: list[int], end: int) -> Iterator[tuple[int, int, bool]]:
-        """Pieces with these starts: where each begins and ends, and whether it is too large for a chunk."""
+        """Pieces with these starts: begin, end, and whether it is too large for a chunk."""
         ends = [*starts[1:], end]
         counts = self._tokens.searchsorted(ends) - self._tokens.searchsorted(starts)
         return zip(starts, ends, (counts > self._max).tolist(), strict=True)

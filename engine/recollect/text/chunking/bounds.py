@@ -1,4 +1,4 @@
-"""How much of what a document says of itself goes with each of its chunks: a name or a value of any length may come."""
+"""Limits on the title, headings and metadata that are stored with each chunk of a document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["context_of", "short_name", "short_values"]
 _MOST_CONTEXT_CHARS = 400
 _MOST_NAME_CHARS = 200
 _MOST_VALUE_BYTES = 2_000
-# 60 KB of front matter with each of 1,500 chunks were 93 MB.
+# 60 KB of front matter stored with each of 1,500 chunks took 93 MB.
 _MOST_VALUES_BYTES = 4_000
 
 
@@ -22,7 +22,7 @@ def short_name(text: str) -> str:
 
 
 def short_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of at most 2,000 bytes as JSON, in order, while they have 4,000 together."""
+    """The values of at most 2,000 bytes as JSON each, in order, up to 4,000 bytes in all."""
     kept, left = {}, _MOST_VALUES_BYTES
     for name, value in metadata.items():
         size = len(msgspec.json.encode({name: value}))
@@ -33,7 +33,7 @@ def short_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def context_of(title: str | None, headings: Sequence[str]) -> str | None:
-    """Title and headings as a context of at most 400 characters; a title that is the first heading is said once."""
+    """Title and headings as a context of at most 400 characters; a title equal to the first heading is left out."""
     said = [heading for heading in headings if heading.strip()]
     if title is not None and said[:1] != [title]:
         said.insert(0, title)

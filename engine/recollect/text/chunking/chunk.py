@@ -1,4 +1,4 @@
-"""What a chunk is, and how large one may be."""
+"""Chunks and their sizes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["Chunk", "ChunkSize"]
 class Chunk(Struct, frozen=True):
     """A passage of a document: `text == document[start:end]`, in characters.
 
-    `lines` are the first and the last, 1-based and inclusive, as an editor counts them; `headings` is the path of
-    headings in force, outermost first, as plain text.
+    `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
+    headings, outermost first, as plain text.
     """
 
     text: str
@@ -24,10 +24,10 @@ class Chunk(Struct, frozen=True):
 
 
 class ChunkSize(Struct, frozen=True):
-    """Sizes in tokens: none is larger than `max_tokens`; a section that must be cut is not cut below `target_tokens`
-    where there is a choice (half of the largest if None); up to `overlap_tokens` of the chunk before are repeated.
+    """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
+    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated.
 
-    Raises InvalidInput for sizes that contradict each other.
+    Raises InvalidInput for contradictory sizes.
     """
 
     max_tokens: int = 1000
@@ -50,5 +50,5 @@ class ChunkSize(Struct, frozen=True):
 
     @property
     def smallest_cut(self) -> int:
-        """Tokens below which a section that must be cut is not cut where there is a choice."""
+        """The least size of a chunk of a section that must be cut, if possible."""
         return self.max_tokens // 2 if self.target_tokens is None else self.target_tokens

@@ -1,4 +1,4 @@
-"""From a document's text to its chunks."""
+"""From the text of a document to its chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["chunk_markdown", "chunk_plain"]
 
 
 def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
-    """Chunks of a Markdown document from `begin` on, the end of its front matter if that was taken as metadata.
+    """Chunks of a Markdown document from `begin` on, the end of its front matter if that is metadata.
 
     A chunk never holds parts of two sections; a heading with nothing under it goes with the section that follows.
     Within a section blocks stay whole where they fit. `token_starts` are the characters at which the tokens of
@@ -49,7 +49,7 @@ def _chunks(
     token_starts: TokenStarts,
     size: ChunkSize,
 ) -> list[Chunk]:
-    # ASCII has no more tokens than characters: short notes are cut without a tokenizer, a tenth of their index's time.
+    # ASCII has no more tokens than characters: short notes need no tokenizer, which is a tenth of their indexing time.
     surely_fits = size.max_tokens if text.isascii() else 0
     cutter: Cutter | None = None
     chunks: list[Chunk] = []
@@ -67,7 +67,7 @@ def _chunks(
                 spans = [(places[i], places[j]) for i, j in pack(atoms, cutter.counts(places), size)]
         for start, stop in spans:
             start, stop = _trimmed(text, lines, start, stop)
-            # A piece may be nothing but whitespace, and then the overlap before it says nothing new.
+            # A piece may be only white space; then its overlap has nothing new.
             if start < stop and not (chunks and stop <= chunks[-1].end):
                 if chunks and start <= chunks[-1].start:  # the overlap begins with nothing else: it holds all of it
                     chunks.pop()
@@ -83,7 +83,7 @@ def _as_array(token_starts: TokenStarts) -> NDArray[np.int64]:
 
 
 def _trimmed(text: str, lines: Lines, start: int, stop: int) -> tuple[int, int]:
-    """A span without whitespace around it, the indentation of its first line kept."""
+    """A span without white space around it, except the indentation of its first line."""
     held = text[start:stop].rstrip()
     first = start + len(held) - len(held.lstrip())
     indented = max(start, lines.start(lines.number(first) - 1))

@@ -1,4 +1,4 @@
-"""The YAML block at the head of a Markdown file."""
+"""The YAML front matter of a Markdown file."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ __all__ = ["front_matter", "front_matter_span"]
 
 _MAX_CHARS = 65_536
 _MAX_DEPTH = 16
-# Each level of nesting needs one of its marks, an alias its star: with few of them a bomb needs no looking for.
+# Nesting and aliases need marks: with few of them the YAML cannot be a bomb, and is not checked for one.
 _SAFE_MARKS = 200
 _opening = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)").match
 _closing = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)").search
-# A rule with a paragraph under it opens the same way: front matter begins with a key, or a comment before one.
+# A thematic break looks the same: front matter begins with a key, or a comment before one.
 _key = re.compile(r"\s*+(?:#[^\r\n]*+\s++)*+[\w\"'][^:\r\n]*+:(?:\s|\Z)").match
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """The values of a text's front matter, and where the body begins; ({}, 0) where there is none that can be used.
+    """The values of the front matter, and where the body begins; ({}, 0) where there is no valid one.
 
-    Values are what JSON holds, by YAML 1.2's rules: dates, times and `yes` stay the strings that they are. A block
-    that is no mapping, has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters
-    stays in the body.
+    Values are JSON values by the rules of YAML 1.2: dates, times and `yes` are strings. A block that is not a mapping,
+    has aliases or tags (`!!int`), is nested deeper than 16 or longer than 65,536 characters is left in the body.
     """
     span = front_matter_span(text)
     if span is None:
@@ -33,29 +32,27 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     try:
         source = text[begin:close]
         if "*" in source or "!" in source or sum(map(source.count, "-:?[{")) > _SAFE_MARKS:
-            _refuse_what_harms(source)
+            _refuse_harmful(source)
         loaded = yaml.load(source, _Loader)
         return (_plain(loaded, 0), end) if isinstance(loaded, dict) else ({}, 0)
-    except Exception:  # of a foreign library on any text; a file must not be able to stop an index
+    except Exception:  # any fault of the library: a malicious file fails only its own front matter
         return {}, 0
 
 
 def front_matter_span(text: str) -> tuple[int, int, int] | None:
-    """Where the YAML begins, where it ends and where the body begins; None where a text opens with no such block."""
+    """Where the YAML begins and ends, and where the body begins; None without front matter."""
     opening = _opening(text)
     if opening is None:
         return None
-    # A line more than is taken: the end of the text must not be mistaken for the end of what is searched.
+    # A line more than is accepted: the pattern must not take the end of the search for the end of the text.
     close = _closing(text, opening.end(), opening.end() + _MAX_CHARS + 80)
     if close is None or close.start() > opening.end() + _MAX_CHARS or not _key(text, opening.end(), close.start()):
         return None
     return opening.end(), close.start(), close.end()
 
 
-def _refuse_what_harms(source: str) -> None:
-    """An alias may stand for a thousand others, nesting is followed by recursion, and a tag calls what makes a value of
-    its kind of any text.
-    """
+def _refuse_harmful(source: str) -> None:
+    """Refuse aliases (which may expand without limit), deep nesting (which recurses) and tags (which call constructors)."""
     depth = 0
     for event in yaml.parse(source, _Loader):
         if isinstance(event, yaml.AliasEvent):
@@ -85,7 +82,7 @@ for _tag, _pattern, _first in (
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The value as JSON has it: keys are strings."""
+    """The value as JSON, with string keys."""
     if depth > _MAX_DEPTH:
         raise ValueError(f"nested deeper than {_MAX_DEPTH}")
     if isinstance(value, dict):

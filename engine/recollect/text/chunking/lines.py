@@ -1,4 +1,4 @@
-"""Lines as an editor counts them: ended by LF, CRLF or a lone CR, and by nothing else."""
+"""Lines as an editor counts them: they end with LF, CRLF or a single CR."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _line_ends = re.compile(r"\r\n?|\n").finditer
 
 
 class Lines:
-    """Where the lines of a text begin. Lines are numbered from 0 here; `number` counts from 1."""
+    """The starts of the lines of a text. Lines count from 0 here, in `number` from 1."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -26,22 +26,22 @@ class Lines:
         return len(self.starts)
 
     def number(self, offset: int) -> int:
-        """The number of the line that holds the character at `offset`, from 1."""
+        """The line of the character at `offset`, from 1."""
         return bisect_right(self.starts, offset)
 
     def start(self, line: int) -> int:
-        """Where a line begins; the end of the text past the last one."""
+        """The start of a line; the end of the text after the last one."""
         return self.starts[line] if line < len(self.starts) else len(self._text)
 
     def blank(self, line: int) -> bool:
-        """True for a line of nothing but whitespace."""
+        """Whether a line is blank."""
         return not self._text[self.start(line) : self.start(line + 1)].strip()
 
 
 def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
-    """Runs of lines from `first` on, of a quarter of a million characters each, that Markdown blocks do not cross.
+    """Runs of lines from `first` on, of about 262,144 characters each, that no Markdown block crosses.
 
-    A word or a heading at the left margin after a blank line ends every list and quote; only fences go on.
+    A word or a heading at the left margin after a blank line ends every list and quote, but not a code fence.
     """
     begin, fence, blank = first, "", False
     large = len(text) - lines.start(first) > _SEGMENT_CHARS
@@ -60,5 +60,5 @@ def segments(text: str, lines: Lines, first: int) -> Iterator[tuple[int, int]]:
 
 
 def page_starts(text: str) -> list[int]:
-    """Where the pages of a text begin whose pages end with form feeds."""
+    """The starts of the pages of a text with form feeds."""
     return [0, *(match.end() for match in re.finditer("\f", text))]

@@ -1,4 +1,4 @@
-"""The sections of a Markdown document and the blocks in them, by their lines."""
+"""The sections of a Markdown document and their blocks, by lines."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _KINDS: dict[str, Kind] = {
     "list_item_open": "group",
     "blockquote_open": "group",
 }
-# A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000, one of nothing but markup 300,000.
+# A token takes 0.6 KB. A segment of 262,144 characters of real text has 8,000 tokens, one of markup only 300,000.
 _MAX_TOKENS = 200_000
 _MAX_HEADING_CHARS = 200
 _may_hold_markup = re.compile(r"[\\`*_\[\]!<&~\n]").search
 
 
 class Block(NamedTuple):
-    """Lines of a document that belong together, from line `first` to where the next block begins.
+    """A block of a document, from line `first` to the next block.
 
-    Prose is made of sentences, code of lines that blank ones group, rows of lines, and a group of further blocks.
+    Prose has sentences, code has lines grouped by blank ones, rows are lines, and a group has inner blocks.
     """
 
     kind: Kind
@@ -45,20 +45,20 @@ class Block(NamedTuple):
     base: int = 0
 
     def children(self) -> list[Block]:
-        """The blocks in a group, the outermost ones; lines of which the parser tells nothing are kept like code."""
+        """The outermost blocks in a group; lines that the parser does not report are kept as code."""
         found = [block for block, _ in _blocks(self.inner, self.base)]
         return found if found and found[0].first == self.first else [Block("code", self.first), *found]
 
 
 class Section(NamedTuple):
-    """What stands under one heading: the path of headings, and blocks that cover all lines up to the next section."""
+    """A section: the path of its headings, and blocks that cover all its lines."""
 
     headings: tuple[str, ...]
     blocks: list[Block]
 
 
 def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> list[Block]:
-    """The runs of lines between two lines of a text that blank lines separate."""
+    """The paragraphs between two lines of a text, separated by blank lines."""
     found: list[Block] = []
     blank = True
     for line in range(first, last):
@@ -71,13 +71,13 @@ def paragraphs(lines: Lines, first: int, last: int, kind: Kind = "prose") -> lis
 def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
     """The sections of a document's body, which begins at line `first`.
 
-    Headings with nothing under them belong to the section that follows; those in lists and quotes make none.
+    Headings without text belong to the next section; headings in lists and quotes begin none.
     """
     path: list[tuple[int, str]] = []
     section = Section((), [])
     bare = True
     if first == 0 and (span := front_matter_span(text)) is not None:
-        # Nobody could use it as metadata. It is text then, but its last line makes no heading of the one before.
+        # Invalid front matter is text, but its last line must not make the line before it a heading.
         section.blocks.append(Block("code", 0))
         first, bare = (lines.number(span[2]) - 1 if span[2] < len(text) else len(lines)), False
     for block, heading in _top_blocks(text, lines, first):
@@ -94,9 +94,9 @@ def markdown_sections(text: str, lines: Lines, first: int) -> Iterator[Section]:
 
 
 def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tuple[int, str] | None]]:
-    """The outermost blocks, those that are headings with their level and title.
+    """The outermost blocks, headings with their level and title.
 
-    A run of lines in which the parser finds too many blocks for their memory, or nests too deep, is taken as lines.
+    Where the parser would take too much memory, or nests too deep, the lines are taken as paragraphs.
     """
     for begin, end in segments(text, lines, first):
         covered = begin
@@ -106,7 +106,7 @@ def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tu
         except (_TooMany, RecursionError):
             tokens, rest = [], "code"
         for block, own in _blocks(tokens, begin):
-            # What makes no token, such as the definition of a link, is text nevertheless.
+            # Lines without a token, such as link definitions, are text too.
             yield from ((skipped, None) for skipped in paragraphs(lines, covered, block.first))
             covered = begin + (own[0].map or (0, 0))[1]
             title = own[0].type == "heading_open"
@@ -115,7 +115,7 @@ def _top_blocks(text: str, lines: Lines, first: int) -> Iterator[tuple[Block, tu
 
 
 def _blocks(tokens: Sequence[Token], base: int) -> Iterator[tuple[Block, Sequence[Token]]]:
-    """The outermost blocks of a run of tokens, each with its own tokens; `base` is the line of the parser's line 0."""
+    """The outermost blocks of tokens, each with its own tokens; `base` is the line of the parser's line 0."""
     place = 0
     while place < len(tokens):
         token, after = tokens[place], place + 1
@@ -134,7 +134,7 @@ class _TooMany(Exception):
 
 
 def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A rule of the parser that finds nothing and stops it when its tokens take too much memory."""
+    """A parser rule that never matches, and stops the parser when its tokens take too much memory."""
     if len(state.tokens) > _MAX_TOKENS:
         raise _TooMany
     return False
@@ -142,10 +142,10 @@ def _bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with tables, down to blocks: what stands in them is not parsed.
+    """A block parser of CommonMark with tables; inline markup is not parsed.
 
-    It follows nesting to a depth of 20 and takes time in proportion to the text: 0.3 s for 1.5 MB of real documents,
-    and up to 20 us a character of what is nothing but markup.
+    It follows nesting to a depth of 20 in linear time: 0.3 s for 1.5 MB of real documents, and up to 20 us per
+    character of pure markup.
     """
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
@@ -159,7 +159,7 @@ def _inline_parser() -> MarkdownIt:
 
 
 def _plain(heading: str) -> str:
-    """The text of a heading without its markup, on one line."""
+    """The text of a heading without markup, on one line."""
     heading = heading[:_MAX_HEADING_CHARS]
     if _may_hold_markup(heading):
         heading = "".join(

@@ -1,4 +1,4 @@
-"""Pieces of a section, packed into chunks of about one size."""
+"""Packing of atoms into chunks of about the same size."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["pack"]
 
 
 def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterator[tuple[int, int]]:
-    """Spans of atoms, as (first, after last), that together hold all of them and grow at both ends.
+    """Consecutive, maybe overlapping spans of atoms, as (first, after last), that cover all of them.
 
-    `ranks[i]` is the number of tokens that begin before atom i, with one entry more for the end. Between two
-    places where a cut is allowed there are at most `size.max_tokens`.
+    `ranks[i]` is the number of tokens that begin before atom i, with one more entry for the end. Between two places
+    where a cut is allowed there are at most `size.max_tokens`.
     """
     first = begin = 0
     while True:
@@ -32,15 +32,15 @@ def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterat
 
 
 def _opens(atoms: Sequence[Atom], place: int, begin: int) -> bool:
-    """Whether the overlap may begin here: with something whole, or with lines of the block that was cut."""
+    """Whether the overlap may begin here: at a whole piece, or within the block of lines that was cut."""
     return atoms[place].whole or (atoms[place].block >= 0 and atoms[place].block == atoms[begin].block)
 
 
 def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSize) -> int:
-    """Where the chunk ends that begins with atom `begin`.
+    """The end of the chunk that begins with atom `begin`.
 
-    The tokens that remain are shared out evenly; of the places that leave a chunk of reasonable size the least bad
-    is taken, of equals the one nearest to an even share; failing such, the last place that fits.
+    The remaining tokens are divided evenly. Of the places that give a chunk of reasonable size the cheapest is taken,
+    of equals the one nearest to the even share; without any, the last place that fits.
     """
     remaining = ranks[-1] - ranks[begin]
     room = size.max_tokens - (size.overlap_tokens if begin else 0)
@@ -49,16 +49,16 @@ def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSiz
     share = remaining / -(-remaining // room)
     least = min(size.smallest_cut, share * 0.75)
     best, fallback = -1, -1
-    best_badness, best_distance = NEVER, 0.0
+    best_cost, best_distance = NEVER, 0.0
     for place in range(begin + 1, len(atoms) + 1):
         tokens = ranks[place] - ranks[begin]
-        badness = atoms[place].badness if place < len(atoms) else 0
+        cost = atoms[place].cost if place < len(atoms) else 0
         if tokens > room and (fallback >= 0 or tokens > size.max_tokens):
             break
-        if badness == NEVER:
+        if cost == NEVER:
             continue
         fallback = place
         distance = abs(tokens - share)
-        if tokens >= least and (badness, distance) < (best_badness, best_distance):
-            best, best_badness, best_distance = place, badness, distance
+        if tokens >= least and (cost, distance) < (best_cost, best_distance):
+            best, best_cost, best_distance = place, cost, distance
     return best if best >= 0 else fallback

@@ -1,4 +1,4 @@
-"""Where sentences and words begin."""
+"""The starts of sentences and words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 __all__ = ["sentence_starts", "word_starts"]
 
-# Runs are taken whole and begun once, so that a megabyte of dots costs what a megabyte of letters does.
+# Possessive runs: a megabyte of dots takes as long as a megabyte of letters.
 _ends = re.compile(
     r"(?<![.!?…])[.!?…]++[\"')\]”’»*_`]*+\s++"
     r"|[。！？｡．]++[」』）】”’〉》\"')\]]*+\s*+"
@@ -23,7 +23,7 @@ _ABBREVIATIONS = frozenset(
 
 
 def sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
-    """Where sentences within `text[begin:end]` begin, the first one's start left out."""
+    """The starts of the sentences in `text[begin:end]`, except the first."""
     for match in _ends(text, begin, end):
         place = match.end()
         if place < end and not (text[match.start()] == "." and _goes_on(text, match.start(), place, begin)):
@@ -31,7 +31,7 @@ def sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
 
 
 def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
-    """True where a full stop ends an abbreviation, an initial or a list's number, or a small letter follows."""
+    """Whether a full stop ends an abbreviation, an initial or a list number, or a lower-case letter follows."""
     if text[place].islower():
         return True
     found = _last_word(text, max(begin, dot - 12), dot)
@@ -40,5 +40,5 @@ def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
 
 
 def word_starts(text: str, begin: int, end: int) -> Iterator[int]:
-    """Where words within `text[begin:end]` begin, the first one's start left out."""
+    """The starts of the words in `text[begin:end]`, except the first."""
     return (match.start() for match in _words(text, begin, end) if match.start() > begin)
