@@ -95,7 +95,7 @@ SCANNERS = {
     "render_file": lambda text: markdown.render_file("/", "2026-03", [(_NOW, markdown.Fields(), text)]),
     "parse_file": lambda text: markdown.parse_file(_HEAD + text),
     "parse_fenced": lambda text: markdown.parse_file(f"{_HEAD}```\n{text}"),
-    "said_in": markdown.said_in,
+    "searchable_text": markdown.searchable_text,
     "jsonl": _lines("jsonl"),
     "csv": _lines("csv"),
     "text": _lines("text"),

@@ -10,8 +10,15 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.exchange.folder import OWN, Folder, digest
 from recollect.exchange.importing import Batch
-from recollect.exchange.lines import Incoming, Joined, scope_within
-from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, store_identity
+from recollect.exchange.lines import Incoming, LinkLine, scope_within
+from recollect.exchange.manifest import (
+    FileEntry,
+    FolderManifest,
+    changeable_fields,
+    content_digest,
+    fields_of,
+    store_identity,
+)
 from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
 from recollect.exchange.naming import name_memories
 from recollect.exchange.to_folder import derived_id
@@ -42,7 +49,7 @@ def import_folder(
     `on_progress(done, total)` counts files.
     """
     with folder.locked(optional=True):
-        run = _Run(engine, Known(folder, store_identity(engine), base), base, overwrite)
+        run = _Run(engine, FolderManifest(folder, store_identity(engine), base), base, overwrite)
         paths = list(folder.walk(".md"))
         for done, path in enumerate(paths, 1):
             run.read(folder, path)
@@ -56,15 +63,17 @@ def import_folder(
 class _Run:
     """One import: what was read, and its outcome."""
 
-    def __init__(self, engine: Engine, known: Known, base: str, overwrite: bool) -> None:
+    def __init__(self, engine: Engine, known: FolderManifest, base: str, overwrite: bool) -> None:
         self._engine, self._known, self._base, self._overwrite = engine, known, base, overwrite
         self._batch = Batch(engine, base, base)
         self._entries = dict(known.files)
         self._files = 0
-        self._before = {public_id: said for entry in known.files.values() for public_id, said in entry.memories.items()}
+        self._before = {
+            public_id: content for entry in known.files.values() for public_id, content in entry.memories.items()
+        }
         self._places: dict[str, tuple[str, int]] = {}
         self._unread: set[str] = set()
-        self._joined: list[tuple[str, int, Joined]] = []
+        self._joined: list[tuple[str, int, LinkLine]] = []
         self._updated = self._unchanged = 0
         self._problems: list[FileTrouble] = []
 
@@ -97,7 +106,7 @@ class _Run:
         digests = self._take(path, file)
         if not file.problems and len(self._problems) == before:
             held = self._entries.get(path)
-            kept = {} if held is None else {id: said for id, said in held.memories.items() if id not in digests}
+            kept = {} if held is None else {id: content for id, content in held.memories.items() if id not in digests}
             self._entries[path] = FileEntry((digest(data),), file.scope, {**kept, **digests})
 
     def _take(self, path: str, file: MemoryFile) -> dict[str, str]:
@@ -110,12 +119,12 @@ class _Run:
         digests = {}
         for public_id, section in sections.items():
             try:
-                now = said(file.scope, section.fields, section.text)
+                now = changeable_fields(file.scope, section.fields, section.text)
                 if public_id in rows:
                     self._compare(records[rows[public_id]], path, section, now)
                 else:
                     self._batch.add(_incoming(public_id, file.scope, section), section.line)
-                digests[public_id] = said_digest(now)
+                digests[public_id] = content_digest(now)
                 self._joined += [(path, section.line, joined) for joined in _links(public_id, section.fields)]
             except RecollectError as reason:
                 self._trouble(path, section.line, reason)
@@ -146,20 +155,20 @@ class _Run:
 
     def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
         """Update a stored memory if its section differs and the store has nothing newer."""
-        stored = said(scope_within(record.scope, self._base), fields_of(record, []), record.text)
+        stored = changeable_fields(scope_within(record.scope, self._base), fields_of(record, []), record.text)
         created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
             self._trouble(path, section.line, "created_at cannot be changed: it stays as it is in the store")
         changes = {name: value for name, value in now.items() if value != stored[name]}
         before = self._before.get(record.id)
-        if not changes or before == said_digest(now):
+        if not changes or before == content_digest(now):
             self._unchanged += 1
             return
         if before is None:
             updated = check_time(section.fields.updated_at or section.fields.created_at, "updated_at")
             newer = updated is not None and to_datetime(updated) < record.updated_at
         else:
-            newer = before != said_digest(stored)
+            newer = before != content_digest(stored)
         if newer and not self._overwrite:
             self._trouble(
                 path, section.line,
@@ -185,7 +194,7 @@ class _Run:
                 if path not in self._known.files:
                     continue
                 entry = self._known.files[path]
-            left = {id: said for id, said in entry.memories.items() if id not in gone}
+            left = {id: content for id, content in entry.memories.items() if id not in gone}
             if left or path in paths:
                 entries[path] = FileEntry(entry.hashes, entry.scope, left)
         try:
@@ -248,8 +257,10 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     )  # fmt: skip
 
 
-def _links(public_id: str, fields: Fields) -> Sequence[Joined]:
+def _links(public_id: str, fields: Fields) -> Sequence[LinkLine]:
     return [
-        Joined(source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created_at)
+        LinkLine(
+            source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created_at
+        )
         for link in fields.links
     ]

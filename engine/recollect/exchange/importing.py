@@ -13,7 +13,7 @@ from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, InvalidItem, InvalidVector, RecollectError
 from recollect.exchange.documents import IncomingDocument, check_document, put_document
 from recollect.exchange.files import Lines, Place, format_of, reading
-from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, Joined, parse
+from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, LinkLine, parse
 from recollect.exchange.naming import name_memories
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import insert_rows
@@ -88,7 +88,7 @@ class _Item(Struct):
 
 class _Link(Struct, frozen=True):
     line: int
-    joined: Joined
+    joined: LinkLine
     created_at: int
 
 
@@ -113,7 +113,7 @@ class Batch:
             or self._chars >= _MAX_BATCH_CHARS
         )
 
-    def add(self, entry: Header | Incoming | Joined | DocumentLine | None, line: int) -> None:
+    def add(self, entry: Header | Incoming | LinkLine | DocumentLine | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
         match entry:
             case Incoming():
@@ -121,7 +121,7 @@ class Batch:
                 return
             case Header():
                 self._embedder = entry.embedder
-            case Joined():
+            case LinkLine():
                 self._links.append(_checked_link(entry, line))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
@@ -251,7 +251,7 @@ class Batch:
         return len(rows)
 
 
-def _checked_link(joined: Joined, line: int) -> _Link:
+def _checked_link(joined: LinkLine, line: int) -> _Link:
     if joined.type not in LINK_TYPES:
         raise InvalidInput(f"type is {checks.shown(joined.type)}: use one of {', '.join(LINK_TYPES)}")
     checks.check_unit(joined.strength, "strength")

@@ -25,7 +25,7 @@ __all__ = [
     "Embedder",
     "Header",
     "Incoming",
-    "Joined",
+    "LinkLine",
     "parse",
     "scope_within",
     "written_time",
@@ -57,7 +57,7 @@ class Header(Struct, frozen=True):
     embedder: Embedder | None
 
 
-class Joined(Struct, frozen=True, forbid_unknown_fields=True):
+class LinkLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A link."""
 
     source: str
@@ -125,7 +125,7 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embedding_state: str | None = None
     vector: list[float] | None = None
     vectors: tuple[bytes, ...] = ()
-    link: Joined | None = None
+    link: LinkLine | None = None
     document: DocumentLine | None = None
     format: str | None = None
     version: int | None = None
@@ -147,7 +147,7 @@ def scope_within(scope: str, base: str) -> str:
     return scope if base == "/" else scope.removeprefix(base) or "/"
 
 
-def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | Joined | DocumentLine]:
+def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | LinkLine | DocumentLine]:
     """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
@@ -160,7 +160,7 @@ def _parse_text(lines: Lines) -> Iterator[Incoming]:
             yield Incoming(new=NewRecord(text=text))
 
 
-def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | Joined | DocumentLine]:
+def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | LinkLine | DocumentLine]:
     for text in lines:
         if text.isspace():
             continue

@@ -24,7 +24,7 @@ from recollect.exchange.markdown import Fields, LinkTo
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
 
-__all__ = ["FileEntry", "Known", "fields_of", "said", "said_digest", "store_identity"]
+__all__ = ["FileEntry", "FolderManifest", "changeable_fields", "content_digest", "fields_of", "store_identity"]
 # Version control has the memories themselves.
 _IGNORED = f"{OWN}/.gitignore"
 
@@ -37,7 +37,7 @@ _CHANGEABLE = (
 
 
 class FileEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file: its possible SHA-256 digests, its scope, and the `said_digest` of each memory by id."""
+    """A file: its possible SHA-256 digests, its scope, and the `content_digest` of each memory by id."""
 
     hashes: tuple[str, ...]
     scope: str
@@ -50,7 +50,7 @@ class _Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, FileEntry]
 
 
-class Known:
+class FolderManifest:
     """The manifest of a folder, for one store seen through a handle bound to the scope `base`."""
 
     def __init__(self, folder: Folder, store: str, base: str) -> None:
@@ -105,13 +105,13 @@ def fields_of(record: Record, links: list[Link]) -> Fields:
     return Fields(**{**held, **times, **same}, links=listed)
 
 
-def said(scope: str, fields: Fields, text: str) -> dict[str, Any]:
+def changeable_fields(scope: str, fields: Fields, text: str) -> dict[str, Any]:
     """What a section says that `update` can change, by `update`'s names. InvalidInput for a wrong time."""
     changeable = {name: getattr(fields, name) for name in _CHANGEABLE}
     times = {name: optional_datetime(check_time(changeable[name], name)) for name in ("event_at", "expires_at")}
     return {**changeable, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags))}
 
 
-def said_digest(what: dict[str, Any]) -> str:
+def content_digest(what: dict[str, Any]) -> str:
     """16 hexadecimal digits of the content of a section."""
     return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:16]

@@ -48,7 +48,7 @@ __all__ = [
     "is_memory_file",
     "parse_file",
     "render_file",
-    "said_in",
+    "searchable_text",
 ]
 
 _HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
@@ -155,7 +155,7 @@ def parse_file(text: str) -> MemoryFile:
     return MemoryFile(scope, tuple(reader.sections), tuple(reader.problems))
 
 
-def said_in(part: str) -> str:
+def searchable_text(part: str) -> str:
     """A part of a file for search, with its comments blanked: a comment halved the cosine of a memory to a question."""
     bare = "\n".join(line if _comment_in(line) is None else "" for line in part.split("\n"))
     return bare if bare.strip() else part
@@ -206,7 +206,7 @@ class _Reader:
         self._heading: str | None = None
         self._comment: str | None = None
         self._body: list[str] = []
-        self._said = False  # whether a line of the body is not blank
+        self._has_text = False  # whether a line of the body is not blank
         self._fence: str | None = None
         self.sections: list[Section] = []
         self.problems: list[tuple[int, str]] = []
@@ -216,7 +216,7 @@ class _Reader:
         for place, line in enumerate(lines):
             self._line += 1
             if (comment := _comment_in(line)) is not None:
-                if self._comment is not None or self._said:
+                if self._comment is not None or self._has_text:
                     self._end()
                 self._comment, self._body, self._fence = comment, [], None
             elif (heading := _heading_in(line)) is not None and (self._fence is None or _commented(lines, place)):
@@ -230,11 +230,11 @@ class _Reader:
             else:
                 self._follow_fence(line)
                 self._body.append(line)
-                self._said = self._said or not (not line or line.isspace())
+                self._has_text = self._has_text or not (not line or line.isspace())
         self._end()
 
     def _blank(self) -> bool:
-        return not self._heading and self._comment is None and not self._said
+        return not self._heading and self._comment is None and not self._has_text
 
     def _follow_fence(self, line: str) -> None:
         fence = _FENCE.fullmatch(line)
@@ -251,7 +251,7 @@ class _Reader:
         begun, blank = self._begun, self._blank()
         heading, comment, body = self._heading, self._comment, "\n".join(self._body).strip(_BLANK)
         self._heading = self._comment = self._fence = None
-        self._body, self._said, self._begun = [], False, self._line
+        self._body, self._has_text, self._begun = [], False, self._line
         if blank:
             return
         try:

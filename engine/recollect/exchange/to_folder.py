@@ -15,7 +15,14 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import Changed, Folder, digest
 from recollect.exchange.lines import scope_within
-from recollect.exchange.manifest import FileEntry, Known, fields_of, said, said_digest, store_identity
+from recollect.exchange.manifest import (
+    FileEntry,
+    FolderManifest,
+    changeable_fields,
+    content_digest,
+    fields_of,
+    store_identity,
+)
 from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
@@ -77,7 +84,7 @@ def export_folder(
 
 def _export(engine: Engine, folder: Folder, chosen: Filter, overwrite: bool, on_progress: Progress | None) -> Exported:
     base = chosen.base
-    known = Known(folder, store_identity(engine), base)
+    known = FolderManifest(folder, store_identity(engine), base)
     plan = _Plan(known.files)
     with engine.store.read() as reader:
         months = reader.records.months(chosen)
@@ -119,7 +126,7 @@ def _add(
         plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
 
 
-def _carry_out(folder: Folder, known: Known, plan: _Plan, left: list[str], *, overwrite: bool) -> Exported:
+def _carry_out(folder: Folder, known: FolderManifest, plan: _Plan, left: list[str], *, overwrite: bool) -> Exported:
     """Write what is planned, and remove the files that are `left` without memories."""
     entries = {**known.files, **plan.current}
     # The manifest is written first: files of an export that is killed are known to the next one.
@@ -201,7 +208,7 @@ def _rendered(month: Month, records: list[Record], links: dict[str, list[Link]],
     scope = scope_within(month.scope, base)
     sections = [(record.created_at, fields_of(record, links.get(record.id, [])), record.text) for record in records]
     data = render_file(scope, month.month, sections).encode()
-    digests = {fields.id or "": said_digest(said(scope, fields, text)) for _, fields, text in sections}
+    digests = {fields.id or "": content_digest(changeable_fields(scope, fields, text)) for _, fields, text in sections}
     return data, FileEntry((digest(data),), scope, digests)
 
 
@@ -247,8 +254,8 @@ def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | No
                 path=path, line=section.line, reason="the store does not have this memory: import the folder first"
             )
         record = records[rows[public_id]]
-        stored = said_digest(said(scope_within(record.scope, base), fields_of(record, []), record.text))
-        now = said_digest(said(file.scope, section.fields, section.text))
+        stored = content_digest(changeable_fields(scope_within(record.scope, base), fields_of(record, []), record.text))
+        now = content_digest(changeable_fields(file.scope, section.fields, section.text))
         if now != stored and (before is None or before.memories.get(public_id) != now):
             return FileTrouble(
                 path=path, line=section.line,

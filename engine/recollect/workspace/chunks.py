@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.embedding.places import measure_of
 from recollect.embedding.remote import RemoteEmbedder
 from recollect.errors import EmbedderError
-from recollect.exchange.markdown import is_memory_file, said_in
+from recollect.exchange.markdown import is_memory_file, searchable_text
 from recollect.remember.documents import NewChunk, NewDocument
 from recollect.remote.address import ModelAddress
 from recollect.text.chunking import ChunkSize, chunk_markdown, front_matter
@@ -61,7 +61,7 @@ def to_document(
         created_at=written_at(path, mtime_ns, config.timezone),
         chunks=[
             NewChunk(
-                text=said_in(chunk.text) if memories else chunk.text,
+                text=searchable_text(chunk.text) if memories else chunk.text,
                 # Without the file name, so that a renamed file keeps its vectors.
                 context=context_of(own, headings),
                 metadata={

@@ -52,7 +52,7 @@ def front_matter_span(text: str) -> tuple[int, int, int] | None:
 
 
 def _refuse_harmful(source: str) -> None:
-    """Refuse aliases (which may expand without limit), deep nesting (which recurses) and tags (which call constructors)."""
+    """Refuse aliases (they expand without limit), deep nesting (it recurses) and tags (they call constructors)."""
     depth = 0
     for event in yaml.parse(source, _Loader):
         if isinstance(event, yaml.AliasEvent):
