@@ -169,15 +169,13 @@ def contradiction(one: Statement, other: Statement) -> Difference | None:
     if slot is None:
         return None
     before, old, new, after = slot
-    if _counts(old) and _counts(new):
-        return (
-            "number" if one.numbers != other.numbers and shared * 2 >= more and _predicate_slot(before, after) else None
-        )
-    if not (_tells(old) and _tells(new)) or _counts(old) or _counts(new):
+    if not _predicate_slot(before, after):
         return None
-    if {*tokenize(" ".join(before))} & _ADDING:
-        return None
-    return "value" if _predicate_slot(before, after) else None
+    counted = any(map(_number, old)), any(map(_number, new))
+    if all(counted):
+        return "number" if one.numbers != other.numbers and shared * 2 >= more else None
+    exclusive = _tells(old) and _tells(new) and _ADDING.isdisjoint(tokenize(" ".join(before)))
+    return "value" if exclusive and not any(counted) else None
 
 
 def other_subject(one: Statement, other: Statement) -> bool:
@@ -230,10 +228,6 @@ def _same_subject(one: Statement, other: Statement) -> bool:
     if not one.content or not other.content:
         return True
     return one.content[0] == other.content[0] or one.content[-1] == other.content[-1]
-
-
-def _counts(tokens: list[str]) -> bool:
-    return any(map(_number, tokens))
 
 
 def _number(token: str) -> bool:

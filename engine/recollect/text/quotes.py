@@ -39,8 +39,9 @@ class Quotation(Struct, frozen=True):
     def of(cls, text: str) -> Quotation:
         """A text as a possible quotation."""
         text = unquoted(text)
+        whole = cls((text,), (((1, ((text_key(text), ()),)),),))
         if len(text) > _MOST_CHARS:
-            return cls((text,), (((1, ((text_key(text), ()),)),),))
+            return whole
         if text.lstrip()[:1] in ("{", "["):
             try:
                 items = list(_items(json.loads(text, object_pairs_hook=_object)))
@@ -50,9 +51,7 @@ class Quotation(Struct, frozen=True):
                 runs = [((at + 1, ((text_key(said), tuple(claims)),)),) for at, (said, claims) in enumerate(items)]
                 return cls(tuple(said for said, _ in items), tuple(runs))
         lines = tuple(line.strip() for line in text.splitlines() if line.strip())
-        if len(lines) > _MOST_LINES:
-            return cls((text,), (((1, ((text_key(text), ()),)),),))
-        return cls(lines, tuple(_runs(lines)))
+        return cls(lines, tuple(_runs(lines))) if len(lines) <= _MOST_LINES else whole
 
     @property
     def keys(self) -> set[bytes]:

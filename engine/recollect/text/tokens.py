@@ -113,7 +113,7 @@ def _number(digits: str) -> tuple[str, ...]:
     """`1.2.3` as `1·2·3`, `1·2`, `1`."""
     numbers = digits.split(".")
     ends = [len(numbers), *range(min(len(numbers), _MAX_JOINED_PARTS) - 1, 0, -1)]
-    return tuple(_cut(_DOT.join(numbers[:end])) for end in ends)
+    return tuple(_DOT.join(numbers[:end])[:MAX_TERM_CHARS] for end in ends)
 
 
 def _compound(word: str) -> tuple[str, ...]:
@@ -134,12 +134,8 @@ def _simple(word: str) -> str:
 
 def _stem(word: str) -> str:
     if len(word) > MAX_TERM_CHARS:
-        return _cut(word)
+        return word[:MAX_TERM_CHARS]
     return _english.stem(word) if word.isascii() else word
-
-
-def _cut(word: str) -> str:
-    return word[:MAX_TERM_CHARS]
 
 
 class _ChunkCache(dict[str, tuple[str, ...]]):

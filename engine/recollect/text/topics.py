@@ -64,21 +64,20 @@ def same_topic(one: str, other: str) -> bool:
     one_said, other_said = left.statement, right.statement
     if left.words == right.words and (one_said.numbers, one_said.units) == (other_said.numbers, other_said.units):
         return True
-    if one_said.negations != other_said.negations or not _agree(Counter(one_said.units), Counter(other_said.units)):
+    units, other_units = Counter(one_said.units), Counter(other_said.units)
+    # "5 mg" and "5 g" disagree, "9:30" and "9:30 am" do not.
+    if one_said.negations != other_said.negations or not (units <= other_units or other_units <= units):
         return False
-    if Counter(one_said.numbers) != Counter(other_said.numbers):
-        return False
-    if one_said.numbers != other_said.numbers and not _same_places(one_said, other_said):
+    # In another order, each number has to follow the same word: "at 9:30 in room 4", "in room 4 at 9:30".
+    if one_said.numbers != other_said.numbers and _led_numbers(one_said) != _led_numbers(other_said):
         return False
     if left.identifiers != right.identifiers or _exclude(left.exclusive, right.exclusive):
         return False
-    if _lacks(left.names, right) or _lacks(right.names, left):
+    if not (right.stems.issuperset(left.names) and left.stems.issuperset(right.names)):
         return False
-    if _lacks(left.openers, right) and _lacks(right.openers, left):
+    if not (left.openers <= right.stems or right.openers <= left.stems):
         return False
-    if _swapped(left, right):
-        return False
-    return not other_subject(one_said, other_said)
+    return not (_swapped(left, right) or other_subject(one_said, other_said))
 
 
 @lru_cache(maxsize=1024)
@@ -119,24 +118,14 @@ def _identifies(word: str) -> bool:
     )
 
 
-def _same_places(one: Statement, other: Statement) -> bool:
-    """Whether each number follows the same word: "at 9:30 in room 4" and "in room 4 at 9:30" agree."""
-    return Counter(zip(one.leads, one.numbers, strict=True)) == Counter(zip(other.leads, other.numbers, strict=True))
-
-
-def _lacks(names: tuple[str, ...] | frozenset[str], other: _Topic) -> bool:
-    """Whether the other text lacks one of these names."""
-    return any(name not in other.stems for name in names)
-
-
-def _agree(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether the units are compatible: "5 mg" and "5 g" are not, "9:30" and "9:30 am" are."""
-    return one <= other or other <= one
+def _led_numbers(statement: Statement) -> Counter[tuple[str, str]]:
+    """The numbers, each with the word before it."""
+    return Counter(zip(statement.leads, statement.numbers, strict=True))
 
 
 def _exclude(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
-    rows = {row for row, _ in one} & {row for row, _ in other}
-    return any({each for each in one if each[0] == row} != {each for each in other if each[0] == row} for row in rows)
+    shared = {row for row, _ in one} & {row for row, _ in other}
+    return any(row in shared for row, _ in one ^ other)
 
 
 def _swapped(one: _Topic, other: _Topic) -> bool:

@@ -7,7 +7,7 @@ every memory, so that a wrapper with new information makes the text new.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from recollect.text.quoting import NOTICE
@@ -17,9 +17,7 @@ __all__ = ["Claim", "announced", "bracket_claims", "stripped_head", "stripped_ta
 Claim = tuple[str, Any]
 """A field of a memory, and its value according to a wrapper."""
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+_Wrapper = tuple[Callable[[str], re.Match[str] | None], Callable[[str], list[Claim]] | None]
 
 
 _ELEMENTS = r"(?:(?:recalled[-_])?memor(?:y|ies)|recall|recalled|hits?|results?|quoted?|records?|items?|context|data)"
@@ -61,14 +59,12 @@ _LISTED = {"tag": "tags", "tags": "tags", "match_reasons": "match_reasons"}
 
 # The words of a line that only announces quotes, and those of which it has one. Words of time, person and truth are not
 # among them: "Previously:", "From Bob:".
-_ANNOUNCING = _words(
-    """
-    a about all and are context facts following for found from have here hits i in is items known matching me memories
-    memory my of quoted recall recalled records relevant remember remembered results retrieved search stored that the
-    these this to what your
-    """
-)
-_ANNOUNCED = _words("context facts hits items memories memory recall records results")
+_ANNOUNCED = frozenset(["context", "facts", "hits", "items", "memories", "memory", "recall", "records", "results"])
+_AROUND = """
+    a about all and are following for found from have here i in is known matching me my of quoted recalled relevant
+    remember remembered retrieved search stored that the these this to what your
+"""
+_ANNOUNCING = _ANNOUNCED.union(_AROUND.split())
 _HEADING = re.compile(r"(?:#{1,6}\s.*|.*:|[*_]{2}.*[*_]{2})")
 _RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)", re.IGNORECASE)
 _HEADING_PARTS = re.compile(r"[^\W\d_]+|\d+|[^\s\w]|_")
@@ -77,40 +73,30 @@ _HEADING_MARKS = frozenset("#:*_-.,")
 
 def stripped_head(line: str) -> Iterator[tuple[str, list[Claim]]]:
     """A line with each amount of wrapping removed from its beginning: the rest, and the claims removed."""
-    claims: list[Claim] = []
-    yield line, claims
-    for _ in range(_MOST_WRAPPERS):
-        if found := _MARKS.match(line):
-            said: list[Claim] = []
-        elif found := _HEAD_TAG.match(line):
-            said = _attributes(found[1])
-        elif found := _HEAD_PIECE.match(line):
-            said = bracket_claims(found[1])
-        elif found := _HEAD_BRACKET.match(line):
-            said = bracket_claims(found[1] or found[2])
-        else:
-            return
-        line, claims = line[found.end() :], [*claims, *said]
-        if not line.strip():
-            return
-        yield line, claims
+    wrappers = ((_MARKS.match, None), (_HEAD_TAG.match, _attributes), (_HEAD_PIECE.match, bracket_claims),
+                (_HEAD_BRACKET.match, bracket_claims))  # fmt: skip
+    return _stripped(line, wrappers)
 
 
 def stripped_tail(line: str) -> Iterator[tuple[str, list[Claim]]]:
     """A line with each amount of wrapping removed from its end: the rest, and the claims removed."""
+    wrappers = ((_TAIL_TAG.search, _attributes), (_TAIL_SCORE.search, None), (_TAIL_BRACKET.search, bracket_claims))
+    return _stripped(line, wrappers)
+
+
+def _stripped(line: str, wrappers: Sequence[_Wrapper]) -> Iterator[tuple[str, list[Claim]]]:
     claims: list[Claim] = []
     yield line, claims
     for _ in range(_MOST_WRAPPERS):
-        if found := _TAIL_TAG.search(line):
-            said = _attributes(found[1])
-        elif found := _TAIL_SCORE.search(line):
-            said = []
-        elif found := _TAIL_BRACKET.search(line):
-            said = bracket_claims(found[1] or found[2])
+        for find, claims_of in wrappers:
+            if found := find(line):
+                said = claims_of(next(filter(None, found.groups()), "")) if claims_of is not None else []
+                break
         else:
             return
-        line, claims = line[: found.start()].rstrip(), [*claims, *said]
-        if not line:
+        line = line[found.end() :] if found.start() == 0 else line[: found.start()].rstrip()
+        claims = [*claims, *said]
+        if not line.strip():
             return
         yield line, claims
 
@@ -125,9 +111,7 @@ def bracket_claims(words: str) -> list[Claim]:
         elif part["value"]:
             claims.append(((part["name"] or _sort_of(part["value"])).lower(), part["value"]))
         elif part["field"]:
-            name, value = part["field"].lower(), part["quoted"] or part["bare"] or ""
-            listed = _LISTED.get(name)
-            claims.append((listed, [each.strip() for each in value.split(",")]) if listed else (name, value.strip()))
+            claims.append(_field_claim(part["field"].lower(), (part["quoted"] or part["bare"] or "").strip()))
         elif part["rest"]:
             claims.append(("tags", [part["rest"].strip()]))
     return claims if claims or silent else [("tags", [words])]
@@ -138,7 +122,7 @@ def announced(line: str) -> list[Claim] | None:
     claims: list[Claim] = []
     begin = 0
     while found := _HEAD_TAG.match(line, begin):
-        claims += _attributes(found[1])
+        claims += _attributes(found[1] or "")
         begin = found.end()
     rest = line[begin:]
     if not rest or rest == NOTICE or _RULE.fullmatch(rest):
@@ -150,16 +134,17 @@ def announced(line: str) -> list[Claim] | None:
     return claims if plain and not _ANNOUNCED.isdisjoint(parts) else None
 
 
-def _attributes(words: str | None) -> list[Claim]:
+def _attributes(words: str) -> list[Claim]:
     """The claims of the attributes of a tag."""
-    words = (words or "").strip().removesuffix("/")
-    claims: list[Claim] = []
-    for name, *values in _ATTRIBUTE.findall(words):
-        value = "".join(values)
-        listed = _LISTED.get(name.lower())
-        claims.append((listed, [each.strip() for each in value.split(",")]) if listed else (name.lower(), value))
+    words = words.strip().removesuffix("/")
+    claims = [_field_claim(name.lower(), "".join(values)) for name, *values in _ATTRIBUTE.findall(words)]
     rest = _ATTRIBUTE.sub(" ", words).strip()
     return [*claims, ("tags", [rest])] if rest else claims
+
+
+def _field_claim(name: str, value: str) -> Claim:
+    listed = _LISTED.get(name)
+    return (listed, [each.strip() for each in value.split(",")]) if listed else (name, value)
 
 
 def _sort_of(value: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.text.chunking.chunk import Chunk, ChunkSize
-from recollect.text.chunking.documents import chunk_markdown, chunk_plain
+from recollect.text.chunking.documents import Chunk, chunk_markdown, chunk_plain
 from recollect.text.chunking.front_matter import front_matter
 from recollect.text.chunking.lines import page_starts
+from recollect.text.chunking.packing import ChunkSize
 
 __all__ = ["Chunk", "ChunkSize", "chunk_markdown", "chunk_plain", "front_matter", "page_starts"]

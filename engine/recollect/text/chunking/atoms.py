@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.text.chunking.lines import Lines
 from recollect.text.chunking.markdown import Block
-from recollect.text.chunking.sentences import sentence_starts, word_starts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +19,19 @@ __all__ = ["NEVER", "Atom", "Cutter"]
 # The cost of a cut: 0 between blocks, twice the depth within a block that is too large.
 SENTENCE, LINE, WORD, TOKEN, NEVER = 100, 101, 102, 103, 1000
 _WORD_PIECES, _TOKEN_PIECES = 32, 8
+# Possessive runs: a megabyte of dots takes as long as a megabyte of letters.
+_ends = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"')\]”’»*_`]*+\s++"
+    r"|[。！？｡．]++[」』）】”’〉》\"')\]]*+\s*+"
+).finditer
+_words = re.compile(r"(?<=\s)\S").finditer
+_last_word = re.compile(r"(?<![\w.])[\w.]*+\Z").search
+_ABBREVIATIONS = frozenset(
+    (
+        "al", "approx", "art", "bzw", "ca", "cf", "ch", "dr", "e.g", "ed", "eds", "eq", "fig", "figs", "i.e", "jr",
+        "mr", "mrs", "ms", "nr", "pp", "prof", "resp", "sec", "sr", "st", "u.a", "usw", "vgl", "viz", "vs", "z.b",
+    )
+)  # fmt: skip
 _line_end = re.compile(r"[\r\n]").search
 
 
@@ -84,7 +96,7 @@ class Cutter:
             yield from self._rows(block, begin, end, 2 * depth)
 
     def _prose(self, begin: int, end: int, large: bool) -> Iterator[Atom]:
-        starts = [begin, *sentence_starts(self._text, begin, end)]
+        starts = [begin, *_sentence_starts(self._text, begin, end)]
         if not large:
             yield from (Atom(start, NEVER) for start in starts[1:])
             return
@@ -111,7 +123,7 @@ class Cutter:
 
         There are only as many as even chunks need.
         """
-        words = list(word_starts(self._text, begin, end))
+        words = list(_word_starts(self._text, begin, end))
         opens = [_line_end(self._text, before, start) is not None for before, start in pairwise([begin, *words])]
         share = self._tokens.searchsorted(words) // max(1, self._max // _WORD_PIECES)
         kept = {begin: False}
@@ -133,3 +145,25 @@ class Cutter:
         ends = [*starts[1:], end]
         counts = self._tokens.searchsorted(ends) - self._tokens.searchsorted(starts)
         return zip(starts, ends, (counts > self._max).tolist(), strict=True)
+
+
+def _sentence_starts(text: str, begin: int, end: int) -> Iterator[int]:
+    """The starts of the sentences in `text[begin:end]`, except the first."""
+    for match in _ends(text, begin, end):
+        place = match.end()
+        if place < end and not (text[match.start()] == "." and _goes_on(text, match.start(), place, begin)):
+            yield place
+
+
+def _goes_on(text: str, dot: int, place: int, begin: int) -> bool:
+    """Whether a full stop ends an abbreviation, an initial or a list number, or a lower-case letter follows."""
+    if text[place].islower():
+        return True
+    found = _last_word(text, max(begin, dot - 12), dot)
+    word = found[0] if found else ""
+    return (len(word) == 1 and word.isalpha()) or (word.isdecimal() and len(word) < 4) or word.lower() in _ABBREVIATIONS
+
+
+def _word_starts(text: str, begin: int, end: int) -> Iterator[int]:
+    """The starts of the words in `text[begin:end]`, except the first."""
+    return (match.start() for match in _words(text, begin, end) if match.start() > begin)

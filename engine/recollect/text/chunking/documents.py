@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from recollect.text.chunking.atoms import Cutter
-from recollect.text.chunking.chunk import Chunk, ChunkSize
 from recollect.text.chunking.lines import Lines
 from recollect.text.chunking.markdown import Section, markdown_sections, paragraphs
-from recollect.text.chunking.packing import pack
+from recollect.text.chunking.packing import ChunkSize, pack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,21 @@ if TYPE_CHECKING:
     Places = Sequence[int] | NDArray[np.int64]
     TokenStarts = Places | Callable[[], Places]
 
-__all__ = ["chunk_markdown", "chunk_plain"]
+__all__ = ["Chunk", "chunk_markdown", "chunk_plain"]
+
+
+class Chunk(Struct, frozen=True):
+    """A passage of a document: `text == document[start:end]`, in characters.
+
+    `lines` are the first and the last line, 1-based and inclusive, as an editor counts them; `headings` is the path of
+    headings, outermost first, as plain text.
+    """
+
+    text: str
+    start: int
+    end: int
+    lines: tuple[int, int]
+    headings: tuple[str, ...] = ()
 
 
 def chunk_markdown(text: str, token_starts: TokenStarts, size: ChunkSize, *, begin: int = 0) -> list[Chunk]:
@@ -43,11 +58,7 @@ def chunk_plain(text: str, token_starts: TokenStarts, size: ChunkSize) -> list[C
 
 
 def _chunks(
-    text: str,
-    lines: Lines,
-    sections: Iterable[Section],
-    token_starts: TokenStarts,
-    size: ChunkSize,
+    text: str, lines: Lines, sections: Iterable[Section], token_starts: TokenStarts, size: ChunkSize
 ) -> list[Chunk]:
     # ASCII has no more tokens than characters: short notes need no tokenizer, which is a tenth of their indexing time.
     surely_fits = size.max_tokens if text.isascii() else 0

@@ -5,10 +5,38 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from recollect.text.chunking.atoms import NEVER, Atom
-from recollect.text.chunking.chunk import ChunkSize
+from msgspec import Struct
 
-__all__ = ["pack"]
+from recollect.errors import InvalidInput
+from recollect.text.chunking.atoms import NEVER, Atom
+
+__all__ = ["ChunkSize", "pack"]
+
+
+class ChunkSize(Struct, frozen=True):
+    """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
+    possible (None: half of `max_tokens`); up to `overlap_tokens` of the previous chunk are repeated.
+
+    Raises InvalidInput for contradictory sizes.
+    """
+
+    max_tokens: int = 1000
+    overlap_tokens: int = 100
+    target_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise InvalidInput(f"chunks of {self.max_tokens} tokens: give max_tokens of at least 1")
+        if not 0 <= self.overlap_tokens < self.max_tokens:
+            raise InvalidInput(
+                f"an overlap of {self.overlap_tokens} tokens in chunks of {self.max_tokens}: "
+                "give overlap_tokens from 0 to less than max_tokens"
+            )
+        if self.target_tokens is not None and not 0 <= self.target_tokens <= self.max_tokens:
+            raise InvalidInput(
+                f"a target of {self.target_tokens} tokens in chunks of {self.max_tokens}: "
+                "give target_tokens from 0 to max_tokens, or None"
+            )
 
 
 def pack(atoms: Sequence[Atom], ranks: Sequence[int], size: ChunkSize) -> Iterator[tuple[int, int]]:
@@ -47,7 +75,8 @@ def _cut(atoms: Sequence[Atom], ranks: Sequence[int], begin: int, size: ChunkSiz
     if remaining <= room:
         return len(atoms)
     share = remaining / -(-remaining // room)
-    least = min(size.smallest_cut, share * 0.75)
+    target = size.max_tokens // 2 if size.target_tokens is None else size.target_tokens
+    least = min(target, share * 0.75)
     best, fallback = -1, -1
     best_cost, best_distance = NEVER, 0.0
     for place in range(begin + 1, len(atoms) + 1):
