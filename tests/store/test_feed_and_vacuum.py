@@ -155,7 +155,7 @@ def test_forgetting_leaves_no_row_behind(on_disk):
     assert on_disk.forget(ids).versions == 2
     with on_disk._engine.store.read() as reader:
         for table in (
-            "record", "vector", "record_terms", "record_tag", "link", "access", "source", "record_fts_docsize",
+            "record", "vector", "record_terms", "record_tag", "link", "access", "source",
             "vector_packed",
         ):  # fmt: skip
             assert reader.connection.execute(f"SELECT count(*) FROM {table}").get == 0, table
@@ -253,7 +253,7 @@ row = connection.execute(
 ).fetchone()
 print(row)
 for name, kind in connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
-    if not name.startswith(("record_fts", "session_fts", "sqlite_")):
+    if not name.startswith(("session_fts", "sqlite_")):
         connection.execute(f"SELECT * FROM {name}").fetchall()
 print(connection.execute("SELECT count(*) FROM memories").fetchone())
 """,

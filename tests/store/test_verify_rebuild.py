@@ -23,12 +23,6 @@ DIVERGENCES = {
     "gap in a record's parts": "UPDATE vector SET part = 2 WHERE record_id = 3",
     "vector of the wrong size": "UPDATE vector SET value = x'0011' WHERE record_id = 3",
     "vector that is not of unit length": "UPDATE vector SET value = zeroblob(64) WHERE record_id = 3",
-    "record that keyword search cannot find (FTS)": "DELETE FROM record_fts WHERE rowid = 3",
-    "FTS row without record": "INSERT INTO record_fts (rowid, words) VALUES (999, 'stray')",
-    "word that FTS lacks for some record": (
-        "DELETE FROM record_fts WHERE rowid = 3; INSERT INTO record_fts (rowid, words) VALUES (3, 'other');"
-        "INSERT INTO record_fts (record_fts) VALUES ('optimize')"
-    ),
     "record without words": "DELETE FROM record_terms WHERE record_id = 3",
     "words without record": (
         "PRAGMA foreign_keys = OFF; INSERT INTO record_terms SELECT 999, terms, counts FROM record_terms LIMIT 1"
@@ -95,7 +89,7 @@ def test_everything_derived_can_be_deleted_and_comes_back(stored):
         history = [(version.text, version.valid_from, version.valid_to) for version in memory.history(ids[1])]
     diverge(
         stored,
-        "DROP TABLE record_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_packed; DELETE FROM feed",
+        "DROP TABLE session_fts; DROP TABLE record_terms; DROP TABLE term; DROP TABLE vector_packed; DELETE FROM feed",
     )
     with Memory(stored, settings=PLAIN) as memory:
         assert not memory.verify().ok

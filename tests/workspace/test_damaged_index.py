@@ -284,7 +284,6 @@ def test_memories_that_are_damaged_are_nobodys_index(folder, tmp_path):
     "damage",
     [
         "UPDATE record SET text = 'A horse of a note.' WHERE id % 3 = 0",
-        "DELETE FROM record_fts WHERE rowid IN (SELECT id FROM record WHERE id % 2 = 0)",
         "DELETE FROM record_terms WHERE record_id % 2 = 0",
         "DELETE FROM term",
         "UPDATE vector SET value = zeroblob(length(value)) WHERE record_id % 2 = 0",

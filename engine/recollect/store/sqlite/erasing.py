@@ -58,7 +58,7 @@ _OF_SCOPES = {
 }
 _IN_SCOPES = ("record", "source", "consolidation", *_OF_SCOPES)
 # Internal tables of SQLite's modules.
-_SHADOWS = ("record_fts_", "session_fts_", "sqlite_")
+_SHADOWS = ("session_fts_", "sqlite_")
 
 
 class SqliteErasure(Repository):
@@ -172,7 +172,7 @@ class SqliteErasure(Repository):
         tables = [
             name
             for (name,) in self._execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-            if not name.startswith(_SHADOWS) and name not in ("record_fts", "session_fts", "feed", "meta")
+            if not name.startswith(_SHADOWS) and name not in ("session_fts", "feed", "meta")
         ]
         return {name: self._execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
 

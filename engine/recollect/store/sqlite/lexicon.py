@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
@@ -40,7 +40,7 @@ class WordNumbers:
 
 
 class SqliteLexicon(Repository):
-    """The words of the store; `record_terms` and `record_fts` are derived from them."""
+    """The words of the store; `record_terms` is derived from them."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
         if not words:
@@ -73,14 +73,10 @@ class SqliteLexicon(Repository):
         return _term_lists(numbers, lengths)
 
     def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
-        """Store the term lists of records, and their words for FTS5."""
+        """Store the term lists of records."""
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
             [(record_id, *term_list) for record_id, term_list in zip(ids, self.number(documents), strict=True)],
-        )
-        self._execute_many(
-            "INSERT INTO record_fts (rowid, words) VALUES (?, ?)",
-            [(record_id, " ".join(words)) for record_id, words in zip(ids, documents, strict=True)],
         )
 
     def copy(self, record_id: int, to_id: int) -> None:
@@ -88,18 +84,10 @@ class SqliteLexicon(Repository):
         self._execute(
             "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
         )
-        row: Any = self._execute("SELECT terms, counts FROM record_terms WHERE record_id = ?", (to_id,)).fetchone()
-        terms, counts = np.frombuffer(row[0], dtype="<i4"), row[1]
-        texts = dict(
-            self._execute("SELECT id, text FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(terms),))
-        )
-        words = " ".join(" ".join([texts[term]] * count) for term, count in zip(terms.tolist(), counts, strict=True))
-        self._execute("INSERT INTO record_fts (rowid, words) VALUES (?, ?)", (to_id, words))
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the words of records."""
-        for table, key in (("record_fts", "rowid"), ("record_terms", "record_id")):
-            self._execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM carray(?))", (id_array(ids),))
+        self._execute("DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),))
 
     def _check_epoch(self) -> None:
         epoch = int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)

@@ -21,7 +21,7 @@ _BATCH = 2000
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
-    """Words, FTS, packed columns and vectors, and hashes from the records. Unsound vectors are removed."""
+    """Words, packed columns and vectors, and hashes from the records. Unsound vectors are removed."""
     _recreate(tx)
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r")
@@ -57,7 +57,6 @@ def drop_unused(tx: SqliteTransaction) -> None:
         _open_epoch(tx)
         tx.connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (id_array(unused),))
         tx.changes.append("reload", 0)
-    tx.connection.execute("INSERT INTO record_fts (record_fts) VALUES ('optimize')")
     tx.connection.execute("INSERT INTO session_fts (session_fts) VALUES ('optimize')")
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
 
@@ -72,7 +71,6 @@ def _texts(tx: SqliteTransaction, after_id: int) -> list[tuple[int, str, str | N
 def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
-    _drop(tx, "record_fts")
     _drop(tx, "session_fts")
     for table in ("vector_packed", "record_packed", "kind", "record_terms", "term"):
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
@@ -102,8 +100,6 @@ def _derived_statements() -> list[str]:
         "CREATE TABLE vector_packed ",
         "CREATE TABLE term ",
         "CREATE TABLE record_terms ",
-        "CREATE VIRTUAL TABLE record_fts ",
-        "INSERT INTO record_fts ",
         "CREATE VIRTUAL TABLE session_fts ",
     )
     code = "\n".join(line for line in MIGRATIONS[0].splitlines() if not line.startswith("--"))

@@ -73,16 +73,6 @@ _STATEMENTS = (
         _REBUILD,
     ),
     (
-        "record that keyword search cannot find (FTS)",
-        "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM record_fts_docsize d WHERE d.id = r.id)",
-        _REBUILD,
-    ),
-    (
-        "FTS row without record",
-        "SELECT 'row ' || d.id FROM record_fts_docsize d WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.id = d.id)",
-        _REBUILD,
-    ),
-    (
         "record whose packed columns are not its own",
         "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
         f"WHERE p.value IS NOT {PACKED_SQL}",
@@ -114,9 +104,8 @@ def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verifi
     for name, statement, remedy in _STATEMENTS:
         with _reported(problems):
             problems.extend(_found(name, [row[0] for row in tx.connection.execute(statement)], remedy))
-    for check in (_vector_values, _fts):
-        with _reported(problems):
-            problems.extend(check(tx))
+    with _reported(problems):
+        problems.extend(_vector_values(tx))
     with _reported(problems):
         problems.extend(_words(tx, counts["record"], on_progress))
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
@@ -151,8 +140,7 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
     found: list[str] = []
     # FTS5's own check uses the segments that this connection last read, and reports those that another connection has
     # merged since as damage; a query reads them again.
-    for table in ("record_fts", "session_fts"):
-        tx.connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
+    tx.connection.execute("SELECT rowid FROM session_fts WHERE session_fts MATCH ? LIMIT 1", ('"nothing"',)).fetchall()
     try:
         # extend keeps the rows before an error.
         found.extend(str(row[0]) for row in tx.connection.execute("PRAGMA integrity_check(20)"))
@@ -169,24 +157,6 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
 def _vector_values(tx: SqliteTransaction) -> Iterator[Problem]:
     yield from _found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
     yield from _found("vector whose packed form is not its own", [f"record {each}" for each in tx.vectors.mispacked()])
-
-
-def _fts(tx: SqliteTransaction) -> Iterator[Problem]:
-    tx.connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_words USING fts5vocab(main, record_fts, 'row')")
-    try:
-        in_fts = dict(tx.connection.execute("SELECT term, doc FROM temp.fts_words"))
-    finally:
-        tx.connection.execute("DROP TABLE temp.fts_words")
-    contained: Counter[int] = Counter()
-    for bounds in tx.blocks.ranges("terms"):
-        block = tx.blocks.term_range(bounds)
-        numbers, counts = np.unique(block.terms, return_counts=True)
-        contained.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
-    text_of = dict(tx.connection.execute("SELECT id, text FROM term"))
-    expected = {text_of.get(number, f"term {number}"): count for number, count in contained.items()}
-    # A deleted record's postings stay in FTS5's segments until they merge, so its counts may only be too high.
-    wrong = sorted(word for word, count in expected.items() if in_fts.get(word, 0) < count)
-    yield from _found("word that FTS lacks for some record", wrong)
 
 
 def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
