@@ -28,7 +28,7 @@ FLOORS = {
     "extras": 0,
     "text": 1,
     "checks": 1,
-    "folders": 1,
+    "folders": 2,
     "records": 1,
     "reports": 2,
     "numerics": 1,

@@ -175,7 +175,7 @@ def to_table(value: Section, base: Section | None = None) -> dict[str, Any]:
 def check_keys(table: object, path: str, allowed: tuple[str, ...]) -> Mapping[str, Any]:
     """A table that holds no other keys than these."""
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"{path} is {shown(table)}: give a table with {', '.join(allowed)}".lstrip())
+        raise InvalidInput(f"{path or 'the file'} is {shown(table)}: give a table with {', '.join(allowed)}")
     for key in table:
         if key not in allowed:
             at = f"{path}.{key}" if path else str(key)

@@ -8,13 +8,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 __all__ = [
-    "MOST", "Folder", "Stamp", "clamped", "kind_of", "open_file", "open_folder", "read_steady", "stamp_of", "walk",
+    "MOST", "Folder", "Stamp", "clamped", "compile_patterns", "kind_of", "open_file", "open_folder", "printable",
+    "read_steady", "stamp_of", "walk",
 ]  # fmt: skip
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -112,6 +119,25 @@ def _walk(
                 refused(below, fault)
                 continue
             yield from _walk(within, below, refused)
+
+
+def compile_patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
+    """The patterns of a .gitignore; None for no patterns. InvalidInput, which calls them `name`, for a wrong one."""
+    if isinstance(patterns, str):
+        patterns = (patterns,)
+    if not patterns:
+        return None
+    import pathspec
+
+    try:
+        return pathspec.GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, TypeError, AttributeError) as fault:
+        raise InvalidInput(f"{name} {shown(patterns)} has an invalid pattern: {fault}") from None
+
+
+def printable(path: str) -> str:
+    """A path with U+FFFD for bytes that are not UTF-8."""
+    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
 
 
 def kind_of(mode: int) -> str:

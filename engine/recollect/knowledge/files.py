@@ -7,16 +7,12 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from recollect.checks import shown
-from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable, InvalidInput
-from recollect.folders import Folder, kind_of, open_folder, read_steady
+from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
+from recollect.folders import Folder, compile_patterns, kind_of, open_folder, printable, read_steady
 from recollect.knowledge.detecting import BY_EXTENSION
 from recollect.knowledge.documents import Skipped
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 __all__ = ["FileRead", "FoundFile", "Walk", "find_file", "read_file"]
 
@@ -65,7 +61,7 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
         return real
     if not stat.S_ISREG(mode):
         raise DocumentUnreadable(f"it is {kind_of(mode)}, not a file")
-    return FoundFile(_printable(real.as_posix()), real.parent, real.name)
+    return FoundFile(printable(real.as_posix()), real.parent, real.name)
 
 
 def read_file(file: FoundFile, max_bytes: int) -> FileRead:
@@ -99,8 +95,8 @@ class Walk:
     ) -> None:
         self.skipped: list[Skipped] = []
         self._root = root
-        self._include = _patterns(include, "include")
-        self._exclude = _patterns(exclude, "exclude")
+        self._include = compile_patterns(include, "include")
+        self._exclude = compile_patterns(exclude, "exclude")
         self._recursive = recursive
         self._follow = follow_symlinks
         self._folded: dict[str, str] = {}
@@ -201,7 +197,7 @@ class Walk:
             self._skip(path, f"it is {kind_of(mode)}, not a file")
         elif self._include is None and not _is_document(path):
             self._skip(path, "its name is not that of a document: name it in include to read it")
-        elif _printable(path) != path:
+        elif printable(path) != path:
             self._skip(path, "its name is not UTF-8: rename it")
         else:
             other = self._folded.setdefault(path.casefold(), path)
@@ -209,29 +205,12 @@ class Walk:
             yield FoundFile((self._root / path).as_posix(), self._root, below, clash)
 
     def _skip(self, path: str, reason: str, error: str | None = None) -> None:
-        self.skipped.append(Skipped(source=_printable((self._root / path).as_posix()), reason=reason, error=error))
+        self.skipped.append(Skipped(source=printable((self._root / path).as_posix()), reason=reason, error=error))
 
 
 def _is_document(path: str) -> bool:
     extension = os.path.splitext(path)[1].lower()
     return extension in BY_EXTENSION or extension in _TEXT_EXTENSIONS
-
-
-def _patterns(patterns: Sequence[str], name: str) -> GitIgnoreSpec | None:
-    if isinstance(patterns, str):
-        patterns = (patterns,)
-    if not patterns:
-        return None
-    import pathspec
-
-    try:
-        return pathspec.GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, TypeError, AttributeError) as fault:
-        raise InvalidInput(f"{name} {shown(patterns)} has an invalid pattern: {fault}") from None
-
-
-def _printable(path: str) -> str:
-    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
 
 
 def _why(fault: Exception) -> str:

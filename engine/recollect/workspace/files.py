@@ -9,19 +9,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from recollect.checks import shown
 from recollect.errors import InvalidInput
-from recollect.folders import MOST, clamped, kind_of, open_file, read_steady, stamp_of, walk
+from recollect.folders import (
+    MOST,
+    clamped,
+    compile_patterns,
+    kind_of,
+    open_file,
+    printable,
+    read_steady,
+    stamp_of,
+    walk,
+)  # fmt: skip
 from recollect.workspace.config import WorkspaceConfig
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 __all__ = [
     "ENDINGS",
@@ -68,7 +73,7 @@ class FileProblem(Struct, frozen=True):
 
 def problem_of(path: str, reason: object, *, indexed: bool = False, unread: bool = False) -> FileProblem:
     """A problem; the path is made printable."""
-    return FileProblem(_printable(path), str(reason), indexed, unread)
+    return FileProblem(printable(path), str(reason), indexed, unread)
 
 
 class FoundFile(NamedTuple):
@@ -119,8 +124,7 @@ class Selection:
         self._root = config.folder
         self._max_bytes = config.max_file_bytes
         self._extra = [Path(os.path.normpath(self._root / Path(each).expanduser())) for each in config.extra_paths]
-        self._excludes = _patterns(config.exclude)
-        self._has_excludes = bool(config.exclude)
+        self._exclude = compile_patterns(config.exclude, "WorkspaceConfig.exclude")
         self._skipped = frozenset(config.skip_folders)
 
     def listing(self) -> Listing:
@@ -178,7 +182,7 @@ class Selection:
 
     def _enters(self, inner: str, name: str) -> bool:
         hidden = name.startswith(".") or name in self._skipped
-        return not (hidden or (self._has_excludes and self._excludes(f"{inner}/")))
+        return not (hidden or self._excludes(f"{inner}/"))
 
     def scan(self, listing: Listing | None = None) -> Scan:
         """The files of a listing, by path, and what is wrong. Raises InvalidInput where the workspace's own folder
@@ -198,13 +202,16 @@ class Selection:
                     self._add(found, path, base.parent, base.name, state)
                     continue
                 below = f"{inner}/{name}" if inner else name
-                if not (self._has_excludes and self._excludes(below)):
+                if not self._excludes(below):
                     self._add(found, f"{prefix}/{below}" if prefix else below, base, below, state)
         if "" in found.unread:
             raise InvalidInput(f"the workspace {self._root} cannot be read: {found.problems[0].reason}")
         found.files = dict(sorted(found.files.items(), key=lambda item: item[0].split("/")))
         _report_cases(found)
         return found
+
+    def _excludes(self, path: str) -> bool:
+        return self._exclude is not None and self._exclude.match_file(path)
 
     def _base_of(self, prefix: str) -> Path:
         return self._root if not prefix else Path(os.path.realpath(self._root / prefix))
@@ -247,7 +254,7 @@ class Selection:
         return self._checked(FoundFile(path, self._root, path, *stamp_of(held)), held.st_mode)
 
     def _checked(self, file: FoundFile, mode: int) -> FoundFile:
-        if _printable(file.path) != file.path:
+        if printable(file.path) != file.path:
             raise Unreadable("its name is not UTF-8: rename it", lasting=True)
         if not stat.S_ISREG(mode):
             raise Unreadable(f"it is {kind_of(mode)}, no file", lasting=True)
@@ -309,22 +316,6 @@ def _why(fault: OSError) -> str:
 
 def _name_in(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-
-
-def _printable(path: str) -> str:
-    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
-
-
-def _patterns(exclude: tuple[str, ...]) -> Callable[[str], bool]:
-    if not exclude:
-        return lambda path: False
-    import pathspec
-
-    try:
-        spec: GitIgnoreSpec = pathspec.GitIgnoreSpec.from_lines(exclude)
-    except ValueError as fault:
-        raise InvalidInput(f"WorkspaceConfig.exclude {shown(exclude)} has a wrong pattern: {fault}") from None
-    return spec.match_file
 
 
 def _report_cases(found: Scan) -> None:
