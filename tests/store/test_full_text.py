@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from recollect.store.sqlite.conditions import Condition
-from recollect.store.sqlite.full_text import Table, tally
+from recollect.store.sqlite.full_text import Table, bm25
 
 _WORDS = [f"w{place}" for place in range(40)]
 _NOTES = Table("t", "note n", "n.id")
@@ -38,19 +38,16 @@ def test_of_all_rows_the_scores_are_those_of_fts5(part, words):
     connection = _table(_rows(1))
     connection.execute("DELETE FROM t WHERE rowid % 11 = 1")
     connection.execute("DELETE FROM note WHERE id % 11 = 1")
-    found = tally(connection, _NOTES, words, part)
+    rows, scores = bm25(connection, _NOTES, words, part)
     asked = " OR ".join(f'"{word}"' for word in words)
     theirs = (
         connection.execute("SELECT rowid, -bm25(t) FROM t WHERE t MATCH ? ORDER BY rowid", (asked,)) if words else []
     )
-    assert list(zip(found.rows.tolist(), found.scores.tolist(), strict=True)) == list(theirs)
+    assert list(zip(rows.tolist(), scores.tolist(), strict=True)) == list(theirs)
 
 
 def test_of_some_rows_they_are_those_of_a_table_of_these():
     rows = _rows(2)
-    some = tally(_table(rows), _NOTES, ["w3", "w20"], Condition("n.owner = ?", ("a",)))
-    alone = tally(_table([row for row in rows if row[1] == "a"]), _NOTES, ["w3", "w20"], None)
-    assert (some.records, some.words, some.frequencies.tolist()) == (
-        alone.records, alone.words, alone.frequencies.tolist(),
-    )  # fmt: skip
-    assert (some.rows.tolist(), some.scores.tolist()) == (alone.rows.tolist(), alone.scores.tolist())
+    some = bm25(_table(rows), _NOTES, ["w3", "w20"], Condition("n.owner = ?", ("a",)))
+    alone = bm25(_table([row for row in rows if row[1] == "a"]), _NOTES, ["w3", "w20"], None)
+    assert [each.tolist() for each in some] == [each.tolist() for each in alone]

@@ -19,7 +19,7 @@ from recollect.store.sqlite.conditions import Condition
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Table", "Tally", "tally", "whole"]
+__all__ = ["Table", "bm25"]
 
 # Those of fts5_aux.c.
 _K1, _B = 1.2, 0.75
@@ -34,24 +34,15 @@ class Table(NamedTuple):
     row_id: str
 
 
-class Tally(NamedTuple):
-    """Statistics of a part: its rows and words, how many rows contain each word, and the rows that contain any.
-
-    rows int64 (n,) ascending; scores float64 (n,), higher is better.
-    """
-
-    records: int
-    words: int
-    frequencies: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
-
-def tally(connection: apsw.Connection, table: Table, words: Sequence[str], part: Condition | None) -> Tally:
-    """The statistics of the rows where `part` is true (None: all), and the BM25 of those with any of `words`."""
+def bm25(
+    connection: apsw.Connection, table: Table, words: Sequence[str], part: Condition | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rows with any of `words` where `part` is true (None: all), ascending, and their BM25; higher is better."""
     if part is None:
         joined, condition, values = "", "", ()
-        records, total = whole(connection, table.name)
+        # FTS5 keeps both in its "averages" record.
+        block = connection.execute(f"SELECT block FROM {table.name}_data WHERE id = 1").get
+        records, total = (*_varints(block or b""), 0, 0)[:2]
     else:
         joined, values = f"JOIN {table.source}", part.values
         condition = f"AND {table.row_id} = {{}} AND ({part.sql})"
@@ -77,25 +68,17 @@ def tally(connection: apsw.Connection, table: Table, words: Sequence[str], part:
         for word in words
     ]
     rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(each[:, 0] for each in held)]))
-    frequencies = np.array([len(each) for each in held], dtype=np.int64)
     scores = np.zeros(len(rows))
     if len(rows):
         lengths = _lengths(connection, table, rows)
         average = total / records
-        for each, frequency in zip(held, frequencies.tolist(), strict=True):
+        for each in held:
             counts = np.zeros(len(rows))
             counts[np.searchsorted(rows, each[:, 0])] = each[:, 1]
-            idf = math.log((records - frequency + 0.5) / (frequency + 0.5))
+            idf = math.log((records - len(each) + 0.5) / (len(each) + 0.5))
             weight = idf if idf > 0 else _LEAST_IDF
             scores += weight * ((counts * (_K1 + 1.0)) / (counts + _K1 * (1 - _B + _B * lengths / average)))
-    return Tally(records, total, frequencies, rows, scores)
-
-
-def whole(connection: apsw.Connection, name: str) -> tuple[int, int]:
-    """How many rows and words an FTS5 table has, by its own statistics."""
-    # FTS5 keeps them in its "averages" record, as variable-length integers.
-    records, total = (*_varints(connection.execute(f"SELECT block FROM {name}_data WHERE id = 1").get or b""), 0, 0)[:2]
-    return records, total
+    return rows, scores
 
 
 def _varints(blob: bytes) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from recollect.store.rows import read_row, read_rows
 from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import Condition
-from recollect.store.sqlite.full_text import Table, tally
+from recollect.store.sqlite.full_text import Table, bm25
 from recollect.store.sqlite.repository import Repository
 from recollect.store.sqlite.service_schema import SESSION_UPDATED
 from recollect.store.values import FoundMessage, SessionRow, SnapshotRow
@@ -106,16 +106,16 @@ class SqliteSessions(Repository):
     def search(self, scope: str, words: Sequence[str], limit: int) -> list[FoundMessage]:
         condition, bound = within(scope)
         part = None if scope == "/" else Condition(f"s.scope_id IN (SELECT id FROM scope WHERE {condition})", bound)
-        held = tally(self._connection, _MESSAGES, words, part)
-        best = np.lexsort((-held.rows, -held.scores))[:limit]
+        matching, scores = bm25(self._connection, _MESSAGES, words, part)
+        best = np.lexsort((-matching, -scores))[:limit]
         rows = self._rows(
             "SELECT m.id, s.name, p.path, m.position, m.role, m.content, m.created_at FROM session_message m "
             "JOIN session s ON s.id = m.session_id JOIN scope p ON p.id = s.scope_id "
             "WHERE m.id IN (SELECT value FROM carray(?))",
-            (id_array(held.rows[best]),),
+            (id_array(matching[best]),),
         )
         found = {row_id: message for row_id, *message in rows}
-        ranked = zip(held.rows[best].tolist(), held.scores[best].tolist(), strict=True)
+        ranked = zip(matching[best].tolist(), scores[best].tolist(), strict=True)
         listed = [(*found[row_id], score) for row_id, score in ranked if row_id in found]
         return read_rows(listed, FoundMessage, "a message of session")
 
