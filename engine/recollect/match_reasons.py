@@ -59,7 +59,7 @@ def reason_bits(signals: NDArray[np.float64], best_bm25: NDArray[np.float64], pr
 
 
 def reasons_of(bits: int, importance: float, profile: Profile) -> tuple[str, ...]:
-    """The reasons by name, with that of the record's importance."""
+    """The names of the reasons, with the record's importance."""
     if profile.importance_weight > 0 and importance > 0.5:
         bits |= _BIT_OF["importance"]
     return _NAMED[bits]

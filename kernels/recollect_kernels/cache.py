@@ -28,7 +28,7 @@ _NUMBA_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_S
 # Of a file here: 2 has a digest before the content.
 _FORMAT = 2
 _DIGEST_BYTES = 32
-# Writing a kernel takes milliseconds: who left one aside that long was killed.
+# Writing a kernel takes milliseconds: an unfinished file this old is from a killed process.
 _ABANDONED_SECONDS = 60
 
 
@@ -40,7 +40,7 @@ class Cache:
         self._all_written = True
 
     def read(self, name: str) -> bytes | None:
-        """What was written under `name`; None where there is no file, or not a private one, or not the same bytes."""
+        """What was written under `name`; None where the file is missing, not private, or damaged."""
         try:
             with open(self.folder / f"{name}.kernel", "rb", opener=_without_links) as file:
                 if not _private(os.fstat(file.fileno()), stat.S_ISREG):
@@ -56,16 +56,16 @@ class Cache:
             self._all_written = False
 
     def complete(self) -> bool:
-        """Every kernel has been written."""
+        """Whether every kernel has been written."""
         return (self.folder / _COMPLETE).exists()
 
     def mark_complete(self) -> None:
-        """Every kernel has been written, unless one could not be."""
+        """Mark the cache complete, unless a kernel could not be written."""
         if self._all_written:
             self._replace(_COMPLETE, b"")
 
     def remove_abandoned(self) -> None:
-        """Remove what a process that was killed has left aside."""
+        """Remove the unfinished files of killed processes."""
         with contextlib.suppress(OSError):
             for aside in self.folder.glob(".*"):
                 with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ class Cache:
                         aside.unlink()
 
     def _digest(self, name: str, content: bytes) -> bytes:
-        # With the name and the folder's: a whole kernel under another's name, or of another source, is not ours either.
+        # Includes the name and the folder's: an intact kernel under another name, or of another source, is refused too.
         import hashlib
 
         digest = hashlib.sha256(f"{self.folder.name}/{name}/{len(content)}\0".encode())
@@ -81,7 +81,7 @@ class Cache:
         return digest.digest()
 
     def _replace(self, name: str, content: bytes) -> bool:
-        # Written aside, synced, then renamed: other processes, and later ones after a power loss, see all or none.
+        # Written to another name, synced, then renamed: other processes see all or nothing, also after a power loss.
         aside = self.folder / f".{name}.{os.getpid()}"
         try:
             with open(aside, "wb", opener=_owners_only) as file:
@@ -121,7 +121,7 @@ def existing() -> Cache | None:
 
 
 def create() -> tuple[Cache | None, str]:
-    """The cache, made if need be, or None and the reason why nothing can be kept."""
+    """The cache, created if needed, or None and the reason why it cannot be."""
     folder = _folder()
     if folder is None:
         return None, "no home directory to keep them in"
@@ -130,7 +130,7 @@ def create() -> tuple[Cache | None, str]:
         folder.mkdir(mode=0o700, exist_ok=True)
         if os.name == "posix" and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
             folder.chmod(0o700)
-        # A folder on a read-only file system, or one of another user, opens but takes no file.
+        # A folder on a read-only file system, or one of another user, exists but takes no file.
         probe = folder / f".probe.{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -149,14 +149,14 @@ def _private_folder(folder: Path) -> bool:
 
 
 def _private(found: os.stat_result, of_type: Callable[[int], bool]) -> bool:
-    """Of that type, and on POSIX owned by this user and writable by no other."""
+    """Whether it is of that type, and on POSIX owned by this user and writable by no other."""
     if not of_type(found.st_mode):
         return False
     return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
 
 
 def _without_links(path: str, flags: int) -> int:
-    # A FIFO in the place of a kernel is opened too, and refused, rather than waited for.
+    # Without O_NONBLOCK a FIFO in place of a kernel would block.
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 

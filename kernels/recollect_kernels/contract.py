@@ -35,12 +35,12 @@ def array(name: str, value: Any, dtype: np.dtype[Any], *shape: int | None) -> ND
     """Refuse anything but a C-contiguous array of `dtype` with `shape` (None: any length)."""
     if not isinstance(value, np.ndarray):
         raise KernelError(f"{name}: {type(value).__name__}; wanted a numpy array of {dtype}")
-    # Identity first: it is what holds nearly always, at a fifth of what comparing costs.
+    # Identity first: nearly always true, at a fifth of the cost of a comparison.
     if value.dtype is not dtype and value.dtype != dtype:
         raise KernelError(f"{name}: dtype {value.dtype}; wanted {dtype}")
     got = value.shape
     if got != shape:
-        # A plain loop: a generator would be half of what this whole function takes.
+        # A plain loop: a generator would take half the time of this function.
         fits = len(got) == len(shape)
         if fits:
             for want, length in zip(shape, got):  # noqa: B905
@@ -76,13 +76,13 @@ def finite(name: str, value: NDArray[Any]) -> None:
 
 def _all_finite(value: NDArray[Any]) -> bool:
     flat = value.reshape(-1)
-    # A finite sum of squares has finite terms, and is a third of the work; where it overflows, each is looked at, and
-    # where it is long: there BLAS would wake its threads.
+    # A finite sum of squares has finite terms, and takes a third of the time. Where it overflows, every value is
+    # tested; so is a long array, for which BLAS would start its threads.
     return (flat.size < 8192 and math.isfinite(np.vdot(flat, flat))) or bool(np.isfinite(value).all())
 
 
 def finite_scores(scores: NDArray[Any], of: str) -> None:
-    """Refuse scores that a NaN or an infinity in a large matrix has made."""
+    """Refuse scores that are NaN or infinite because of a value in a large matrix."""
     if not _all_finite(scores):
         raise KernelError(f"{of}: holds NaN or infinity (a score is not finite); wanted finite numbers")
 
@@ -132,7 +132,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
 def indices(name: str, value: Any, n: int, length: int | None = None) -> I64:
     """int64 indices, each in [0, n)."""
     checked: I64 = array(name, value, i64, length)
-    # Seen as unsigned, a negative index is larger than any n: one pass refuses both ends.
+    # As unsigned, a negative index is larger than any n: one pass checks both ends.
     if checked.size and int(checked.view(np.uint64).max()) >= n:
         bad = checked[(checked < 0) | (checked >= n)][0]
         raise KernelError(f"{name}: holds {bad}; wanted 0 to {n - 1}")

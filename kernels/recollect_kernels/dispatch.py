@@ -27,7 +27,7 @@ _NOT_LOADED = "not compiled yet: call warmup() or start_background()"
 
 @dataclass(frozen=True, slots=True)
 class KernelStatus:
-    """`active` answers now, `chosen` is wanted; `reason` says why they differ, or where compiled code is kept."""
+    """The `active` backend, the `chosen` one, and why they differ or where compiled code is kept (`reason`)."""
 
     active: str
     chosen: str
@@ -58,7 +58,7 @@ _step = threading.RLock()  # held while numba works; fork waits for it
 
 
 def status() -> KernelStatus:
-    """Which backend answers and why."""
+    """Which backend is active and why."""
     reason = "compiled and cached, but not loaded by this process" if _reason == _NOT_LOADED and cached() else _reason
     return KernelStatus("numba" if _compiled else "python", _chosen, _compiled, reason)
 
@@ -170,7 +170,7 @@ def _at_exit() -> None:
 
 
 def _after_fork_in_child() -> None:
-    # Only the forking thread lives on here. It held _step, so numba was at rest, but the loader is gone.
+    # Only the forking thread exists here. It held _step, so numba was idle, but the loader thread is gone.
     global _thread, _loader, _step, _reason
     if _thread is not None and not _compiled:
         _reason = "the process forked before the kernels were loaded: call warmup() or start_background()"

@@ -6,4 +6,4 @@ ValueError
 
 
 class KernelError(ValueError):
-    """An argument was refused; the message names it, says what it was and what is wanted."""
+    """An argument was refused; the message names it, its value and what is expected."""

@@ -4,7 +4,7 @@ Postings live in shared buffers: `rows` int32 (p,) and `counts` uint8 (p,), a te
 A query is a run of slices: `starts`, `ends` int64 (s,) into the buffers and `idf` float32 (s,); a term may have
 several slices, one per segment. Query i has the slices slice_offsets[i]:slice_offsets[i + 1], int64 (q + 1,). The rows
 within a slice ascend strictly; `lengths` float32 (n,) holds the length of each document in terms. Slices add up in the
-order given: documents that hold the same terms tie exactly.
+order given: documents that contain the same terms tie exactly.
 
 BM25 (Robertson and Zaragoza, 2009): a slice adds idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average)).
 """
@@ -52,7 +52,7 @@ def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
-    """The sum of the IDF of the query's words that each candidate carries, and which words any of them carries.
+    """The sum of the IDF of the query's words that each candidate contains, and which words any of them contains.
 
     words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
     offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
@@ -90,7 +90,7 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
 
 
 def check_postings(postings: Postings) -> None:
-    """Refuse postings that a kernel could not walk."""
+    """Refuse postings that a kernel cannot read safely."""
     rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b = postings
     _slices(rows, starts, ends, slice_offsets)
     array("counts", counts, contract.u8, rows.shape[0])
@@ -117,7 +117,7 @@ def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64) -> None:
 
 def _spans(rows: I32, starts: I64, ends: I64, n: int) -> None:
     """Rows ascend within a slice, so its two ends bound it."""
-    # A query has a handful of slices: plain Python is quicker here than NumPy; for many it is the other way.
+    # For the few slices of a query plain Python is faster than NumPy; for many it is slower.
     if starts.shape[0] < 32:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if start < end and not 0 <= rows.item(start) <= rows.item(end - 1) < n:

@@ -1,4 +1,4 @@
-"""Pooling (float32): one vector a text from a quantised vector a token."""
+"""Pooling (float32): a text's vector from the quantised vectors of its tokens."""
 
 from __future__ import annotations
 

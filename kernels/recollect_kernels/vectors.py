@@ -66,7 +66,7 @@ def rescore_shortlist(
 
     queries float32 (q, d) of unit length, codes int8 (n, d), scales float32 (n,). rows int64 (q, s) with distances
     uint16 (q, s) are those of `hamming_shortlist`, of several blocks side by side: only the `size` nearest of them
-    are looked at. Best first, ties by ascending row.
+    are rescored. Best first, ties by ascending row.
     """
     array("queries", queries, contract.f32, None, None)
     contract.finite("queries", queries)
@@ -100,7 +100,7 @@ def cosine_top_k(queries: F32, vectors: F32, k: int, mask: Mask | None = None) -
 
 
 def unit(name: str, vectors: F32) -> F32:
-    """Rows of length 1 (a zero row stays zero), computed in float64 so that no float32 square over- or underflows."""
+    """Rows of length 1 (a zero row stays zero), computed in float64: a float32 square may over- or underflow."""
     contract.finite(name, vectors)
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("...i,...i->...", wide, wide))
@@ -108,6 +108,6 @@ def unit(name: str, vectors: F32) -> F32:
 
 
 def _bounded(name: str, rows: I64, n: int) -> None:
-    """Ascending rows are bounded by their ends: a long list is not walked for a check."""
+    """Refuse rows out of range; they ascend, so the two ends suffice."""
     if rows.size and not 0 <= rows.item(0) <= rows.item(-1) < n:
         raise KernelError(f"{name}: spans {rows.item(0)} to {rows.item(-1)}; wanted ascending, 0 to {n - 1}")

@@ -70,13 +70,13 @@ class Candidates(Struct):
         return [start + self.order[start:stop][:count] for start, stop in pairwise(self.offsets.tolist())]
 
     def places(self, chosen: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The places of all queries' candidates for those that each query counts from its own first."""
+        """Places among all candidates from those that count from the first of each query."""
         if len(chosen) == 1:
             return chosen[0]
         return np.concatenate(chosen) + np.repeat(self.offsets[:-1], list(map(len, chosen)))
 
     def as_lists(self) -> tuple[Found, Found]:
-        """As lists of which cosine and BM25 are known."""
+        """As lists with known cosine and BM25."""
         counts = np.diff(self.offsets)
         held = np.arange(int(counts.max(initial=0))) < counts[:, None]
         rows = np.zeros(held.shape, dtype=np.int64)
@@ -117,7 +117,7 @@ def gather(
 
 
 def exact_by_sum(profile: Profile) -> bool:
-    """Whether the best of all records are found by bounds of their score: of a weighted sum of weighted signals."""
+    """Whether score bounds find the best of all records: for a weighted sum of weighted signals."""
     return profile.composition == "weighted_sum" and profile.fusion == "weighted"
 
 
@@ -161,7 +161,7 @@ def rank_parameters(profile: Profile, clock_us: int) -> kernels.RankParameters:
 
 @lru_cache(maxsize=64)
 def _parameters_of(profile: Profile) -> kernels.RankParameters:
-    """A parameter of the same name as an option is that option, but for those below; the clock is 0."""
+    """Parameters are the options of the same name, except those below; the clock is 0."""
     decays = profile.decay != "none"
     same = {name: getattr(profile, name) for name in kernels.RankParameters._fields if hasattr(profile, name)}
     changed = {
@@ -183,7 +183,7 @@ def _parameters_of(profile: Profile) -> kernels.RankParameters:
 
 
 def no_ceilings(queries: int) -> NDArray[np.float32]:
-    """Cosines as they are measured."""
+    """Ceilings that limit no cosine."""
     return np.full(queries, np.inf, dtype=np.float32)
 
 

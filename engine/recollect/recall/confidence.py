@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Assessment", "assess", "confidence_of", "find_gaps", "weigh_for_each"]
 
-# Evidence at which a hit is as likely right as not, and how fast that changes.
+# The evidence of confidence 0.5, and the slope there.
 _EVEN = 0.62
 _STEEPNESS = 10.0
 _COVERAGE = 0.7
-# Gaps go into prompts: so many words are named, and so much of each.
+# Gaps go into prompts: limits on the words named and on their length.
 _MOST_NAMED, _LONGEST_NAMED = 20, 60
 
 
 class Evidence(NamedTuple):
-    """What some rows of each query show: each row's confidence, and by known word whether any of them contains it.
+    """The evidence of some rows: the confidence of each, and for each known word whether any of them contains it.
 
     confidence float64 (rows,), met bool (words,).
     """
@@ -162,7 +162,7 @@ def _gaps(
     best = float(confidence.max())
     if best >= threshold:
         return ()
-    # A word carries weight when it is at least as rare as the query's average word.
+    # Words at least as rare as the query's average word are named.
     weight = idf.mean() if len(idf) else 0.0
     written = _as_written(text)
     terms = (*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist()))

@@ -1,4 +1,4 @@
-"""Hits: what is shown of the chosen candidates, and why they are there."""
+"""Hits: the chosen candidates with their records, signals and match reasons."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScoredHit", "fit_budget", "load_hits", "score_hits", "signals_of"]
 
-# What a hit shows of the signals; the others are steps on the way.
+# The signals that a hit shows; the others are intermediate.
 _SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("spread_gain", "linked")}
 _SHOWN_ROWS = np.array(list(_SHOWN.values()))
 _RANKED = ("cosine", "bm25", "fused", "spread")
@@ -44,7 +44,7 @@ def score_hits(
     confidence: Sequence[NDArray[np.float64]],
     profile: Profile,
 ) -> list[list[ScoredHit]]:
-    """The hits of each query, which are the candidates at these places of its own."""
+    """The hits of each query: its candidates at these places."""
     sizes = list(map(len, chosen))
     places = candidates.places(chosen)
     # numpy's reduceat gives an empty run the value after it; no hit uses that.

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Queries(NamedTuple):
-    """Texts with a unit vector each, or none where only keywords are searched; `gap` then says why.
+    """Texts with a unit vector each, or none where only keywords are searched (`gap` says why).
 
     `tokens` are there where the store has token codes for reranking.
 
@@ -88,7 +88,7 @@ def find_words(reader: Reader, loads: int, queries: Queries, request: Request) -
 def prepare_queries(
     engine: Engine, queries: Sequence[object], vectors: Sequence[object] | None, request: Request
 ) -> Queries:
-    """Check the queries and embed them, all at once, before anything is open."""
+    """Check the queries and embed them in one batch, before a transaction is open."""
     texts = [check_query(query) for query in queries]
     if vectors is not None:
         return Queries(texts, _given(vectors, len(texts)))
@@ -115,7 +115,7 @@ def prepare_queries(
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:
-    """Refuse query vectors that cannot be compared with those of the store, as it is in this transaction."""
+    """Refuse query vectors that cannot be compared with those of the store in this transaction."""
     if active is None or queries.vectors is None:
         return
     if queries.fingerprint is not None and queries.fingerprint != active.fingerprint:
@@ -131,7 +131,7 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
 
 
 def query_words(text: str) -> list[str]:
-    """The query's words without stop words; all of them where it has no others."""
+    """The query's words without stop words; all of them where it has only stop words."""
     words = query_terms(text)
     return [word for word in words if word not in STOP_TERMS] or words
 

@@ -1,4 +1,4 @@
-"""A recall's arguments, checked once."""
+"""The arguments of a recall, checked once."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def build_request(
         raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
     chosen = resolve_profile(default_profile if profile is None else profile).override(options)
     if mode != "hybrid":
-        # One signal alone; what the caller asks for by name in this very call still stands.
+        # One signal alone; options that this call names are kept.
         asked = {name: getattr(chosen, name) for name in options}
         alone = {"vector_weight": float(mode == "vector"), "keyword_weight": float(mode == "keyword")}
         chosen = chosen.override({**_PLAIN, **asked, **alone, "fusion": "weighted"})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExactTop", "add_score_bound_candidates"]
 
-# More than float64 sums of the same numbers in another order differ by.
+# More than float64 sums of the same numbers differ in another order.
 _ROUNDING = 1e-9
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["available", "choose", "exact_top", "threshold"]
 
-# MMR chooses among so many times the limit, and at least so many.
+# MMR chooses among this many times the limit, and at least this many.
 MMR_POOL, MMR_LEAST = 4, 32
 
 
@@ -50,7 +50,7 @@ def choose(
 
 
 def available(candidates: Candidates, batch: QueryBatch, request: Request) -> int:
-    """How many hits the candidates of one query can make at most: one each, or one a source."""
+    """The most hits that the candidates of one query can give: one per candidate, or one per source."""
     if request.group_by is None:
         return len(candidates)
     sources = batch.sources(candidates.rows)
@@ -86,7 +86,7 @@ def diversify(
     pool = order[: max(MMR_POOL * request.limit, MMR_LEAST)]
     keys = candidates.keys[pool]
     block = load_terms(keys)
-    # The block ascends by record; MMR wants the pool's order, in which ties fall to the better score.
+    # The block ascends by record; in the order of the pool MMR breaks ties by score.
     places = np.searchsorted(block.ids, keys)
     starts, stops = block.offsets[places], block.offsets[places + 1]
     tokens = np.concatenate([block.terms[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])

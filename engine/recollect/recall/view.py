@@ -1,4 +1,4 @@
-"""The store at one commit as recall reads it: the index under the request's filter, and a loader of what it lacks."""
+"""The store at one commit: the index under the request's filter, and a loader for what is not in the index."""
 
 from __future__ import annotations
 
@@ -83,6 +83,6 @@ def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:
-    """The scopes whose records give words their weight: all that the handle sees, whatever the filter; None is all."""
+    """The scopes whose records give words their IDF: all of the handle's, whatever the filter; None is every scope."""
     base = request.filter.base
     return None if base == "/" else tuple(reader.scopes.within((base,)))

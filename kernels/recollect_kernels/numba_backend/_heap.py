@@ -58,7 +58,7 @@ def push(scores: Any, rows: Any, size: Any, k: Any, score: Any, row: Any) -> Any
 
 @helper
 def sort_best_first(scores: Any, rows: Any, size: Any) -> None:
-    """Heap to list: the worst goes to the end, again and again."""
+    """Sort the heap in place, best first."""
     for last in range(size - 1, 0, -1):
         score, row = scores[last], rows[last]
         scores[last], rows[last] = scores[0], rows[0]

@@ -27,9 +27,8 @@ _types: Any = types
 _runtime: Any = runtime
 _serialize: Any = serialize
 
-# The one place for fastmath. Reassociation lets float32 sums vectorise; the NaN and infinity flags ("nnan",
-# "ninf") stay out, or the tests that refuse NaN would be compiled away. float64 kernels use none: their ties must
-# be those of the definition to the last bit.
+# All fastmath flags. Reassociation lets float32 sums vectorise; without "nnan" and "ninf", since those would remove the
+# tests for NaN. float64 kernels use none: their results, and so their ties, are those of the definition to the bit.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -83,10 +82,10 @@ class Kernel:
         self._result: Any = None  # keeps the machine code alive
 
     def load(self, cache: Cache | None) -> None:
-        """From the cache where it holds this kernel for this machine, else compiled and stored there."""
+        """Load it from the cache, or compile it and store it there."""
         context: Any = registry.cpu_target.target_context
-        # All that loading machine code needs; the context's own refresh declares every type and function of numba
-        # to its compiler, 0.2 s, and compiling does it by itself.
+        # All that loading machine code needs. The context's own refresh takes 0.2 s to declare every type and function
+        # to the compiler, which compiling does anyway.
         _runtime.rtsys.initialize(context)
         machine = context.codegen().magic_tuple()
         stored = cache.read(self.name) if cache else None
@@ -111,7 +110,7 @@ class Kernel:
 
 KERNELS: list[Kernel] = []
 
-# Both backends score by the same functions: compiled where a kernel calls them.
+# Both backends share these functions: they are compiled into the kernels that call them.
 for _formula in vars(signals).values():
     if inspect.isfunction(_formula) and _formula.__module__ == signals.__name__:
         extending.register_jitable(**_OPTIONS)(_formula)

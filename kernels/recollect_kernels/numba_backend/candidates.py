@@ -14,7 +14,7 @@ ORIGIN_BITS = 24  # of a sort key; the rest, 39 bits, is the row
 
 @exact
 def join(lists: Any, query: Any, n: Any) -> Any:
-    """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list has not the row.
+    """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row.
 
     The first result is False where a row is not in 0..n-1. Row and origin are sorted as one number.
     """
@@ -47,10 +47,10 @@ def join(lists: Any, query: Any, n: Any) -> Any:
 
 @exact
 def neighbours_of_best(rows: Any, scores: Any, best: Any, graph: Any, found: Any) -> Any:
-    """Write the neighbours of the best into `found`; returns how many there are, -1 where one is out of range.
+    """Write the neighbours of the best to `found`; returns their number, -1 where one is out of range.
 
-    Neighbours are the allowed rows up to two places away in the chain, and the linked ones. What does not fit into
-    `found` is counted only.
+    Neighbours are the allowed rows up to two places away in the chain, and the linked ones. Those that do not
+    fit are only counted.
     """
     previous, following, heads = graph.previous, graph.following, graph.heads
     nexts, targets, mask = graph.nexts, graph.targets, graph.mask
@@ -89,7 +89,7 @@ def neighbours_of_best(rows: Any, scores: Any, best: Any, graph: Any, found: Any
 
 @exact
 def merge(rows: Any, cosine: Any, bm25: Any, beside: Any) -> Any:
-    """Candidates and further rows, both ascending, as one list; what is new has NaN signals."""
+    """Candidates and further rows, both ascending, as one list; the signals of new rows are NaN."""
     most = rows.shape[0] + beside.shape[0]
     out_rows = np.empty(most, np.int64)
     out_cosine, out_bm25 = np.full(most, np.nan, np.float32), np.full(most, np.nan, np.float32)

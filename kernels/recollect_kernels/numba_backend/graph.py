@@ -15,8 +15,8 @@ from recollect_kernels.numba_backend._jit import exact
 
 @exact
 def find_candidate(rows: Any, stop: Any, at: Any, row: Any) -> Any:
-    """The place of `row` in rows[:stop], which ascend, or -1. Neighbours are mostly stored side by side: step
-    away from place `at` before halving.
+    """The place of `row` in rows[:stop], which ascend, or -1. Neighbours are mostly stored together:
+    gallop from place `at` before bisecting.
     """
     low, high, stride = at, at, 1
     if row > rows[at]:
@@ -51,7 +51,7 @@ def table_size(entries: Any) -> Any:
 
 @exact
 def mixed(number: Any, table: Any) -> Any:
-    """Where a number falls in a table whose length is a power of two."""
+    """The slot of a number in a table whose length is a power of two."""
     return (number * 0x9E3779B1) & (table.shape[0] - 1)
 
 
@@ -95,7 +95,7 @@ def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: A
     nexts, targets, strengths, mask = graph.nexts, graph.targets, graph.strengths, graph.mask
     by_chain, by_link, best_three, neighbourhood = reached
     n, m, masked = previous.shape[0], rows.shape[0], mask.shape[0] > 0
-    # Most links lead to no candidate: a mark says so before any search: 1.5 ms a recall less.
+    # Most links lead to no candidate. Marks tell so without a search, which saved 1.5 ms per recall.
     seen = np.zeros(2 * table_size(m) if targets.shape[0] else 1, np.uint8)
     for i in range(m if targets.shape[0] else 0):
         seen[mixed(rows[i], seen)] = 1

@@ -12,8 +12,8 @@ from recollect_kernels.contract import F32, I64, U16, U64
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import helper, kernel
 
-BLOCK_ROWS = 1024  # 48 KB of sketches: they stay in the second-level cache while every query passes over them
-ROOM = 4096  # rows held beyond those wanted before the farther ones are dropped
+BLOCK_ROWS = 1024  # 48 KB of sketches, which stay in the second-level cache for all queries
+ROOM = 4096  # rows kept beyond those wanted before the farthest are dropped
 
 
 def sketch(vectors: F32) -> U64:
@@ -63,7 +63,7 @@ def _sketch(vectors: Any, out: Any) -> None:
 
 @helper
 def keep_nearest(rows: Any, distances: Any, held: Any, size: Any, histogram: Any) -> Any:
-    """Drop all but the `size` nearest of those held, in their order; returns the greatest distance kept.
+    """Drop all but the `size` nearest, in their order; returns the greatest distance kept.
 
     Rows come in ascending order, so a later row of that distance loses the tie: only nearer ones are taken from then.
     """

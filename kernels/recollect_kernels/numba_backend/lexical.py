@@ -30,9 +30,9 @@ def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
-    carried, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
-    _word_coverage.call(rows, starts, ends, words, slice_offsets, idf, offsets, candidates, carried, met)
-    return carried, met
+    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    _word_coverage.call(rows, starts, ends, words, slice_offsets, idf, offsets, candidates, covered, met)
+    return covered, met
 
 
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
@@ -85,7 +85,7 @@ def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_r
                 if counts[p]:
                     row = np.uintp(rows[p])
                     scratch[row] += impact(counts[p], weight, lengths[row], constant, slope)
-        # The second walk over the postings selects and clears at once: a document met again is already zero.
+        # The second pass over the postings selects and clears at once: a repeated document is already zero.
         size = 0
         threshold = np.float32(0.0)
         for s in range(slice_offsets[q], slice_offsets[q + 1]):
@@ -120,7 +120,7 @@ def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
 
 @helper
 def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scores: Any) -> None:
-    """Scores that are NaN, a slice at a time: candidates ascend, so each search goes on from the one before."""
+    """Scores that are NaN, slice by slice: candidates ascend, so each search starts where the last one ended."""
     rows, counts, lengths, idf = postings.rows, postings.counts, postings.lengths, postings.idf
     starts, ends = postings.starts, postings.ends
     factor, constant, slope = length_norm
@@ -141,7 +141,7 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
             row = candidates[candidate]
             if not ascending:
                 at = starts[s]
-            # Step away from the last place before halving: a third of the time of halving the whole slice.
+            # Gallop from the last place before bisecting: a third of the time of bisecting the slice.
             low, stride = at, 1
             while at < end and rows[np.uintp(at)] < row:
                 low = at + 1
@@ -178,13 +178,13 @@ def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, scores: Any) ->
 )  # fmt: skip
 def _word_coverage(
     rows: Any, starts: Any, ends: Any, words: Any, slice_offsets: Any, idf: Any, offsets: Any, candidates: Any,
-    carried: Any, met: Any,
+    covered: Any, met: Any,
 ) -> None:  # fmt: skip
     for q in range(offsets.shape[0] - 1):
         for c in range(np.uintp(offsets[q]), np.uintp(offsets[q + 1])):
             for s in range(slice_offsets[q], slice_offsets[q + 1]):
                 if find_row(rows, starts[s], ends[s], candidates[c]) < ends[s]:
-                    carried[c] += np.float64(idf[np.uintp(words[s])])
+                    covered[c] += np.float64(idf[np.uintp(words[s])])
                     met[np.uintp(words[s])] = 1
 
 

@@ -1,4 +1,4 @@
-"""The kernel of a recall, JIT: every step of a query, then the next query, in one call without the GIL."""
+"""The kernel of a recall, JIT: all steps, query by query, in one call without the GIL."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, keys: 
         best = min(parameters.expansion_depth, rows.shape[0])
         if widen == 1 or best == 0:
             break
-        # Every link is in the lists of both its ends. Where there is too little room, it is searched once more.
+        # Every link is in the lists of both its ends. Where they do not fit, the search is repeated with enough room.
         beside = np.empty((4 + 2 * graph.targets.shape[0] // max(keys.shape[0], 1)) * best, np.int64)
         count = neighbours_of_best(rows, fused, best, graph, beside)
         if count > beside.shape[0]:
@@ -160,9 +160,9 @@ def _rank_candidates(
 
 @exact
 def resized(rows: Any, order: Any, signals: Any, held: Any, room: Any) -> Any:
-    """Arrays for so many candidates, with those that are held."""
+    """The arrays with room for more candidates."""
     new_rows, new_order, new_signals = np.empty(room, np.int64), np.empty(room, np.int64), np.empty((room, ROWS))
-    # Loops: an assignment to a slice takes 2 s to compile, with the message for other shapes.
+    # Loops: an assignment to a slice takes 2 s to compile, with its error message.
     for i in range(held):
         new_rows[i], new_order[i] = rows[i], order[i]
         for signal in range(ROWS):

@@ -1,4 +1,4 @@
-"""Composite kernels, JIT, in float64 without fastmath: the definition's order of operations, so ties are its ties."""
+"""Ranking kernels, JIT, in float64 without fastmath: operations in the order of the definition, so that ties agree."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _mmr(
     nearest: Any, taken: Any, chosen: Any,
 ) -> None:  # fmt: skip
     # Each token gets a slot of an open-addressing table once; an intersection is then a sum of marks, without the
-    # branches of a merge: 800 sets of 30 tokens, k = 10, took 1.25 ms with merges.
+    # branches of a merge, which took 1.25 ms for 800 sets of 30 tokens and k = 10.
     last = np.uintp(keys.shape[0] - 1)
     for p in range(np.uintp(token_ids.shape[0])):
         token = np.int64(token_ids[p])

@@ -18,7 +18,7 @@ from recollect_kernels.numba_backend.hamming import popcount
 from recollect_kernels.numba_backend.vectors import dot_int8
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
-# The decay is looked up: of so many steps of 1/64 of a half-life, each as what it is at its younger end.
+# The decay is looked up in steps of 1/64 of a half-life; each step has the value of its younger end.
 STEPS, STEPS_A_LIFE = 2048, 64.0
 BLOCK_ROWS = 1024
 SLACK, COSINE_SLACK = 1e-9, 1e-5
@@ -58,7 +58,7 @@ def score_bound_candidates(
 
 @exact
 def sketch_distance(asked: Any, sketches: Any, place: Any) -> Any:
-    """In bits; six words, of 384 dimensions, are written out."""
+    """The Hamming distance; six words, of 384 dimensions, are unrolled."""
     if asked.shape[0] == 6:
         distance = popcount(asked[0] ^ sketches[place, 0]) + popcount(asked[1] ^ sketches[place, 1])
         distance += popcount(asked[2] ^ sketches[place, 2]) + popcount(asked[3] ^ sketches[place, 3])
@@ -98,7 +98,7 @@ def bound_of(query: Any, floor: Any, word_ceiling: Any, parameters: Any) -> Any:
 def rows_by_rest(
     first: Any, size: Any, least_rest: Any, records: Any, parameters: Any, decays: Any, rests: Any, kept: Any
 ) -> Any:
-    """Keep the rows whose age and importance leave something to gain; returns how many."""
+    """Keep the rows that age and importance alone do not rule out; returns how many."""
     created_at, importance = records.created_at, records.importance
     recency, weighty, clock = parameters.recency_weight, parameters.importance_weight, parameters.clock
     a_step, last = STEPS_A_LIFE / (parameters.half_life_days * DAY_US), np.float64(STEPS - 1)
@@ -118,7 +118,7 @@ def rows_by_sketch(
     query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, mask: Any, rests: Any,
     kept: Any,
 ) -> Any:  # fmt: skip
-    """Keep the allowed rows whose words or whose sketch may give what they need; returns how many, -1 out of range."""
+    """Keep the allowed rows that words or sketch do not rule out; returns how many, -1 for a place out of range."""
     first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
     limits, sketched = sketches.limits, sketches.sketches
     asked = sketches.queries[query] if limits.shape[0] else np.empty(0, np.uint64)
@@ -151,7 +151,7 @@ def rows_by_sketch(
 
 @exact
 def reaches(query: Any, row: Any, rest: Any, bound: Any, codes: Any, scales: Any, first_place: Any, parts: Any) -> Any:
-    """Whether a record's words suffice, or a cosine from its codes and their error."""
+    """Whether words suffice, or the cosine from the codes plus their error."""
     similarity = (bound.floor - rest) * bound.per_similarity - SLACK
     if query.shape[0] == 0 or parts[row] == 0 or similarity <= bound.words:
         return True

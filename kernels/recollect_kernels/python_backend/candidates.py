@@ -9,7 +9,7 @@ from recollect_kernels.contract import F32, F64, I64
 
 
 def join(lists: Lists, query: int) -> tuple[I64, F32, F32]:
-    """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list has not the row."""
+    """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row."""
     some, others = slice(lists.vector_counts[query]), slice(lists.keyword_counts[query])
     by_vector, by_keyword = lists.vector_rows[query, some], lists.keyword_rows[query, others]
     rows = np.unique(np.concatenate([by_vector, by_keyword]))
@@ -46,7 +46,7 @@ def neighbours_of_best(rows: I64, scores: F64, best: int, graph: Graph) -> I64 |
 
 
 def merge(rows: I64, cosine: F32, bm25: F32, beside: I64) -> tuple[I64, F32, F32]:
-    """Candidates and further rows as one ascending list; what is new has NaN signals."""
+    """Candidates and further rows as one ascending list; the signals of new rows are NaN."""
     wider = np.unique(np.concatenate([rows, beside]))
     signals = np.full((2, len(wider)), np.nan, np.float32)
     signals[:, np.searchsorted(wider, rows)] = cosine, bm25

@@ -47,7 +47,7 @@ def _among(own: I64, at: I64, mask: U8) -> tuple[NDArray[np.bool_], I64]:
 
 
 def _best_three(scores: F64, sources: I64) -> F64:
-    """The sum of the best three scores of each one's source, added from the best down; 0 without a source."""
+    """The sum of the best three scores in each candidate's source, added from the best down; 0 without a source."""
     order = np.lexsort((-scores, sources))
     groups, first, inverse = np.unique(sources[order], return_index=True, return_inverse=True)
     ranked = np.append(scores[order], [0.0, 0.0])

@@ -41,7 +41,7 @@ def bit_count(words: U64) -> U8:
     if hasattr(np, "bitwise_count"):
         counts: U8 = np.bitwise_count(words)
         return counts
-    # numpy 1.26 has no popcount: a table of 65,536 bytes, four look-ups a word.
+    # numpy 1.26 has no popcount: a table of 65,536 bytes, read four times per word.
     parts: U8 = _sixteen_bits()[words.view(np.uint16)].reshape(*words.shape, 4)
     summed: U8 = parts.sum(axis=-1, dtype=np.uint8)
     return summed

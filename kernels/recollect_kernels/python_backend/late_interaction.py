@@ -14,6 +14,6 @@ def max_sim(query: U64, weights: F32, codes: U64, offsets: I64, dimension: int) 
     for token, weight in zip(query, weights.astype(np.float64), strict=True):
         if len(filled):
             distances = bit_count(codes ^ token).sum(axis=1, dtype=np.int64)
-            # Records without tokens take no room, so those with some follow each other.
+            # Records without tokens take no space: the others are contiguous.
             scores[filled] += weight * (1.0 - 2.0 * np.minimum.reduceat(distances, offsets[filled]) / dimension)
     return scores.astype(np.float32)

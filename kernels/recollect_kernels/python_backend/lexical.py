@@ -80,14 +80,14 @@ def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> N
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
-    carried, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
+    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
     for query in range(len(offsets) - 1):
         asked = slice(offsets[query], offsets[query + 1])
         for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
             _, held = _look_up(rows[starts[slice_] : ends[slice_]], candidates[asked].astype(np.int32))
-            carried[asked] += held * np.float64(idf[words[slice_]])
+            covered[asked] += held * np.float64(idf[words[slice_]])
             met[words[slice_]] |= held.any()
-    return carried, met
+    return covered, met
 
 
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
@@ -96,7 +96,7 @@ def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
 
 
 def _look_up(part: I32, wanted: I32) -> tuple[I64, NDArray[np.bool_]]:
-    """Where each wanted row would stand in a slice, and whether it does."""
+    """The place of each wanted row in a slice, and whether it is there."""
     if not len(part):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)

@@ -1,4 +1,4 @@
-"""Composite kernels in NumPy float64, in the JIT's order of operations: sums agree to the last bit, so ties do too."""
+"""Ranking kernels in NumPy float64, in the JIT's order of operations: sums, and so ties, agree to the last bit."""
 
 from __future__ import annotations
 

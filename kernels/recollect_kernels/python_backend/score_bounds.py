@@ -22,9 +22,9 @@ def score_bound_candidates(
     recency = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
     rest = parameters.recency_weight * recency + parameters.importance_weight * records.importance.astype(np.float64)
     allowed = np.ones(n, np.bool_) if not mask.size else mask > 0
-    carried = np.zeros(n, np.bool_) if codes is None else codes.parts != 0
+    has_vector = np.zeros(n, np.bool_) if codes is None else codes.parts != 0
     if codes is not None:
-        counts, first = codes.parts[carried], codes.first_place[carried]
+        counts, first = codes.parts[has_vector], codes.first_place[has_vector]
         if (counts < 0).any() or (first < 0).any() or (first > len(codes.codes) - counts).any():
             return None
     found, ends = [np.empty(0, np.int64)], [0]
@@ -37,9 +37,9 @@ def score_bound_candidates(
         similarity -= 1e-9
         words = (1.0 - weight) * word_ceilings[query]
         alone = word_ceilings[query] if parameters.keyword_fallback == 1 else words
-        chosen = left & ~carried & (similarity <= alone) & (alone > 0)
-        within = left & carried & (similarity <= words)
-        open_rows = np.flatnonzero(left & carried & ~within & (similarity <= 1.0 + 1e-5))
+        chosen = left & ~has_vector & (similarity <= alone) & (alone > 0)
+        within = left & has_vector & (similarity <= words)
+        open_rows = np.flatnonzero(left & has_vector & ~within & (similarity <= 1.0 + 1e-5))
         chosen |= within
         if weight > 0 and codes is not None and len(open_rows):
             needed = (similarity[open_rows] - words) / weight
@@ -50,7 +50,7 @@ def score_bound_candidates(
 
 
 def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketches) -> np.ndarray:
-    """Whether a part of each row may have the cosine that it needs."""
+    """Whether any vector of each row may reach the cosine that the row needs."""
     counts = codes.parts[rows].astype(np.int64)
     starts = np.cumsum(counts) - counts
     places = np.repeat(codes.first_place[rows] - starts, counts) + np.arange(counts.sum())

@@ -1,4 +1,4 @@
-"""Vector kernels in NumPy. Large matrices are walked in blocks that stay in the cache."""
+"""Vector kernels in NumPy; large matrices are read in blocks that fit the cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
         greatest = np.maximum(block.max(axis=1, initial=0), -block.min(axis=1, initial=0))
         scale = (greatest / np.float64(127)).astype(np.float32)
         scales[start : start + len(block)] = scale
-        # In float64, as the JIT: codes that lie half way must fall alike. A denormal scale has few digits: clip.
+        # In float64, as the JIT, so that halves round alike. A denormal scale has few digits: clip.
         wide = scale.astype(np.float64)
         inverse = np.divide(1.0, wide, out=np.zeros(len(block)), where=wide > 0)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -51,7 +51,7 @@ def rescore_shortlist(
 
 
 def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
-    """Cosines that are NaN: of each row's best part with the query, at most the ceiling; 0 without a part."""
+    """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
     at = np.flatnonzero(np.isnan(cosines))
     counts = codes.parts[rows[at]].astype(np.int64)
     cosines[at] = np.minimum(np.float32(0), codes.ceilings[query])
