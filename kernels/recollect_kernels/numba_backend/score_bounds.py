@@ -149,19 +149,35 @@ def rows_by_sketch(
     return np.int64(near)
 
 
+# A block per call: a call per row takes half as long again.
 @exact
-def reaches(query: Any, row: Any, rest: Any, bound: Any, codes: Any, scales: Any, first_place: Any, parts: Any) -> Any:
-    """Whether words suffice, or the cosine from the codes plus their error."""
-    similarity = (bound.floor - rest) * bound.per_similarity - SLACK
-    if query.shape[0] == 0 or parts[row] == 0 or similarity <= bound.words:
-        return True
-    needed = (similarity - bound.words) * bound.per_cosine
-    for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
-        scale = np.float64(scales[place])
-        cosine = np.float64(dot_int8(query, codes, place)) * scale
-        if not cosine + bound.reach * scale + COSINE_SLACK < needed:
-            return True
-    return False
+def rows_by_codes(
+    query: Any, first: Any, near: Any, bound: Any, codes: Any, scales: Any, first_place: Any, parts: Any, rests: Any,
+    known: Any, next_known: Any, found: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Add the rows whose words suffice, or the cosine from their codes plus its error, to `found`.
+
+    Returns how many are found, and how many known rows are passed.
+    """
+    by_vector = query.shape[0] > 0
+    for i in range(near.shape[0]):
+        row = np.uintp(first + near[i])
+        while next_known < known.shape[0] and known[next_known] < np.int64(row):
+            next_known += 1
+        if next_known < known.shape[0] and known[next_known] == np.int64(row):
+            continue
+        similarity = (bound.floor - rests[near[i]]) * bound.per_similarity - SLACK
+        reaches = not by_vector or parts[row] == 0 or similarity <= bound.words
+        if not reaches:
+            needed = (similarity - bound.words) * bound.per_cosine
+            for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
+                scale = np.float64(scales[place])
+                cosine = np.float64(dot_int8(query, codes, place)) * scale
+                reaches = reaches or not cosine + bound.reach * scale + COSINE_SLACK < needed
+        if reaches:
+            found[count] = np.int64(row)
+            count += 1
+    return count, next_known
 
 
 @kernel(
@@ -188,13 +204,7 @@ def _score_bound_candidates(
         if held < 0:
             found[0] = -1
             return found[:1].copy()
-        for i in range(held):
-            row = first + near[i]
-            while next_known < known.shape[0] and known[next_known] < row:
-                next_known += 1
-            if next_known < known.shape[0] and known[next_known] == row:
-                continue
-            if reaches(asked, np.uintp(row), rests[near[i]], bound, int8, scales, first_place, parts):
-                found[count] = row
-                count += 1
+        count, next_known = rows_by_codes(
+            asked, first, near[:held], bound, int8, scales, first_place, parts, rests, known, next_known, found, count
+        )
     return found[:count].copy()
