@@ -45,7 +45,7 @@ VARIABLES = {
 }
 """Every environment variable that Recollect reads, and what it says."""
 
-# A name that begins so needs no "openai/" before it, as memweave takes it.
+# OpenAI's embedders need no "openai/" before their name, as in memweave.
 _OPENAI_EMBEDDERS = "text-embedding-"
 
 
@@ -56,7 +56,7 @@ def environment(name: str) -> str | None:
 
 
 def default_path() -> str:
-    """Where a memory without a path lives: RECOLLECT_DB, else `memory.db` in the user's data directory."""
+    """The path of a memory that is given none: RECOLLECT_DB, else `memory.db` in the user's data directory."""
     from pathlib import Path
 
     from platformdirs import user_data_path
@@ -69,8 +69,9 @@ def default_path() -> str:
 
 
 def named_key(key_file: str | None = None) -> str | None:
-    """The key of an encrypted store: that in `key_file`, else RECOLLECT_KEY, else that in the file RECOLLECT_KEY_FILE;
-    None without any. Raises InvalidInput where such a file has none.
+    """The key of an encrypted store, or None: from `key_file`, else RECOLLECT_KEY, else the file RECOLLECT_KEY_FILE.
+
+    Raises InvalidInput where the file has no key.
     """
     if key_file is None and (key := environment("RECOLLECT_KEY")):
         return key
@@ -79,13 +80,13 @@ def named_key(key_file: str | None = None) -> str | None:
 
 
 def key_in(path: str) -> str:
-    """The key in a file: its first line. Raises InvalidInput where there is none; the message shows nothing of it."""
+    """The key in the first line of a file. Raises InvalidInput where there is none; the message shows no content."""
     from pathlib import Path
 
     try:
         lines = Path(path).expanduser().read_text("utf-8").splitlines()
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is no text in UTF-8: give a file whose first line is the key") from None
+        raise InvalidInput(f"{path} is not UTF-8 text: give a file whose first line is the key") from None
     except (OSError, RuntimeError, ValueError) as fault:
         raise InvalidInput(f"the key in {path} cannot be read: {getattr(fault, 'strerror', None) or fault}") from None
     if not lines or not lines[0]:
@@ -96,9 +97,10 @@ def key_in(path: str) -> str:
 def language_model_address(
     base_url: str | None = None, model: str | None = None, api_key: str | None = None
 ) -> ModelAddress | None:
-    """The language model named by these and, where they are None, by RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
-    RECOLLECT_LLM_API_KEY; None when neither URL nor model is there, InvalidInput when one of them is missing. A model
-    that has its provider before its name needs no URL.
+    """The language model of these arguments, which default to RECOLLECT_LLM_BASE_URL, RECOLLECT_LLM_MODEL and
+    RECOLLECT_LLM_API_KEY; None without URL and model.
+
+    A model with its provider before its name needs no URL. Else InvalidInput is raised if one of them is missing.
     """
     base_url = base_url or environment("RECOLLECT_LLM_BASE_URL")
     model = model or environment("RECOLLECT_LLM_MODEL")
@@ -114,10 +116,10 @@ def language_model_address(
 
 
 def named_language_model(name: str, *, api_base: str | None = None, api_key: str | None = None) -> ModelAddress:
-    """The language model of a name: with its provider before it ("gemini/gemini-2.0-flash", "ollama/llama3.2"), any at
-    `api_base`, else OpenAI's ("gpt-4o-mini"). What is not given of OpenAI's is OPENAI_BASE_URL and OPENAI_API_KEY.
+    """The language model of a name: with its provider ("gemini/gemini-2.0-flash", "ollama/llama3.2"), at `api_base`,
+    else OpenAI's ("gpt-4o-mini"), for which OPENAI_BASE_URL and OPENAI_API_KEY are the defaults.
 
-    Raises InvalidInput where OpenAI is meant and there is neither.
+    Raises InvalidInput for an unknown provider, and for OpenAI's without a key.
     """
     provider, slash, rest = check_name(name, "model").partition("/")
     if api_base is None and (not slash or provider.lower() == "openai"):
@@ -169,7 +171,7 @@ def _embedder_address() -> ModelAddress | None:
 
 
 def _bundled_embedders() -> tuple[str, ...]:
-    """The names of embedders that need nothing else."""
+    """The names of the bundled embedders."""
     try:
         import recollect_models
     except ImportError:
@@ -185,13 +187,12 @@ def named_embedder(
     timeout_seconds: float = 30.0,
     batch_size: int = 64,
 ) -> str | ModelAddress:
-    """What an embedder is loaded from: None is the environment's, a bundled model's name and a folder
-    are themselves, and all else is a model over HTTP, at `api_base` or its provider's: "ollama/nomic-embed-text",
-    "voyage/voyage-3", or OpenAI's "text-embedding-3-small". A key that is not given is EMBEDDING_API_KEY, for OpenAI
-    also OPENAI_API_KEY. A path with a folder in it may name one that is not there now.
+    """The source of an embedder: a bundled model's name or a folder as it is, else a model over HTTP at `api_base` or
+    its provider's URL ("ollama/nomic-embed-text", "voyage/voyage-3", OpenAI's "text-embedding-3-small"). None is the
+    environment's. `api_key` defaults to EMBEDDING_API_KEY, for OpenAI also to OPENAI_API_KEY.
 
-    Raises InvalidInput for what is none of these, and where OpenAI is meant and there is no key; EmbedderMissing where
-    the library that asks the provider is not installed.
+    An explicit path (`./model`, `/model`) need not exist yet. Raises InvalidInput for an unknown name, and for OpenAI's
+    without a key; EmbedderMissing where the client library is not installed.
     """
     from pathlib import Path
 
