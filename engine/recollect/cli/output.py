@@ -205,7 +205,8 @@ def progress(
         later.cancel()
         if later.is_alive():
             later.join()
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def _plain(value: object) -> str:

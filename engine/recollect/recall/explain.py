@@ -107,7 +107,7 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
     """The part of the filter that hides the record, in words."""
     chosen = request.filter
     reasons = {
-        "as_of": "it has expired, or was not known at as_of",
+        "as_of": "it has expired, or did not exist at as_of",
         "scopes": f"it is outside the scope {' or '.join(chosen.scopes)}",
         "kinds": f"its kind is not one of {', '.join(chosen.kinds or ())}",
         "tags": f"it has none of the tags {', '.join(chosen.tags or ())}",
@@ -166,7 +166,7 @@ def _place(watched: Watched, record_id: int, returned: list[str], public_id: str
     if not len(place):
         return (
             "candidates",
-            f"it is neither among the {request.wanted} best by vector or by keyword, nor beside one of them",
+            f"it is not among the {request.wanted} best by vector or by keyword, and no neighbour or link of one",
             None,
         )
     rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
