@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class RowFilter(Struct, frozen=True, kw_only=True):
         return not self.kinds and all(value is None for value in given)
 
 
+# What a change to a record may change.
+_MUTABLE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "expires_at", "importance")
+
+
 class RecordTable:
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
@@ -50,11 +54,11 @@ class RecordTable:
         self._kinds = Growable(np.int32)
         self._sources = Growable(np.int64)
         self._positions = Growable(np.int64)
-        self._created = Growable(np.int64)
+        self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
         self._valid_from = Growable(np.int64)
         self._valid_to = Growable(np.int64)
-        self._expires = Growable(np.int64)
+        self._expires_at = Growable(np.int64)
         self._importance = Growable(np.float32)
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
@@ -88,7 +92,7 @@ class RecordTable:
     @property
     def created_at(self) -> NDArray[np.int64]:
         """Creation times by row, in microseconds."""
-        return self._created.array
+        return self._created_at.array
 
     @property
     def importance(self) -> NDArray[np.float32]:
@@ -132,22 +136,10 @@ class RecordTable:
         self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
         opened = (columns.valid_to == NEVER).astype(np.uint8)
-        for column, values in (
-            (self._ids, columns.ids),
-            (self._scopes, columns.scopes),
-            (self._kinds, columns.kinds),
-            (self._sources, columns.sources),
-            (self._positions, columns.positions),
-            (self._created, columns.created_at),
-            (self._moments, columns.moments),
-            (self._valid_from, columns.valid_from),
-            (self._valid_to, columns.valid_to),
-            (self._expires, columns.expires_at),
-            (self._importance, columns.importance),
-            (self._present, np.ones(n, dtype=np.uint8)),
-            (self._open, opened),
-        ):
-            column.extend(values)
+        for name, column in self._columns(columns._fields[:-1]):
+            column.extend(getattr(columns, name))
+        self._present.extend(np.ones(n, dtype=np.uint8))
+        self._open.extend(opened)
         self._index_ids(columns.ids, rows)
         self.open_rows += int(opened.sum())
         self._expiring = None
@@ -159,19 +151,14 @@ class RecordTable:
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for column, values in (
-            (self._scopes, columns.scopes),
-            (self._kinds, columns.kinds),
-            (self._sources, columns.sources),
-            (self._positions, columns.positions),
-            (self._created, columns.created_at),
-            (self._moments, columns.moments),
-            (self._expires, columns.expires_at),
-            (self._importance, columns.importance),
-        ):
-            column.array[rows] = values[known]
+        for name, column in self._columns(_MUTABLE):
+            column.array[rows] = getattr(columns, name)[known]
         self._expiring = None
         return rows
+
+    def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
+        """The arrays of these fields of `Columns`."""
+        return ((name, getattr(self, f"_{name}")) for name in names)
 
     def tombstone(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Mark the rows of these records as deleted; returns those that were live."""
@@ -205,7 +192,7 @@ class RecordTable:
         else:
             mask = (
                 (self._present.array == 1)
-                & (self._created.array <= moment)
+                & (self._created_at.array <= moment)
                 & (self._valid_from.array <= moment)
                 & (self._valid_to.array > moment)
             ).view(np.uint8)
@@ -228,7 +215,7 @@ class RecordTable:
             (self._open.array[rows] == 1)
             & (self._scopes.array[rows] == scope_id)
             & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
-            & (self._expires.array[rows] > now)
+            & (self._expires_at.array[rows] > now)
         )
         return admitted
 
@@ -242,10 +229,10 @@ class RecordTable:
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
         if self._expiring is None:
-            self._expiring = np.flatnonzero(self._expires.array != NEVER)
+            self._expiring = np.flatnonzero(self._expires_at.array != NEVER)
         if not len(self._expiring):
             return self._expiring
-        return self._expiring[self._expires.array[self._expiring] <= moment]
+        return self._expiring[self._expires_at.array[self._expiring] <= moment]
 
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         last = self._keys.array[-1] if len(self._keys) else -1
