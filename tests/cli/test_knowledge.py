@@ -36,6 +36,15 @@ def test_ingest_search_list_delete(run, folder):
     assert run("knowledge", "delete", listed[1]["id"]).code == 1
 
 
+def test_a_document_is_deleted_by_an_unambiguous_end_of_its_id(run, folder):
+    run("knowledge", "ingest", folder)
+    kept, gone = run("knowledge", "list", "--json").json
+    shared = run("knowledge", "delete", "doc_")
+    assert (shared.code, "is part of several ids: " in shared.err) == (2, True)
+    assert run("knowledge", "delete", gone["id"][-12:], "--json").json[0]["id"] == gone["id"]
+    assert [each["id"] for each in run("knowledge", "list", "--json").json] == [kept["id"]]
+
+
 def test_as_json(run, folder):
     done = run("knowledge", "ingest", folder, "--metadata", '{"team": "a"}', "--exclude", "*.pdf", "--json").json
     assert done["counts"] == {"created": 1, "skipped": 2}
