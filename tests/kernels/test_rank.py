@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import recollect_kernels as kernels
+from recollect_kernels.signals import later_signals
 from tests.kernels import oracle
 from tests.kernels.cases import freeze, graph, holds, mask, masks, plain, postings, rng, seeds, vectors
 
@@ -278,6 +279,14 @@ def test_chains_and_links_out_of_range_are_refused(depth):
         arguments[3] = neighbours
         with pytest.raises(kernels.KernelError, match="name a row of 3 or more"):
             kernels.rank_candidates(*arguments, parameters(expansion_depth=depth))
+
+
+def test_later_signals_are_the_rows_from_spread_on():
+    # The JIT writes them without a check of bounds.
+    one = later_signals(0.5, 0.1, -1.0, 0.5, 2.0, 3.0, 0.5, parameters())
+    assert len(one) == len(AT) - AT.spread
+    assert AT._fields[-1] == "score"
+    assert tuple(AT) == tuple(range(len(AT)))
 
 
 def scores_of(similarities, days, importances, **changed):
