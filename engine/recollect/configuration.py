@@ -26,7 +26,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_choice, check_count, check_finite, shown
 from recollect.errors import InvalidInput
-from recollect.settings_files import naming, read_table, write_table
+from recollect.settings_files import read_table, with_path, write_table
 
 __all__ = [
     "Count", "NonNegative", "Positive", "Section", "Setting", "SettingInfo", "Share", "check_keys", "declared",
@@ -105,7 +105,7 @@ class Section(Struct, frozen=True, kw_only=True):
         try:
             return cls.from_dict(read_table(path))
         except InvalidInput as fault:
-            raise naming(path, fault) from None
+            raise with_path(path, fault) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .toml, .json or .yaml file that `load` reads. Only its owner can read it: it may hold a key."""

@@ -12,12 +12,12 @@ from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput
 from recollect.unfinished import unfinished
 
-__all__ = ["naming", "read_table", "write_table"]
+__all__ = ["read_table", "with_path", "write_table"]
 
 _MOST_BYTES = 262_144
 _MOST_PARTS = 32
 _DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
-# The strings and comments of a TOML file; in what is left every dot is one of a number, a time or a key.
+# The strings and comments of a TOML file; every other dot is in a number, a time or a key.
 _TOML_ASIDE = re.compile(
     r'"{3}(?:[^"\\]|\\.|"(?!""))*+"{3}|"(?:[^"\\\n]|\\.)*+"'
     r"|'{3}(?:[^']|'(?!''))*+'{3}|'[^'\n]*+'|#[^\n]*+",
@@ -26,7 +26,7 @@ _TOML_ASIDE = re.compile(
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The table that a .toml, .json, .jsonc, .json5, .yaml or .yml file holds; InvalidInput says why there is none."""
+    """The table of a .toml, .json, .jsonc, .json5, .yaml or .yml file. Raises InvalidInput where there is none."""
     file = check_path(path)
     parse = _PARSERS.get(file.suffix.lower())
     if parse is None:
@@ -40,7 +40,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     except OSError as fault:
         raise InvalidInput(f"{file} cannot be read: {fault.strerror}") from None
     except UnicodeDecodeError as fault:
-        raise InvalidInput(f"{file} is not UTF-8: byte {fault.start} is no part of a character") from None
+        raise InvalidInput(f"{file} is not UTF-8: byte {fault.start} is not part of a character") from None
     try:
         table = parse(text)
     except (ValueError, RecursionError) as fault:
@@ -52,8 +52,8 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
     return table
 
 
-def naming(path: object, fault: InvalidInput) -> InvalidInput:
-    """What is wrong in a settings file, with the file's path before it where it is not told yet."""
+def with_path(path: object, fault: InvalidInput) -> InvalidInput:
+    """The error with the path of the file before it, unless it is there already."""
     said, at = str(fault), str(path) if isinstance(path, str | PurePath) else ""
     if at in said or shown(at) in said:
         return InvalidInput(said)
@@ -61,9 +61,7 @@ def naming(path: object, fault: InvalidInput) -> InvalidInput:
 
 
 def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
-    """Write a .toml, .json or .yaml file that `read_table` reads; only its owner may read it. It appears, or is
-    replaced, when all of it has been written.
-    """
+    """Write a .toml, .json or .yaml file that `read_table` reads, atomically. Only its owner may read it."""
     file = check_path(path)
     form = _WRITERS.get(file.suffix.lower())
     if form is None:
@@ -81,7 +79,7 @@ def write_table(path: str | os.PathLike[str], table: Mapping[str, Any]) -> None:
 def _toml(text: str) -> Any:
     import tomllib
 
-    # tomllib keeps every beginning of a dotted key: one of 40,000 parts took 1.7 GB.
+    # tomllib keeps every prefix of a dotted key: one with 40,000 parts took 1.7 GB.
     if _DOTTED.search(_TOML_ASIDE.sub("s", text)):
         raise ValueError(f"a key has more than {_MOST_PARTS} parts")
     return tomllib.loads(text)
@@ -104,18 +102,20 @@ def _yaml(text: str) -> Any:
 
 
 def _check_keys_once(node: Any, seen: set[int]) -> None:
-    """Refuse a YAML mapping that has a key twice, of which YAML would take the last, and aliases of more than a word:
-    ten of them, each in the next, are a billion values to whoever walks through them.
+    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones make a
+    billion values.
     """
     if node is None or isinstance(node.value, str):
         return
     if id(node) in seen:
-        raise ValueError(f"what stands in line {node.start_mark.line + 1} is used again by an alias: write it out")
+        raise ValueError(f"the value in line {node.start_mark.line + 1} is used again by an alias: write it out")
     seen.add(id(node))
     known: set[str] = set()
     for key in (item[0].value for item in node.value if isinstance(item, tuple)):
         if isinstance(key, str) and key in known:
-            raise ValueError(f"the key {shown(key)} stands twice in what begins in line {node.start_mark.line + 1}")
+            raise ValueError(
+                f"the key {shown(key)} is given twice in the table from line {node.start_mark.line + 1} on"
+            )
         known |= {key} if isinstance(key, str) else set()
     for item in node.value:
         for inner in item if isinstance(item, tuple) else (item,):
@@ -123,7 +123,7 @@ def _check_keys_once(node: Any, seen: set[int]) -> None:
 
 
 def _without_none(value: Any) -> Any:
-    """TOML has no null: what is None is left out."""
+    """The table without None, which TOML has not."""
     if isinstance(value, Mapping):
         return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
     return value

@@ -111,7 +111,7 @@ def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(loa
         ("a.toml", "a = ", ["cannot be parsed", "Invalid value"]),
         ("a.toml", "embedder = 'none'\nembedder = 'none'", ["cannot be parsed"]),
         ("a.yaml", "a: [", ["cannot be parsed", "line"]),
-        ("a.yaml", "embedder: a\nembedder: b", ["'embedder' stands twice", "line 1"]),
+        ("a.yaml", "embedder: a\nembedder: b", ["'embedder' is given twice", "line 1"]),
         ("a.yaml", "&a [*a]", ["alias"]),
         ("a.yaml", "profile: !!python/object/apply:os.system ['true']", ["cannot be parsed"]),
         ("a.json", b"\xff\xfe", ["not UTF-8"]),

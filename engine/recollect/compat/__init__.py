@@ -11,7 +11,7 @@ from recollect.compat.sections import own_table, with_file_keys
 from recollect.configuration import check_keys
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
-from recollect.settings_files import naming, read_table
+from recollect.settings_files import read_table, with_path
 
 __all__ = ["load_settings", "settings_from"]
 
@@ -26,7 +26,7 @@ def load_settings(path: str | os.PathLike[str]) -> Settings:
     try:
         return settings_from(read_table(path))
     except InvalidInput as fault:
-        raise naming(path, fault) from None
+        raise with_path(path, fault) from None
 
 
 def settings_from(table: Mapping[str, Any]) -> Settings:
