@@ -102,8 +102,8 @@ def _yaml(text: str) -> Any:
 
 
 def _check_keys_once(node: Any, seen: set[int]) -> None:
-    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones make a
-    billion values.
+    """Refuse repeated keys, of which YAML would take the last, and aliases of mappings and lists: ten nested ones are
+    a billion values.
     """
     if node is None or isinstance(node.value, str):
         return
