@@ -125,6 +125,34 @@ def test_a_store_has_one_active_embedder(store):
         assert writer.vectors.active_embedder() == other
 
 
+def test_new_vectors_replace_the_old_at_once(store):
+    with store.atomic() as writer:
+        old = writer.vectors.register_embedder(**EMBEDDER)
+        ids = writer.records.insert([row("a", vectors=(vector(1),)), row("b", vectors=(vector(2),))], old)
+        new = writer.vectors.add_embedder(**(EMBEDDER | {"fingerprint": "new"}))
+        writer.vectors.set(new, {ids[0]: parts(3), ids[1]: Parts((), problem="no", refused=True)}, active=False)
+        assert writer.vectors.of_record(ids[0]) == parts(1)
+        before = writer.changes.commit()
+        writer.vectors.switch_to(new)
+        assert writer.vectors.active_embedder() == new
+        assert [writer.vectors.of_record(each) for each in ids] == [parts(3), parts()]
+        assert writer.vectors.refused("/", 5) == [("b", None, "no")]
+        assert writer.changes.since(before) is None
+
+
+def test_a_commit_contains_those_before_it(store):
+    with store.atomic() as writer:
+        writer.records.insert([row("a")], None)
+    with store.read() as reader:
+        first = reader.changes.commit()
+        assert reader.changes.contained_in(first)
+    with store.atomic() as writer:
+        writer.records.insert([row("b")], None)
+    with store.read() as reader:
+        assert not reader.changes.contained_in(first)
+        assert reader.changes.contained_in(reader.changes.commit())
+
+
 def test_records_wait_until_they_have_a_vector_or_are_refused(store):
     with store.atomic() as writer:
         embedder = writer.vectors.register_embedder(**EMBEDDER)

@@ -65,7 +65,6 @@ def test_counts_are_those_of_a_scope(filled):
     assert (whole["records"], whole["vectors"], whole["kinds"]) == (21, 20, {"note": 20, "fact": 1})
     assert (part["records"], part["vectors"], part["kinds"], part["terms"]) == (1, 0, {"fact": 1}, None)
     assert filled.size() == 21
-    assert (filled.bytes_on_disk() == 0) == filled.in_memory
 
 
 def test_a_store_in_memory_has_no_key(store):

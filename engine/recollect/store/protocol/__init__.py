@@ -142,9 +142,6 @@ class Store(Protocol):
     def size(self) -> int:
         """About how many records there are, versions included."""
 
-    def bytes_on_disk(self) -> int:
-        """Bytes on disk; 0 in memory."""
-
     def stats(self, scope: str) -> dict[str, Any]:
         """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
 

@@ -34,9 +34,6 @@ class Records(Protocol):
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
 
-    def public_ids(self, ids: Sequence[int]) -> list[str]:
-        """Public ids, in the order of the row ids."""
-
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""
 

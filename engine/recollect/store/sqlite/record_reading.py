@@ -47,9 +47,9 @@ _ORDERS = {"newest": "r.id DESC", "oldest": "r.id", "importance": "r.importance 
 
 
 class _RecordRow(NamedTuple):
-    """The columns of `_RECORD`; tags and metadata are JSON."""
+    """The columns of `_RECORD`, named as the fields of `Record`; tags and metadata are JSON."""
 
-    public_id: str
+    id: str
     text: str
     kind: str
     scope: str
@@ -92,43 +92,23 @@ class SqliteRecordReader(Repository):
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         found: dict[int, Found] = {}
-        for (
-            row_id,
-            public_id,
-            text,
-            kind,
-            scope,
-            context,
-            tags,
-            importance,
-            created,
-            event,
-            metadata,
-            source,
-            position,
-        ) in self._execute(
+        rows = self._execute(
             f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
             f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
-        ):
+        )
+        for (
+            row_id, name, text, kind, scope, context, tags, importance, created, event, metadata, source, position,
+        ) in rows:  # fmt: skip
             values = (
-                public_id,
-                text,
-                kind,
-                scope,
-                context,
-                () if tags == "[]" else tuple(_decode(tags)),
-                importance,
-                created,
-                event,
-                _metadata(metadata, public_id),
-                source,
-                position,
-            )
+                name, text, kind, scope, context, () if tags == "[]" else tuple(_decode(tags)), importance, created,
+                event, _metadata(metadata, name), source, position,
+            )  # fmt: skip
             found[row_id] = read_row(values, Found, "record")
         return found
 
     def public_ids(self, ids: Sequence[int]) -> list[str]:
+        """Public ids, in the order of the row ids."""
         return self._column(
             "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
         )
@@ -188,20 +168,15 @@ class SqliteRecordReader(Repository):
         return map(_record, rows)
 
     def history(self, public_id: str) -> list[Record]:
-        # Two statements, each by its partial index: as one they scan the table.
-        closed = self._execute(
-            f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NOT NULL ORDER BY r.valid_from, r.id", (public_id,)
-        ).fetchall()
-        current = self._execute(f"{_RECORD} WHERE r.public_id = ? AND r.valid_to IS NULL", (public_id,)).fetchall()
-        rows = [*closed, *current]
-        return [_record(row) for row in rows]
+        ids = self.version_ids(public_id)
+        found = self.by_row_ids(ids)
+        return [found[row_id] for row_id in ids]
 
     def version_ids(self, public_id: str) -> list[int]:
-        rows = self._rows(
-            "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id", (public_id,)
-        )
-        current = self._rows("SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL", (public_id,))
-        return [row[0] for row in (*rows, *current)]
+        # Two statements, each by its partial index: as one they scan the table.
+        closed = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NOT NULL ORDER BY valid_from, id"
+        current = "SELECT id FROM record WHERE public_id = ? AND valid_to IS NULL"
+        return self._column(closed, (public_id,)) + self._column(current, (public_id,))
 
     def version_at(self, record_id: int, moment: int) -> int:
         found: Any = self._execute(
@@ -288,34 +263,17 @@ def _metadata(text: object, public_id: object) -> dict[str, Any]:
 
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
-        public_id, text, kind, scope, context, tags, importance, given, pinned, topic, source, position, created,
-        event, updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+        public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
+        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
     ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
-        id=public_id,
-        text=text,
-        kind=kind,
-        scope=scope,
-        context=context,
-        tags=tuple(_decode(tags)),
-        importance=importance,
-        base_importance=given,
-        pinned=bool(pinned),
-        topic=topic,
-        source=source,
-        position=position,
-        created_at=to_datetime(created),
-        event_at=optional_datetime(event),
-        updated_at=to_datetime(updated),
-        accessed_at=optional_datetime(accessed),
-        expires_at=optional_datetime(expires),
-        access_count=accesses,
-        valid_from=to_datetime(valid_from),
-        valid_to=optional_datetime(valid_to),
-        metadata=_metadata(metadata, public_id),
-        embedding_state=state,
-        outcome=outcome,
-    )
+        id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
+        importance=importance, base_importance=base, pinned=bool(pinned), topic=topic, source=source, position=position,
+        created_at=to_datetime(created), event_at=optional_datetime(event), updated_at=to_datetime(updated),
+        accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
+        valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
+        metadata=_metadata(metadata, public_id), embedding_state=state, outcome=outcome,
+    )  # fmt: skip
 
 
 def exported(chosen: Filter, *, chunks: bool = True) -> Condition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -11,12 +12,14 @@ from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.record_reading import SqliteRecordReader
 from recollect.store.values import Access, EmbedderRow, Parts, Row
 
-COLUMNS = (
-    "public_id, kind, scope_id, text, context, importance, base_importance, pinned, topic, source_id, position, "
-    "created_at, event_at, updated_at, expires_at, valid_from, valid_to, metadata, content_hash, embedding_state"
-)
-
-_INSERT = f"INSERT INTO record (id, {COLUMNS}) VALUES (?, {', '.join('?' * 20)})"
+_OWN = (
+    "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
+    "created_at", "event_at", "updated_at", "expires_at", "valid_from", "valid_to", "metadata", "content_hash",
+    "embedding_state",
+)  # fmt: skip
+_COLUMNS = (*_OWN, "scope_id", "source_id")
+_INSERT = f"INSERT INTO record (id, {', '.join(_COLUMNS)})"
+_own_values = attrgetter(*_OWN)
 
 
 class SqliteRecords(SqliteRecordReader):
@@ -28,35 +31,13 @@ class SqliteRecords(SqliteRecordReader):
         first = self._next_id()
         ids = list(range(first, first + len(rows)))
         scopes = self._tx.scopes.intern({row.scope for row in rows})
-        sources = self._tx.scopes.intern_sources(
+        sources: dict[Any, int] = self._tx.scopes.intern_sources(
             {(scopes[row.scope], row.source) for row in rows if row.source is not None}
         )
         self._execute_many(
-            _INSERT,
+            f"{_INSERT} VALUES ({', '.join('?' * (1 + len(_COLUMNS)))})",
             (
-                (
-                    record_id,
-                    row.public_id,
-                    row.kind,
-                    scopes[row.scope],
-                    row.text,
-                    row.context,
-                    row.importance,
-                    row.base_importance,
-                    row.pinned,
-                    row.topic,
-                    None if row.source is None else sources[scopes[row.scope], row.source],
-                    row.position,
-                    row.created_at,
-                    row.event_at,
-                    row.updated_at,
-                    row.expires_at,
-                    row.valid_from,
-                    row.valid_to,
-                    row.metadata,
-                    row.content_hash,
-                    row.embedding_state,
-                )
+                (record_id, *_own_values(row), scopes[row.scope], sources.get((scopes[row.scope], row.source)))
                 for record_id, row in zip(ids, rows, strict=True)
             ),
         )
@@ -193,12 +174,8 @@ class SqliteRecords(SqliteRecordReader):
     def _close_version(self, record_id: int, *, closed_at: int) -> None:
         """Copy a record, with words, vectors and tags, into a closed row of its own."""
         version_id = self._next_id()
-        names = [name.strip() for name in COLUMNS.split(",")]
-        values = ", ".join("?" if name == "valid_to" else name for name in names)
-        self._execute(
-            f"INSERT INTO record (id, {COLUMNS}) SELECT ?, {values} FROM record WHERE id = ?",
-            (version_id, closed_at, record_id),
-        )
+        values = ", ".join("?" if name == "valid_to" else name for name in _COLUMNS)
+        self._execute(f"{_INSERT} SELECT ?, {values} FROM record WHERE id = ?", (version_id, closed_at, record_id))
         self._execute(
             "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
             (version_id, record_id),

@@ -156,9 +156,6 @@ class SqliteStore(Store):
             found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
         return found
 
-    def bytes_on_disk(self) -> int:
-        return files.bytes_on_disk(self.path)
-
     def stats(self, scope: str) -> dict[str, Any]:
         with self.read() as reader:
             return figures(reader, scope)
@@ -172,12 +169,12 @@ class SqliteStore(Store):
             rebuilding.rebuild(writer, on_progress)
 
     def vacuum(self) -> int:
-        before = self.bytes_on_disk()
+        before = files.bytes_on_disk(self.path)
         with self.atomic() as writer:
             rebuilding.drop_unused(writer)
         self._numbers.forget()
         self.compact()
-        return before - self.bytes_on_disk()
+        return before - files.bytes_on_disk(self.path)
 
     def compact(self) -> bool:
         """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
