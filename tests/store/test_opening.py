@@ -256,7 +256,7 @@ def test_a_schema_that_was_never_released_is_refused_and_left_alone(path, tmp_pa
 
 
 def test_a_kind_that_is_no_text_is_damage(path):
-    """The thread that writes the sidecar ended with a TypeError."""
+    """The thread that writes the index snapshot ended with a TypeError."""
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("the ship left")
         with memory._engine.atomic() as writer:
