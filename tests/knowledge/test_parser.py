@@ -184,10 +184,10 @@ def test_the_process_has_no_network_no_programs_and_writes_no_files():
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
     for library, kind in (("pypdfium2", "pdf"), ("selectolax.lexbor", "html"), ("mammoth", "docx")):
-        for name in ("pdf", "html", "html_markdown", "docx", "pdf_layout", "right_to_left"):
+        for name in ("pdf", "html", "docx", "pdf_layout"):
             monkeypatch.delitem(sys.modules, f"recollect.knowledge.{name}", raising=False)
         monkeypatch.setitem(sys.modules, library, None)
-        failure = worker._answer(Request(kind, GOOD, LIMITS)).failure
+        failure = worker._answer(Request(kind, GOOD, LIMITS))
         assert failure.error == "ParserMissing"
         assert library in failure.message
         assert "pip install '.[documents]'" in failure.message

@@ -51,13 +51,9 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not (
         site_local
         or address in _METADATA
-        or any(address in network for network in _NOT_PUBLIC if network.version == address.version)
-        or address.is_private
-        or address.is_loopback
-        or address.is_link_local
+        or any(address in network for network in _NOT_PUBLIC)
         or address.is_multicast
         or address.is_reserved
-        or address.is_unspecified
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +27,6 @@ PLACE_KEYS = ("path", "title", "headings", "lines", "chars", "page", "last_page"
 
 _MOST_STATED_BYTES = 65_536
 _TITLE = re.compile(r"\ufeff?\s*+# ++([^\n]*)")
-_CLOSING = re.compile(r"[#\s]*+")
 
 
 def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
@@ -39,17 +39,11 @@ def stated_by(loaded: Loaded) -> tuple[dict[str, Any], str | None]:
         metadata, begin = front_matter(loaded.text)
         heading = _TITLE.match(loaded.text, begin)
         stated = metadata.get("title")
-        title = None if heading is None else _unclosed(heading[1]) or None
+        title = None if heading is None else heading[1].strip().rstrip("#" + string.whitespace) or None
         if isinstance(stated, str) and stated.strip():
             title = stated
     kept = {name: value for name, value in metadata.items() if len(msgspec.json.encode(value)) <= _MOST_STATED_BYTES}
     return kept, None if title is None else short_name(title)
-
-
-def _unclosed(title: str) -> str:
-    """A heading without trailing #s and white space."""
-    closing = _CLOSING.match(title[::-1])
-    return title if closing is None else title[: len(title) - closing.end()]
 
 
 def cut(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recollect.records import Hit, Hits
 from recollect.text.quoting import NOTICE, visible
@@ -82,12 +82,12 @@ def _text(hits: Sequence[Hit]) -> str:
 def _passages(hits: Sequence[Hit]) -> list[_Passage]:
     """Chunks of one document in its order, adjacent ones joined."""
     passages: list[_Passage] = []
-    for hit in sorted(hits, key=_begin):
+    for hit in sorted(hits, key=_span):
         before = passages[-1] if passages else None
         if before is None or not _follows(before.last, hit):
             passages.append(_Passage(hit, hit, hit.text))
             continue
-        repeated = _end(before.last) - _begin(hit)
+        repeated = _span(before.last)[1] - _span(hit)[0]
         joined = hit.text[repeated:] if repeated > 0 else f"\n\n{hit.text}"
         passages[-1] = _Passage(before.first, hit, before.text + joined)
     return passages
@@ -95,10 +95,10 @@ def _passages(hits: Sequence[Hit]) -> list[_Passage]:
 
 def _follows(before: Hit, after: Hit) -> bool:
     """Whether only white space is between two chunks of a document."""
-    if _end(before) > _begin(after) >= 0:
+    if _span(before)[1] > _span(after)[0] >= 0:
         return True
-    places = [hit.source.position if hit.source is not None else None for hit in (before, after)]
-    return places[0] is not None and places[1] is not None and places[1] == places[0] + 1
+    first, second = (hit.source.position if hit.source is not None else None for hit in (before, after))
+    return first is not None and second == first + 1
 
 
 def _block(passage: _Passage) -> str:
@@ -134,14 +134,7 @@ def _one_line(text: str) -> str:
     return visible(" ".join(text.splitlines()))
 
 
-def _begin(hit: Hit) -> int:
-    return _span(hit.metadata)[0]
-
-
-def _end(hit: Hit) -> int:
-    return _span(hit.metadata)[1]
-
-
-def _span(metadata: dict[str, Any]) -> tuple[int, int]:
-    chars = metadata.get("chars")
+def _span(hit: Hit) -> tuple[int, int]:
+    """Where a chunk begins and ends in its document; -1 where that is unknown."""
+    chars = hit.metadata.get("chars")
     return (chars[0], chars[1]) if isinstance(chars, list) and len(chars) == 2 else (-1, -1)

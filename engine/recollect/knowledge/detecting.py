@@ -13,21 +13,12 @@ from recollect.knowledge.loaded import Kind
 __all__ = ["BY_EXTENSION", "detect"]
 
 BY_EXTENSION: dict[str, Kind] = {
-    ".pdf": "pdf",
-    ".docx": "docx",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdown": "markdown",
-    ".mkd": "markdown",
-}
+    ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
+    ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",
+}  # fmt: skip
 _BY_MEDIA_TYPE: dict[str, Kind] = {
-    "text/html": "html",
-    "application/xhtml+xml": "html",
-    "text/markdown": "markdown",
-}
+    "text/html": "html", "application/xhtml+xml": "html", "text/markdown": "markdown",
+}  # fmt: skip
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _FOREIGN = (
     (b"\x89PNG\r\n", "a PNG image"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any, Literal
 
@@ -68,9 +69,8 @@ class Ingested(Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> dict[str, int]:
         """How many documents had each outcome, and how many were skipped."""
-        outcomes = [each.outcome for each in self.documents]
-        found: dict[str, int] = {name: outcomes.count(name) for name in dict.fromkeys(outcomes)}
-        return {**found, "skipped": len(self.skipped)} if self.skipped else found
+        found: dict[str, int] = Counter(each.outcome for each in self.documents)
+        return {**found, "skipped": len(self.skipped)} if self.skipped else {**found}
 
     @property
     def ids(self) -> list[str]:

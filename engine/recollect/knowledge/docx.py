@@ -15,9 +15,10 @@ from recollect.knowledge.loaded import Limits, Loaded
 
 __all__ = ["load_docx"]
 
-MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "
 _PROPERTIES = {
+    "{http://purl.org/dc/elements/1.1/}title": "title",
     "{http://purl.org/dc/elements/1.1/}creator": "author",
     "{http://purl.org/dc/elements/1.1/}subject": "subject",
     "{http://purl.org/dc/elements/1.1/}description": "description",
@@ -25,7 +26,6 @@ _PROPERTIES = {
     "{http://purl.org/dc/terms/}modified": "modified",
     "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords": "keywords",
 }
-_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _MOST_MEMBERS = 10_000
 _FLAG_ENCRYPTED = 1
 
@@ -45,7 +45,7 @@ def load_docx(data: bytes, limits: Limits) -> Loaded:
     if not text.strip():
         raise DocumentUnreadable("it holds no text")
     title = properties.pop("title", None)
-    return Loaded(text=text, media_type=MEDIA_TYPE, markdown=True, title=title, metadata=properties)
+    return Loaded(text=text, media_type=_MEDIA_TYPE, markdown=True, title=title, metadata=properties)
 
 
 def _check_members(archive: zipfile.ZipFile, limits: Limits) -> None:
@@ -64,6 +64,5 @@ def _properties(archive: zipfile.ZipFile) -> dict[str, Any]:
     if "docProps/core.xml" not in archive.namelist():
         return {}
     root = ElementTree.fromstring(archive.read("docProps/core.xml"))
-    named = {**_PROPERTIES, _TITLE: "title"}
-    stated = {named[item.tag]: (item.text or "").strip() for item in root if item.tag in named}
+    stated = {_PROPERTIES[item.tag]: (item.text or "").strip() for item in root if item.tag in _PROPERTIES}
     return {name: value for name, value in stated.items() if value}

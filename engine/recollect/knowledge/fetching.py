@@ -78,23 +78,19 @@ class _Stream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all bytes."""
         # The stream beneath applies its timeout to each part that the socket takes.
         for begin in range(0, len(buffer), _WRITTEN_BYTES):
             self._stream.write(buffer[begin : begin + _WRITTEN_BYTES], self._budget.seconds())
 
     def close(self) -> None:
-        """End the connection."""
         self._stream.close()
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """The connection, encrypted."""
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds()), self._budget)
 
     def get_extra_info(self, info: str) -> Any:
-        """Information about the connection."""
         return self._stream.get_extra_info(info)
 
 
@@ -111,13 +107,9 @@ class _Network(httpcore2.NetworkBackend):
         self._allow_private_addresses = allow_private_addresses
 
     def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
+        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.NetworkStream:
+    ) -> httpcore2.NetworkStream:  # fmt: skip
         """A connection to the first allowed address of the host that answers."""
         addresses = _resolved(host, port, self._budget)
         if any(map(is_metadata, addresses)):
@@ -130,18 +122,15 @@ class _Network(httpcore2.NetworkBackend):
                 f"{host} is at {', '.join(addresses)}, which is not a public address: "
                 "allow private addresses if that is meant"
             )
-        for address in allowed[:-1]:
+        while True:
+            address, seconds = allowed.pop(0), self._budget.seconds()
             try:
-                return self._connected(address, port, local_address, socket_options)
+                stream = self._backend.connect_tcp(address, port, seconds, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue
-        return self._connected(allowed[-1], port, local_address, socket_options)
-
-    def _connected(
-        self, address: str, port: int, local_address: str | None, socket_options: Iterable[Any] | None
-    ) -> httpcore2.NetworkStream:
-        seconds = self._budget.seconds()
-        return _Stream(self._backend.connect_tcp(address, port, seconds, local_address, socket_options), self._budget)
+                if not allowed:
+                    raise
+            else:
+                return _Stream(stream, self._budget)
 
 
 def _resolved(host: str, port: int, budget: _Budget) -> list[str]:

@@ -6,15 +6,16 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadable
-from recollect.folders import Folder, compile_patterns, kind_of, open_folder, printable, read_steady
+from recollect.folders import Folder, Stamp, compile_patterns, kind_of, open_folder, printable, read_steady
 from recollect.knowledge.detecting import BY_EXTENSION
 from recollect.knowledge.documents import Skipped
 
-__all__ = ["FileRead", "FoundFile", "Walk", "find_file", "read_file"]
+__all__ = ["FoundFile", "Walk", "find_file", "read_file"]
 
 _TEXT_EXTENSIONS = frozenset(
     (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
@@ -30,14 +31,6 @@ class FoundFile(NamedTuple):
     root: Path
     inner: str
     warnings: tuple[str, ...] = ()
-
-
-class FileRead(NamedTuple):
-    """The bytes of a file, and when it was last changed."""
-
-    data: bytes
-    mtime_ns: int
-    inode: int
 
 
 def find_file(path: Path, root: Path | None) -> FoundFile | Path:
@@ -64,8 +57,8 @@ def find_file(path: Path, root: Path | None) -> FoundFile | Path:
     return FoundFile(printable(real.as_posix()), real.parent, real.name)
 
 
-def read_file(file: FoundFile, max_bytes: int) -> FileRead:
-    """The bytes of a file, all of one version of it. Raises DocumentUnreadable and DocumentTooLarge."""
+def read_file(file: FoundFile, max_bytes: int) -> tuple[bytes, Stamp]:
+    """The bytes of a file, all of one version of it, and its stamp. Raises DocumentUnreadable and DocumentTooLarge."""
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
@@ -79,8 +72,7 @@ def read_file(file: FoundFile, max_bytes: int) -> FileRead:
         raise DocumentUnreadable(_why(fault)) from None
     if read is None:
         raise DocumentUnreadable("it changes while it is read: ingest it again when its writer has finished")
-    data, stamp = read
-    return FileRead(data, stamp.mtime_ns, stamp.inode)
+    return read
 
 
 class Walk:
@@ -110,13 +102,12 @@ class Walk:
 
     def _enter(self, folder: Folder, name: str, inner: str, above: tuple[str, ...]) -> Iterator[FoundFile]:
         """The files in an open folder and below it; `name` is its path as reached, `inner` its real path."""
-        try:
-            entries = folder.entries()
-        except OSError as fault:
-            self._skip(name, _why(fault))
-            folder.close()
-            return
-        try:
+        with closing(folder):
+            try:
+                entries = folder.entries()
+            except OSError as fault:
+                self._skip(name, _why(fault))
+                return
             for entry in entries:
                 path = f"{name}/{entry.name}" if name else entry.name
                 below = f"{inner}/{entry.name}" if inner else entry.name
@@ -133,8 +124,6 @@ class Walk:
                         self._skip(path, _why(fault))
                         continue
                     yield from self._file(mode, path, below)
-        finally:
-            folder.close()
 
     def _folder(
         self, folder: Folder | None, entry: str, path: str, below: str, above: tuple[str, ...]
@@ -159,11 +148,8 @@ class Walk:
         """A folder opened at its real path step by step, so that no link is followed on the way."""
         folder = open_folder(self._root)
         for name in below.split("/"):
-            try:
-                inner = folder.enter(name)
-            finally:
-                folder.close()
-            folder = inner
+            with closing(folder):
+                folder = folder.enter(name)
         return folder
 
     def _linked(self, entry: os.DirEntry[str], path: str, above: tuple[str, ...]) -> Iterator[FoundFile]:

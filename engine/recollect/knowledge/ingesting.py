@@ -76,13 +76,6 @@ class _Content(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-class _InProgress(NamedTuple):
-    """What is reported of a document once it is written."""
-
-    document: NewDocument
-    warnings: tuple[str, ...]
-
-
 class Ingest:
     """One ingest. With `alone`, a document that cannot be ingested raises instead of being skipped."""
 
@@ -99,8 +92,8 @@ class Ingest:
             max_bytes=settings.max_document_bytes, max_chars=settings.max_document_chars,
             memory_mb=settings.document_memory_mb, seconds=settings.document_seconds,
         )  # fmt: skip
-        # Documents being written, by source; sources by the hash of their bytes, and duplicates of them.
-        self._in_progress: dict[str, _InProgress] = {}
+        # Documents being written and their warnings, by source; sources by the hash of their bytes, and duplicates.
+        self._in_progress: dict[str, tuple[NewDocument, tuple[str, ...]]] = {}
         self._hashes: dict[bytes, str] = {}
         self._repeats: dict[str, str] = {}
         self._folders: list[str] = []
@@ -222,7 +215,7 @@ class Ingest:
             inode=content.inode, metadata=metadata, given=given, chunks=chunks, created_at=now_us(),
         )  # fmt: skip
         self._hashes[digest] = item.source
-        self._in_progress[item.source] = _InProgress(document, (*content.warnings, *loaded.warnings))
+        self._in_progress[item.source] = document, (*content.warnings, *loaded.warnings)
         return document
 
     def _refreshed(self, row: DocumentRow, item: _Item | None, content: _Content) -> NewDocument | None:
@@ -253,7 +246,7 @@ class Ingest:
         )  # fmt: skip
         if item is not None:
             self._hashes[row.content_hash] = source
-            self._in_progress[source] = _InProgress(document, content.warnings)
+            self._in_progress[source] = document, content.warnings
         return document
 
     def _is_current(self, row: DocumentRow) -> bool:
@@ -274,7 +267,7 @@ class Ingest:
             found = find_file(Path(row.source), None)
             if not isinstance(found, FoundFile):
                 return False
-            return hashlib.sha256(read_file(found, self._limits.max_bytes).data).digest() == digest
+            return hashlib.sha256(read_file(found, self._limits.max_bytes)[0]).digest() == digest
         except DocumentError:
             return False
 
@@ -282,10 +275,11 @@ class Ingest:
         if item.data is not None:
             return _Content(item.data, item.name)
         if item.file is not None:
-            read = read_file(item.file, self._limits.max_bytes)
+            data, stamp = read_file(item.file, self._limits.max_bytes)
+            content = _Content(data, item.name, warnings=item.file.warnings)
             if item.source != item.file.source:  # the caller's name for it, not a path
-                return _Content(read.data, item.name, warnings=item.file.warnings)
-            return _Content(read.data, item.name, mtime_ns=read.mtime_ns, inode=read.inode, warnings=item.file.warnings)
+                return content
+            return content._replace(mtime_ns=stamp.mtime_ns, inode=stamp.inode)
         try:
             from recollect.knowledge.fetching import fetch
         except ImportError as reason:
@@ -297,22 +291,17 @@ class Ingest:
         return _Content(fetched.data, urlsplit(fetched.url).path, fetched.media_type, fetched.charset, metadata)
 
     def _report(self, written: Written) -> None:
-        reported = self._in_progress.get(written.source)
         if written.outcome == "failed":
             self._skip(written.source, DocumentUnreadable(written.problem or ""))
-        elif reported is not None:
+        elif written.source in self._in_progress:
+            document, warnings = self._in_progress[written.source]
+            # "unchanged": all chunks were kept, and the metadata has changed.
+            outcome = "updated" if written.outcome == "unchanged" else written.outcome
             self._results[written.source] = IngestedDocument(
-                id=written.id,
-                source=written.source,
-                # All chunks may be kept and their metadata changed.
-                outcome="updated" if written.outcome == "unchanged" else written.outcome,
-                title=reported.document.title,
-                chunks=len(reported.document.chunks),
-                chunks_created=written.chunks_created,
-                chunks_deleted=written.chunks_deleted,
-                pending=written.pending,
-                warnings=reported.warnings,
-            )
+                id=written.id, source=written.source, outcome=outcome, title=document.title,
+                chunks=len(document.chunks), chunks_created=written.chunks_created,
+                chunks_deleted=written.chunks_deleted, pending=written.pending, warnings=warnings,
+            )  # fmt: skip
 
     def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
         """Report a duplicate, and delete what was stored under its own source, which is outdated."""

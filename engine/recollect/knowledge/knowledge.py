@@ -20,7 +20,7 @@ from recollect.knowledge.context import compose
 from recollect.knowledge.documents import DeletedDocument, Document, Ingested
 from recollect.knowledge.ingesting import Ingest, IngestOptions, Progress
 from recollect.recall.request import RecallOptions
-from recollect.records import Hit, Hits
+from recollect.records import Hits
 from recollect.remember.documents import delete_documents
 from recollect.store.values import CHUNK_KIND, DocumentRow
 from recollect.tiers.service import Service
@@ -106,7 +106,10 @@ class Knowledge(Service):
                 (scope, source): reader.documents.find(checks.join_scopes(self._base, scope) or "/", source)
                 for scope, source in sources
             }
-        hits[:] = [_with_document(hit, found) for hit in hits]
+        for place, hit in enumerate(hits):
+            row = None if hit.source is None else found[hit.scope, hit.source.id]
+            if row is not None:
+                hits[place] = structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})
         return hits
 
     def context(
@@ -167,8 +170,3 @@ class AsyncKnowledge(AsyncService[Knowledge]):
     list = awaited(Knowledge.list)
     get = awaited(Knowledge.get)
     delete = awaited(Knowledge.delete)
-
-
-def _with_document(hit: Hit, found: Mapping[tuple[str, str], DocumentRow | None]) -> Hit:
-    row = None if hit.source is None else found.get((hit.scope, hit.source.id))
-    return hit if row is None else structs.replace(hit, metadata={**hit.metadata, "document": row.public_id})

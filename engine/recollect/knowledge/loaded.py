@@ -20,7 +20,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     seconds: float = 60.0
 
 
-class Loaded(Struct, frozen=True, kw_only=True):
+class Loaded(Struct, frozen=True, kw_only=True, tag=True):
     """The text of a document.
 
     `pages` are the offsets at which pages begin, None without pages. With `markdown` the text is Markdown. With `exact`

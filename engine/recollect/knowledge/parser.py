@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-from types import TracebackType
 from typing import BinaryIO
 
 import msgspec
@@ -20,7 +19,7 @@ from recollect.errors import DocumentTooLarge, DocumentUnreadable
 from recollect.knowledge.detecting import detect
 from recollect.knowledge.loaded import Limits, Loaded
 from recollect.knowledge.plain import load_text
-from recollect.knowledge.worker import LENGTH_BYTES, Reply, Request
+from recollect.knowledge.worker import LENGTH_BYTES, Failure, Reply, Request
 
 __all__ = ["Parser"]
 
@@ -30,6 +29,7 @@ _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recollect
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "TZ")
 _BYTES_PER_CHAR = 8
 _OVERHEAD_BYTES = 16_000_000
+_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 class _Worker:
@@ -56,16 +56,15 @@ class _Worker:
         )
         self._thread.start()
 
-    def end(self) -> int:
-        """End the process; returns its `Popen.returncode` if it had ended already."""
+    def end(self) -> None:
+        """End the process."""
         self.process.kill()
-        code = self.process.wait()
+        self.process.wait()
         self._thread.join()
         with contextlib.suppress(BrokenPipeError):
             self.requests.close()
         if self.process.stdout is not None:
             self.process.stdout.close()
-        return code
 
 
 def _receive(stream: BinaryIO, replies: queue.SimpleQueue[bytes | None], longest: int) -> None:
@@ -93,9 +92,7 @@ class Parser:
     def __enter__(self) -> Parser:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -123,10 +120,9 @@ class Parser:
             except BaseException:
                 self._end()
                 raise
-        if reply.loaded is not None:
-            return reply.loaded
-        assert reply.failure is not None
-        raise getattr(errors, reply.failure.error)(reply.failure.message)
+        if isinstance(reply, Failure):
+            raise getattr(errors, reply.error)(reply.message)
+        return reply
 
     def _ask(self, request: Request) -> Reply:
         if self._worker is None:
@@ -145,7 +141,7 @@ class Parser:
             raise self._crashed(worker)
         if not answer:
             raise DocumentTooLarge(f"its text is longer than {self._limits.max_chars:,} characters")
-        return msgspec.msgpack.decode(answer, type=Reply)
+        return _REPLIES.decode(answer)
 
     def _crashed(self, worker: _Worker) -> Exception:
         code = worker.process.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import unicodedata
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -28,7 +29,6 @@ from recollect.knowledge.pdf_layout import (
     largest,
     without_page_number,
 )
-from recollect.knowledge.right_to_left import logical_order
 
 __all__ = ["load_pdf"]
 
@@ -37,6 +37,7 @@ _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"
 _DATES = {"CreationDate": "created", "ModDate": "modified"}
 # A gap of this many ems between two words of a line separates cells of a table, or columns.
 _CELL_GAP = 1.5
+_RIGHT_TO_LEFT = ("R", "AL")
 
 
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
@@ -139,7 +140,7 @@ def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
         cells[-1].append(place)
     kept: list[tuple[str, tuple[float, float]]] = []
     for cell in cells:
-        text = clean(logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
+        text = clean(_logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
         if text:
             ends = [box for place in (cell[0], cell[-1]) for box in boxes[place]]
             kept.append((text, (min(box.left for box in ends), max(box.right for box in ends))))
@@ -149,6 +150,45 @@ def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
     pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], ctypes.byref(x), ctypes.byref(y))
     edges = tuple(edge for _, edge in kept)
     return Line(tuple(text for text, _ in kept), edges[0][0], edges[-1][1], y.value, size, edges)
+
+
+def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
+    """The characters [begin, end) of a page in reading order.
+
+    PDFium reverses runs of right-to-left text character by character. Where one glyph represents several characters (a
+    ligature, or a whole word in files of WeasyPrint), these are in order already and come out reversed; a glyph without
+    a character comes out as its number in the font.
+    """
+    text = chars[begin:end]
+    if text.isascii() or not any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text):
+        return text
+    unmapped = any(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in range(begin, end))
+    groups: list[tuple[tuple[float, ...], str]] = []
+    for place in range(begin, end):
+        if pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1:
+            continue
+        # Numbers of glyphs without a character may also be code points of modifiers, which these scripts do not use.
+        if unmapped and unicodedata.category(chars[place]) == "Sk":
+            continue
+        box = _glyph(textpage, place)
+        if groups and groups[-1][0] == box and not pdfium.FPDFText_IsGenerated(textpage, place):
+            groups[-1] = (box, groups[-1][1] + chars[place])
+        else:
+            groups.append((box, chars[place]))
+    pieces = []
+    for _, group in groups:
+        several = len(group) > 1 and any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in group)
+        # A space inside such a glyph separates it from left-to-right text, on whichever side that is drawn.
+        pieces.append(f" {group[::-1]} " if several and " " in group else group[::-1] if several else group)
+    return " ".join("".join(pieces).split())
+
+
+def _glyph(textpage: Any, place: int) -> tuple[float, ...]:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    pdfium.FPDFText_GetCharBox(
+        textpage, place, ctypes.byref(left), ctypes.byref(right), ctypes.byref(bottom), ctypes.byref(top)
+    )
+    return (left.value, right.value, bottom.value, top.value)
 
 
 def _box(textpage: Any, place: int) -> Any:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
 __all__ = [
-    "LINE_END_HYPHEN",
-    "Line",
-    "clean",
-    "columns_apart",
-    "compose",
-    "find_headings",
-    "largest",
-    "without_page_number",
-]
+    "LINE_END_HYPHEN", "Line", "clean", "columns_apart", "compose", "find_headings", "largest", "without_page_number",
+]  # fmt: skip
 
 LINE_END_HYPHEN = "\ufffe"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -103,14 +96,12 @@ def find_headings(pages: Sequence[Sequence[Line]], outline: Iterable[tuple[str, 
     if found:
         return {line: level for (_, line), level in found.items()}
     sizes: Counter[float] = Counter()
-    for page_lines in pages:
-        for line in page_lines:
-            sizes[round(line.size, 1)] += len(line.text)
+    for line in chain.from_iterable(pages):
+        sizes[round(line.size, 1)] += len(line.text)
     body = sizes.most_common(1)[0][0]
     larger = [
         line
-        for page_lines in pages
-        for line in page_lines
+        for line in chain.from_iterable(pages)
         if line.size > 1.15 * body and len(line.text) <= _LONGEST_HEADING and any(map(str.isalpha, line.text))
     ]
     # A text mostly in large print has no headings.

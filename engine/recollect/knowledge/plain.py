@@ -57,12 +57,13 @@ def decode(data: bytes, charset: str | None = None) -> tuple[str, list[str]]:
         return data.decode(), []
     except UnicodeDecodeError:
         pass
-    if charset is not None and _known(charset) not in ("utf-8", None):
+    if charset is not None:
         try:
-            text = data.decode(charset)
-            text.encode()  # escapes, an encoding to Python, may produce what no text contains
-            return _without_nul(text), []
-        except (UnicodeError, LookupError):  # the latter for codecs that are not text encodings
+            if codecs.lookup(charset).name != "utf-8":
+                text = data.decode(charset)
+                text.encode()  # escapes, an encoding to Python, may produce what no text contains
+                return _without_nul(text), []
+        except (ValueError, LookupError):  # a NUL in the name, other bytes; an unknown or no text encoding
             pass
     replaced = data.decode("utf-8", "replace")
     lost = replaced.count("\ufffd")
@@ -107,10 +108,3 @@ def _guessed(data: bytes) -> tuple[str, list[str]]:
         return data.decode(best.encoding), [f"it was read as {best.encoding}, which it does not state"]
     except UnicodeDecodeError:
         raise DocumentUnreadable(f"it is not UTF-8 and only begins like {best.encoding}: save it as UTF-8") from None
-
-
-def _known(charset: str) -> str | None:
-    try:
-        return codecs.lookup(charset).name
-    except (LookupError, ValueError):  # the latter for a NUL
-        return None

@@ -5,6 +5,7 @@ It is started by `recollect.knowledge.parser`, reads requests from standard inpu
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import queue
@@ -39,18 +40,15 @@ class Request(Struct, frozen=True):
     charset: str | None = None
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, tag=True):
     """Why a document was not read: the name of an error of `recollect.errors`, and its message."""
 
     error: str
     message: str
 
 
-class Reply(Struct, frozen=True):
-    """The result of a request."""
-
-    loaded: Loaded | None = None
-    failure: Failure | None = None
+Reply = Loaded | Failure
+"""The result of a request."""
 
 
 def main() -> None:
@@ -68,10 +66,8 @@ def main() -> None:
     limited = False
     while True:
         request = waiting.get()
-        if not limited:
-            _limit_memory(request.limits)
-            limited = True
-        _limit_time(request.limits)
+        _limit(request.limits, memory=not limited)
+        limited = True
         reply = msgspec.msgpack.encode(_answer(request))
         replies.write(len(reply).to_bytes(LENGTH_BYTES, "little") + reply)
         replies.flush()
@@ -87,24 +83,19 @@ def _receive(stream: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
 
 def _answer(request: Request) -> Reply:
     try:
-        return Reply(loaded=_load(request))
+        return _load(request)
     except errors.DocumentError as reason:
-        return Reply(failure=Failure(type(reason).__name__, str(reason)))
+        return Failure(type(reason).__name__, str(reason))
     except ImportError as reason:
-        missing = reason.name or "a library"
-        return Reply(
-            failure=Failure(
-                "ParserMissing", f"{missing}, which reads {request.kind}, is missing: {install_command('documents')}"
-            )
-        )
+        missing = f"{reason.name or 'a library'}, which reads {request.kind}, is missing"
+        return Failure("ParserMissing", f"{missing}: {install_command('documents')}")
     except MemoryError:
-        said = f"it needs more than {request.limits.memory_mb:,} MB of memory to be read"
-        return Reply(failure=Failure("DocumentTooLarge", said))
+        return Failure("DocumentTooLarge", f"it needs more than {request.limits.memory_mb:,} MB of memory to be read")
     except RecursionError:
-        return Reply(failure=Failure("DocumentUnreadable", "it is nested too deeply"))
+        return Failure("DocumentUnreadable", "it is nested too deeply")
     except Exception as reason:  # a library on a damaged file
         said = f"it is damaged, or its reader has a fault: {type(reason).__name__}: {str(reason)[:300]}"
-        return Reply(failure=Failure("DocumentUnreadable", said))
+        return Failure("DocumentUnreadable", said)
 
 
 def _load(request: Request) -> Loaded:
@@ -125,34 +116,26 @@ def _load(request: Request) -> Loaded:
     return load_text(request.data, limits.max_chars, markdown=request.kind == "markdown", charset=request.charset)
 
 
-def _limit_memory(limits: Limits) -> None:
-    """Limit the memory taken beyond the present; where the system has no such limit the parent's timeout remains."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    with open("/proc/self/statm") if os.path.exists("/proc/self/statm") else open(os.devnull) as status:
-        stated = status.read().split()
-    now = int(stated[0]) * resource.getpagesize() if stated else 0
-    most = now + limits.memory_mb * 1_000_000
-    for kind, value in ((resource.RLIMIT_AS, most), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(kind)[1]
-        try:
-            resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-        except (ValueError, OSError):  # macOS cannot limit address space
-            continue
-
-
-def _limit_time(limits: Limits) -> None:
-    """Limit the processor time of this request: the process ends with SIGXCPU after it."""
+def _limit(limits: Limits, *, memory: bool) -> None:
+    """Limit the processor time of this request, after which the process ends with SIGXCPU, and with `memory` the memory
+    taken beyond the present. Where the system has no such limits the parent's timeout remains.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    until = math.ceil(used.ru_utime + used.ru_stime + limits.seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (until if hard == resource.RLIM_INFINITY else min(until, hard), hard))
+    wanted = {resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime + limits.seconds) + 1}
+    if memory:
+        with open("/proc/self/statm") if os.path.exists("/proc/self/statm") else open(os.devnull) as status:
+            stated = status.read().split()
+        now = int(stated[0]) * resource.getpagesize() if stated else 0
+        most = now + limits.memory_mb * 1_000_000
+        wanted |= {resource.RLIMIT_AS: most, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
+    for kind, value in wanted.items():
+        hard = resource.getrlimit(kind)[1]
+        with contextlib.suppress(ValueError, OSError):  # macOS cannot limit address space
+            resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
