@@ -74,8 +74,7 @@ class SqliteStore(Store):
     @contextmanager
     def atomic(self, *, wait: bool = True) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        connection = self._writer.connection
-        with self._lock, self._translated(connection):
+        with self._lock, self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection
             if self._depth:
@@ -197,9 +196,9 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-        connection = self._writer.connection
-        with self._lock, self._translated(connection):
+        with self._lock, self._translated(self._writer.connection):
             self.check_usable()
+            connection = self._writer.connection
             while self._idle:
                 self._idle.pop().connection.close(True)
             connection.pragma("locking_mode", "exclusive")
