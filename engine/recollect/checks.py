@@ -218,7 +218,7 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """One of the choices."""
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
-        raise InvalidInput(f"{name} is {shown(value)}: {', '.join(first)} or {last}")
+        raise InvalidInput(f"{name} is {shown(value)}: use {', '.join(first)}{' or ' if first else ''}{last}")
     return plain_str(value)
 
 

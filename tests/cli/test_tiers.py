@@ -30,7 +30,7 @@ def test_log_and_list_episodes(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("episodes", "log", "x", "--type", "party"), "event_type is 'party': 'task-started'"),
+        (("episodes", "log", "x", "--type", "party"), "event_type is 'party': use 'task-started'"),
         (("episodes", "log", "x", "--agent", "a/b"), "an agent id is one name"),
         (("episodes", "list", "--on", "yesterday"), "give a date"),
         (("episodes", "list", "--order", "random"), "order is 'random'"),

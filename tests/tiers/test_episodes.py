@@ -109,7 +109,7 @@ def test_the_last_snapshot_is_the_one_that_ended_last(memory):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.log("x", event_type="party"), "event_type is 'party': 'task-started', 'task-completed'"),
+        (lambda e: e.log("x", event_type="party"), "event_type is 'party': use 'task-started', 'task-completed'"),
         (lambda e: e.log("x", event_type=None), "event_type is None"),
         (lambda e: e.list(event_type="party"), "event_type is 'party'"),
         (lambda e: e.log("x", importance=float("nan")), "importance is nan"),

@@ -55,7 +55,7 @@ def test_enhanced_is_the_default_and_has_vectors():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"tier": "premium"}, "Settings.tier is 'premium': 'standard' or 'enhanced'"),
+        ({"tier": "premium"}, "Settings.tier is 'premium': use 'standard' or 'enhanced'"),
         ({"tier": "1"}, "tier is '1'"),
         ({"tier": "standard", "embedder": "default"}, "Settings.tier 'standard' loads no embedder"),
     ],

@@ -211,7 +211,7 @@ def test_many_threads_lose_no_item(memory):
         (lambda working: working.add("  "), "item is '  '"),
         (lambda working: working.add(object()), "item is object"),
         (lambda working: working.add(float("inf")), "item is inf"),
-        (lambda working: working.configure(policy="lru"), "policy is 'lru': 'fifo' or 'importance'"),
+        (lambda working: working.configure(policy="lru"), "policy is 'lru': use 'fifo' or 'importance'"),
         (lambda working: working.configure(capacity=0), "capacity is 0"),
         (lambda working: working.promote(working.items()[0], to="procedure"), "'semantic' or 'episode'"),
         (lambda working: working.agent("a/b"), "agent is 'a/b'"),
