@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from recollect.store.opening import open_store
+from recollect.store.sqlite.keys import ciphers_version
+from tests.store.contract.support import KEY
 
 STORES = {
     "file": lambda folder: open_store(folder / "store.db"),
     "memory": lambda folder: open_store(":memory:"),
 }
+if ciphers_version() is not None:
+    STORES["encrypted"] = lambda folder: open_store(folder / "store.db", key=KEY)
 
 
 @pytest.fixture(params=STORES)

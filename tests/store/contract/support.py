@@ -12,6 +12,7 @@ from recollect.text.tokens import tokenize
 from tests.memory.support import DIMENSION, unit
 
 NOW = 1_750_000_000_000_000
+KEY = "a passphrase"
 EMBEDDER = {"fingerprint": f"contract:{DIMENSION}", "name": "contract", "dimension": DIMENSION}
 
 

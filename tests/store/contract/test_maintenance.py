@@ -7,7 +7,7 @@ import pytest
 from recollect.errors import InvalidInput
 from recollect.filters import Filter
 from recollect.store.opening import open_store
-from tests.store.contract.support import EMBEDDER, NOW, row, vector
+from tests.store.contract.support import EMBEDDER, KEY, NOW, row, vector
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_backup_is_the_same_store(filled, tmp_path):
     copy = filled.backup(tmp_path / "copy.db")
     with pytest.raises(InvalidInput, match="exists"):
         filled.backup(tmp_path / "copy.db")
-    other = open_store(copy)
+    other = open_store(copy, key=KEY if filled.encrypted else None)
     try:
         assert contents(other) == contents(filled)
     finally:
