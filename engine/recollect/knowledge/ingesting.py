@@ -7,11 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from msgspec import structs
 
 from recollect.checks import check_name, check_path, join_scopes, now_us, shown, without_userinfo
 from recollect.engine import Engine
@@ -225,7 +224,7 @@ class Ingest:
         source = row.source if item is None else item.source
         if metadata == known and source == row.source:
             if item is not None:
-                self._results[source] = _outcome(row, "unchanged", content.warnings)
+                self._results[source] = _stored_already(row, source, content.warnings)
             return None
         with self._engine.store.read() as reader:
             stored = reader.documents.chunks_of(row.source_id)
@@ -306,9 +305,7 @@ class Ingest:
     def _report_duplicate(self, source: str, other: DocumentRow, warnings: tuple[str, ...]) -> None:
         """Report a duplicate, and delete what was stored under its own source, which is outdated."""
         delete_documents(self._engine, self._scope, [source])
-        self._results[source] = structs.replace(
-            _outcome(other, "duplicate", warnings), source=source, duplicate_of=other.source
-        )
+        self._results[source] = _stored_already(other, source, warnings)
 
     def _report_repeat(self, source: str, first: str) -> None:
         with self._engine.store.read() as reader:
@@ -364,12 +361,13 @@ def _given(row: DocumentRow | None) -> dict[str, Any]:
     return {} if row is None or row.given is None else dict(msgspec.json.decode(row.given))
 
 
-def _outcome(
-    row: DocumentRow, outcome: Literal["unchanged", "duplicate"], warnings: tuple[str, ...]
-) -> IngestedDocument:
+def _stored_already(row: DocumentRow, source: str, warnings: tuple[str, ...]) -> IngestedDocument:
+    """The outcome for a source with the bytes of this document: unchanged, or a duplicate of another source."""
+    own = source == row.source
     return IngestedDocument(
-        id=row.public_id, source=row.source, outcome=outcome, title=row.title, chunks=row.chunks, warnings=warnings
-    )
+        id=row.public_id, source=source, outcome="unchanged" if own else "duplicate", title=row.title,
+        chunks=row.chunks, duplicate_of=None if own else row.source, warnings=warnings,
+    )  # fmt: skip
 
 
 def _title_of(item: _Item) -> str | None:

@@ -38,6 +38,7 @@ _DATES = {"CreationDate": "created", "ModDate": "modified"}
 # A gap of this many ems between two words of a line separates cells of a table, or columns.
 _CELL_GAP = 1.5
 _RIGHT_TO_LEFT = ("R", "AL")
+_WORD = re.compile(r"\S+")
 
 
 def load_pdf(data: bytes, password: str | None, max_chars: int) -> Loaded:
@@ -127,15 +128,15 @@ def _char(textpage: Any, place: int) -> str:
 
 
 def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
-    words = [match.span() for match in re.finditer(r"\S+", chars[begin:end])]
-    words = [(first + begin, last + begin) for first, last in words]
+    words = [match.span() for match in _WORD.finditer(chars, begin, end)]
     if not words:
         return None
     size = _size(textpage, words[0][0])
-    boxes = [(_box(textpage, first), _box(textpage, last - 1)) for first, last in words]
+    # The edges of the first and the last character of each word, of the size that the font states for all characters.
+    boxes = [[textpage.get_charbox(place, loose=True) for place in (first, last - 1)] for first, last in words]
     cells = [[0]]
     for place in range(1, len(words)):
-        if boxes[place][0].left - boxes[place - 1][1].right > _CELL_GAP * size:
+        if boxes[place][0][0] - boxes[place - 1][1][2] > _CELL_GAP * size:
             cells.append([])
         cells[-1].append(place)
     kept: list[tuple[str, tuple[float, float]]] = []
@@ -143,11 +144,11 @@ def _line(textpage: Any, chars: str, begin: int, end: int) -> Line | None:
         text = clean(_logical_order(textpage, chars, words[cell[0]][0], words[cell[-1]][1]))
         if text:
             ends = [box for place in (cell[0], cell[-1]) for box in boxes[place]]
-            kept.append((text, (min(box.left for box in ends), max(box.right for box in ends))))
+            kept.append((text, (min(box[0] for box in ends), max(box[2] for box in ends))))
     if not kept:
         return None
     x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], ctypes.byref(x), ctypes.byref(y))
+    pdfium.FPDFText_GetCharOrigin(textpage, words[0][0], x, y)
     edges = tuple(edge for _, edge in kept)
     return Line(tuple(text for text, _ in kept), edges[0][0], edges[-1][1], y.value, size, edges)
 
@@ -170,7 +171,7 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
         # Numbers of glyphs without a character may also be code points of modifiers, which these scripts do not use.
         if unmapped and unicodedata.category(chars[place]) == "Sk":
             continue
-        box = _glyph(textpage, place)
+        box = textpage.get_charbox(place)
         if groups and groups[-1][0] == box and not pdfium.FPDFText_IsGenerated(textpage, place):
             groups[-1] = (box, groups[-1][1] + chars[place])
         else:
@@ -183,25 +184,10 @@ def _logical_order(textpage: Any, chars: str, begin: int, end: int) -> str:
     return " ".join("".join(pieces).split())
 
 
-def _glyph(textpage: Any, place: int) -> tuple[float, ...]:
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    pdfium.FPDFText_GetCharBox(
-        textpage, place, ctypes.byref(left), ctypes.byref(right), ctypes.byref(bottom), ctypes.byref(top)
-    )
-    return (left.value, right.value, bottom.value, top.value)
-
-
-def _box(textpage: Any, place: int) -> Any:
-    """The box of a character, of the size that its font states for all characters."""
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(textpage, place, ctypes.byref(box))
-    return box
-
-
 def _size(textpage: Any, place: int) -> float:
     """The size of the font of a character in points, as it is drawn."""
     matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetMatrix(textpage, place, ctypes.byref(matrix))
+    pdfium.FPDFText_GetMatrix(textpage, place, matrix)
     return float(pdfium.FPDFText_GetFontSize(textpage, place) * math.hypot(matrix.c, matrix.d))
 
 
@@ -215,14 +201,9 @@ def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
 
 
 def _metadata(information: dict[str, str], pages: int) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"page_count": pages}
-    for name, ours in _INFORMATION.items():
-        if value := clean(information.get(name, "")):
-            metadata[ours] = value
-    for name, ours in _DATES.items():
-        if (date := _date(information.get(name, ""))) is not None:
-            metadata[ours] = date
-    return metadata
+    stated = {ours: clean(information.get(name, "")) for name, ours in _INFORMATION.items()}
+    dates = {ours: _date(information.get(name, "")) for name, ours in _DATES.items()}
+    return {"page_count": pages, **{name: value for name, value in {**stated, **dates}.items() if value}}
 
 
 def _date(value: str) -> str | None:

@@ -46,6 +46,8 @@ _NAMED = re.compile(
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _PRIVATE_KEY_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
 _DIGITS = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+# Visa; Mastercard; American Express, Diners Club and JCB; UnionPay and Discover.
+_ISSUER = re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|3[4678]|30[0-5]|352[89]|35[3-8]|62|65|6011")
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
 # The rest of a token of which a detector reports only a part.
 _TOKEN = re.compile(r"[\w.-]*")
@@ -171,11 +173,8 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 def _is_card(digits: str) -> bool:
     number = [int(digit) for digit in digits if digit.isdigit()]
-    prefix = "".join(map(str, number[:4]))
-    known = prefix[0] == "4" or "51" <= prefix[:2] <= "55" or "2221" <= prefix <= "2720" or prefix[:2] in (
-        "34", "36", "37", "38", "62", "65",
-    ) or prefix == "6011" or "300" <= prefix[:3] <= "305" or "3528" <= prefix <= "3589"  # fmt: skip
     doubled = [sum(divmod(2 * digit, 10)) for digit in number[-2::-2]]
+    known = _ISSUER.match("".join(map(str, number[:4]))) is not None
     return known and (sum(number[-1::-2]) + sum(doubled)) % 10 == 0
 
 
