@@ -7,7 +7,7 @@ import re
 import secrets
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from recollect.locks import try_lock
@@ -18,10 +18,8 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getat
 _OLD = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _ATTEMPTS = 10
-# With our suffix and those of SQLite, within the 255 bytes that file systems allow.
+# With our suffix and those of files beside it, within the 255 bytes that file systems allow.
 _NAME_BYTES = 200
-# Files that SQLite writes beside a database.
-_BESIDE = ("", "-journal", "-wal", "-shm")
 _changing_umask = threading.Lock()
 
 
@@ -52,14 +50,14 @@ class Part:
 
 
 @contextmanager
-def unfinished(folder: str, name: str, *, parent: int | None = None) -> Iterator[Part]:
+def unfinished(folder: str, name: str, *, parent: int | None = None, beside: Sequence[str] = ()) -> Iterator[Part]:
     """A new file beside `name`, to be renamed to it when it is complete; removed at the end if it still exists.
 
     Its mode is 0600, and it is locked. Files that killed processes left beside this `name` are removed first, those of
-    running ones are not. `folder` is a path that ends in a separator, or "" with the descriptor `parent`. Raises
-    OSError.
+    running ones are not; files of the same name with an ending of `beside` are removed with each. `folder` is a path
+    that ends in a separator, or "" with the descriptor `parent`. Raises OSError.
     """
-    sweep(folder, re.compile(re.escape(_stem(name))), parent=parent)
+    sweep(folder, re.compile(re.escape(_stem(name))), parent=parent, beside=beside)
     part = _create(folder, name, parent)
     try:
         yield part
@@ -67,11 +65,11 @@ def unfinished(folder: str, name: str, *, parent: int | None = None) -> Iterator
         if sys.platform == "win32":
             part.close()
         with suppress(OSError):
-            _remove(part.path, parent)
+            _remove(part.path, parent, beside)
         part.close()
 
 
-def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None) -> None:
+def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None, beside: Sequence[str] = ()) -> None:
     """Remove what killed processes left in a folder for files whose names match, as far as possible."""
     try:
         names = os.listdir(folder or "." if parent is None else parent)
@@ -81,7 +79,7 @@ def sweep(folder: str, stem: re.Pattern[str], *, parent: int | None = None) -> N
         found = _PART.fullmatch(name)
         if found is not None and stem.fullmatch(found[1]):
             with suppress(OSError):
-                _remove_if_left(folder + name, parent)
+                _remove_if_left(folder + name, parent, beside)
 
 
 def new_file_mode() -> int:
@@ -111,20 +109,20 @@ def _create(folder: str, name: str, parent: int | None) -> Part:
     raise FileExistsError(f"{folder}{name}: the file beside it was removed repeatedly")
 
 
-def _remove_if_left(path: str, parent: int | None) -> None:
+def _remove_if_left(path: str, parent: int | None, beside: Sequence[str]) -> None:
     if sys.platform != "win32":  # there an open file cannot be removed
         descriptor = os.open(path, _OLD, dir_fd=parent)
         try:
             if not try_lock(descriptor):
                 return
-            _remove(path, parent)
+            _remove(path, parent, beside)
         finally:
             os.close(descriptor)
     else:
-        _remove(path, parent)
+        _remove(path, parent, beside)
 
 
-def _remove(path: str, parent: int | None) -> None:
-    for ending in _BESIDE:
+def _remove(path: str, parent: int | None, beside: Sequence[str]) -> None:
+    for ending in ("", *beside):
         with suppress(FileNotFoundError):
             os.unlink(path + ending, dir_fd=parent)

@@ -80,9 +80,7 @@ class SnapshotManager:
     def loaded(self, index: MemoryIndex) -> None:
         """Write a snapshot in the background, if the index is large enough."""
         if self._enabled and len(index.table) >= _SMALLEST and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(
-                target=self._save, args=(index,), name="recollect-index-snapshot", daemon=True
-            )
+            self._thread = threading.Thread(target=self._save, args=(index,), name="recollect-snapshot", daemon=True)
             self._thread.start()
 
     def close(self, index: MemoryIndex) -> None:

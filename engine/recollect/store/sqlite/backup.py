@@ -34,7 +34,7 @@ def backup(store: SqliteStore, target: str | os.PathLike[str], on_progress: Prog
         raise InvalidInput(f"{path} exists: give the path of a new file")
     try:
         mode = 0o600 if store.in_memory else stat.S_IMODE(os.stat(store.path).st_mode)
-        with unfinished(f"{path.parent}{os.sep}", path.name) as part:
+        with unfinished(f"{path.parent}{os.sep}", path.name, beside=("-journal", "-wal", "-shm")) as part:
             with store.exclusive() as source:
                 _copy(source, part.path, str(path), store.key, on_progress)
             part.finish()
