@@ -7,6 +7,7 @@ The event loop never waits for SQLite, a file or a kernel. An asynchronous class
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
@@ -48,7 +49,7 @@ class AsyncHandle(AsyncOf[Closes]):
         self._open = open
         self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
         self._owner = True
-        self._opening = asyncio.Lock()
+        self._opening = threading.Lock()
         self._twin: Closes | None = None
 
     async def open(self) -> Self:
@@ -81,11 +82,14 @@ class AsyncHandle(AsyncOf[Closes]):
         return self._twin
 
     async def _opened(self) -> Closes:
-        if self._twin is None:
-            async with self._opening:
-                if self._twin is None:
-                    self._twin = await self._run(self._open)
-        return self._twin
+        return await self._run(self._open_once) if self._twin is None else self._twin
+
+    def _open_once(self) -> Closes:
+        with self._opening:
+            # Set in the thread: if the await is cancelled, close() still closes what is opened here.
+            if self._twin is None:
+                self._twin = self._open()
+            return self._twin
 
     async def _run(self, call: Callable[[], R]) -> R:
         try:

@@ -174,8 +174,8 @@ class Filter:
     @property
     def blanks(self) -> list[str]:
         """The fields that were given empty and restrict nothing."""
-        given = {"where": self.where, "kinds": self.kinds, "tags": self.tags}
-        return [name for name, value in given.items() if value in ((), And(()))]
+        given = {"where": _restricts(self.where), "kinds": self.kinds != (), "tags": self.tags != ()}
+        return [name for name, restricts in given.items() if not restricts and getattr(self, name) is not None]
 
     @property
     def unindexed(self) -> Filter | None:
@@ -203,7 +203,14 @@ def bound_filter(base: str, given: Filter | None, fields: Mapping[str, Any], *, 
 
 
 def _restricts(where: Expression | None) -> bool:
-    return where is not None and where != And(())
+    """False for what every record satisfies whatever its fields are."""
+    if isinstance(where, And):
+        return any(map(_restricts, where.parts))
+    if isinstance(where, Or):
+        return all(map(_restricts, where.parts))
+    if isinstance(where, Not):  # of nothing: {"nin": []}
+        return not (isinstance(where.part, Comparison) and where.part.value == ())
+    return where is not None
 
 
 def _scopes(scope: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.asynchrony import MAX_THREADS
+from recollect.asynchrony import MAX_THREADS, AsyncHandle
 from recollect.errors import InvalidInput, NotADatabase, NotFound, StoreClosed
 from recollect.store.sqlite.store import SqliteStore
 from tests.limits import LAST_RESORT_SECONDS
@@ -222,6 +222,35 @@ def test_cancelling_the_first_verb_does_not_spoil_the_opening(path):
         await memory.close()
 
     run(main)
+
+
+def test_closing_closes_what_a_cancelled_await_has_opened():
+    class Opened:
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    async def main():
+        begun, go, opened = threading.Event(), threading.Event(), []
+
+        def opens():
+            begun.set()
+            go.wait(LAST_RESORT_SECONDS)
+            opened.append(Opened())
+            return opened[-1]
+
+        handle = AsyncHandle(opens)
+        tasks = [asyncio.create_task(handle.open()) for _ in range(2)]
+        await asyncio.to_thread(begun.wait, LAST_RESORT_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        go.set()
+        await handle.close()
+        return opened
+
+    assert [each.closed for each in run(main)] == [True]
 
 
 def test_closing_waits_for_the_verbs_that_run(path):

@@ -93,7 +93,22 @@ def test_times_bound_what_is_forgotten_and_exported(memory, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "chosen", [Filter(), Filter(kinds=[]), Filter(scope="/a", tags=[]), Filter(where={})], ids=repr
+    "chosen",
+    [
+        Filter(),
+        Filter(kinds=[]),
+        Filter(scope="/a", tags=[]),
+        *(
+            Filter(where=where)
+            for where in (
+                {},
+                {"and": [{}]},
+                {"or": [{"topic": "a"}, {"and": [{}, {}]}]},
+                {"topic": {"nin": []}},
+            )
+        ),
+    ],
+    ids=repr,
 )
 def test_a_filter_that_restricts_nothing_forgets_nothing(memory, chosen):
     with pytest.raises(InvalidInput):
