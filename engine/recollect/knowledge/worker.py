@@ -20,7 +20,6 @@ from msgspec import Struct
 from recollect import errors
 from recollect.extras import install_command
 from recollect.knowledge.loaded import Kind, Limits, Loaded
-from recollect.knowledge.plain import load_text
 
 __all__ = ["LENGTH_BYTES", "Failure", "Reply", "Request", "main"]
 
@@ -109,11 +108,10 @@ def _load(request: Request) -> Loaded:
         from recollect.knowledge.docx import load_docx
 
         return load_docx(request.data, limits)
-    if request.kind == "html":
-        from recollect.knowledge.html import load_html
+    # The parser reads plain text and Markdown itself.
+    from recollect.knowledge.html import load_html
 
-        return load_html(request.data, limits.max_chars, request.charset)
-    return load_text(request.data, limits.max_chars, markdown=request.kind == "markdown", charset=request.charset)
+    return load_html(request.data, limits.max_chars, request.charset)
 
 
 def _limit(limits: Limits, *, memory: bool) -> None:
