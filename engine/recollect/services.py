@@ -102,7 +102,7 @@ class Services:
     )
     """Conversations, stored message by message."""
     experience: Mounted[Experience, AsyncExperience] = Mounted(
-        "recollect.tiers.experience:Experience", tool="experience", commands="experience:experience"
+        "recollect.tiers.experience:Experience", tool="experience", commands="tiers:experience"
     )
     """Which tools worked for which tasks, and what fixed which errors."""
     consolidator: Mounted[Consolidator, AsyncConsolidator] = Mounted("recollect.tiers.consolidator:Consolidator")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, options, read, tiers, tool, transfer, upkeep, workspace_memory, write
+from recollect.cli import demo, options, read, tiers, tool, transfer, upkeep, workspace, write
 from recollect.cli.options import option
 from recollect.services import SERVICES
 
@@ -87,4 +87,4 @@ for command in (
 for name, service in SERVICES.items():
     if service.commands:
         app.add_typer(service.commands, name=name)
-app.add_typer(workspace_memory.workspace, name="workspace")
+app.add_typer(workspace.workspace, name="workspace")

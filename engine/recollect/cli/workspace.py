@@ -1,24 +1,41 @@
-"""Commands on a workspace: index, add, files, status, watch."""
+"""Commands on a workspace: index, add, files, status, watch, search, flush, export, restore."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import typer
 
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import AsJson, argument, flag, option
-from recollect.cli.output import hint, print_json, print_pairs, print_rows, print_table, progress
+from recollect.cli.hits import marked
+from recollect.cli.options import AsJson, SelectOptions, argument, filter_fields, flag, open_memory, option
+from recollect.cli.output import (
+    console,
+    hint,
+    named,
+    one_line,
+    print_json,
+    print_pairs,
+    print_rows,
+    print_table,
+    progress,
+    safe,
+)
+from recollect.cli.streams import stdin_text
+from recollect.cli.transfer import left_files, left_out, print_exported, print_restored
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from recollect.reports import Exported, Restored
     from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
+    from recollect.workspace.search import SearchResult, SearchResults
     from recollect.workspace.workspace import Workspace
 
-__all__ = ["open_workspace", "workspace"]
+__all__ = ["workspace"]
 
 workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
 Folder = Annotated[str | None, option("FOLDER", "The folder; else --config's, else this one.", "--workspace", "-w")]
@@ -140,3 +157,154 @@ def _hint_problems(result: IndexResult) -> None:
         hint(f"{problem.path}: {problem.reason}")
     if result.pending:
         hint(f"{result.pending:,} chunks wait for the embedder and are found by keyword: {result.embedder_problem}")
+
+
+class Passages(NamedTuple):
+    """What a search found, with the question and the folder that it was asked in."""
+
+    found: SearchResults
+    query: str
+    root: Path
+
+
+def _print_passages(passages: Passages) -> None:
+    for result in passages.found:
+        _print_passage(result, passages.query, passages.root)
+
+
+@workspace.command("search")
+@prints(_print_passages, json=lambda passages: passages.found, fails=lambda passages: not passages.found)
+def search_files(
+    query: Annotated[str | None, argument("QUERY", "The question; else standard input.")] = None,
+    folder: Folder = None,
+    max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
+    min_confidence: Annotated[float | None, typer.Option(help="Drop results of a confidence below this.")] = None,
+    strategy: Annotated[str | None, option("NAME", "hybrid, vector or keyword.")] = None,
+    source: Annotated[str | None, option("LABEL", "Only files of this label.")] = None,
+    vector_weight: Annotated[float | None, typer.Option(help="Share of the vector score, from 0 to 1.")] = None,
+    text_weight: Annotated[float | None, typer.Option(help="Share of the keyword score, from 0 to 1.")] = None,
+    candidate_multiplier: Annotated[
+        int | None, typer.Option(help="Candidates of each search, times the limit.")
+    ] = None,
+    mmr_lambda: Annotated[float | None, typer.Option(help="From 1 (relevance only) to 0 (diversity only).")] = None,
+    half_life_days: Annotated[float | None, typer.Option(help="Half-life of scores, in days.")] = None,
+    decay: Annotated[bool | None, typer.Option("--decay/--no-decay", help="Score old files lower.")] = None,
+    snippet_chars: Annotated[int | None, typer.Option(help="The longest snippet.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+) -> Passages:
+    """Find passages, best first: file and line, and the passage with the matched words marked."""
+    asked = stdin_text("workspace search") if query is None else query
+    with open_workspace(folder, config, embedder) as opened:
+        found = opened.search(
+            asked, max_results=max_results, min_score=min_score, min_confidence=min_confidence, strategy=strategy,
+            source_filter=source, vector_weight=vector_weight, text_weight=text_weight,
+            candidate_multiplier=candidate_multiplier, mmr_lambda=mmr_lambda, temporal_decay=decay,
+            decay_half_life_days=half_life_days, snippet_max_chars=snippet_chars,
+        )  # fmt: skip
+    for remark in (*found.problems, *found.evidence_gaps):
+        hint(remark)
+    return Passages(found, asked, opened.folder)
+
+
+def _print_flushed(written: str | None) -> None:
+    if written is None:
+        hint("nothing was worth keeping, or it is in the files already")
+    else:
+        typer.echo(safe(written))
+
+
+@workspace.command("flush")
+@prints(_print_flushed, json=named("written"))
+def flush_conversation(
+    file: Annotated[str, argument("FILE", "The conversation as JSON, a list of messages; - is standard input.")] = "-",
+    folder: Folder = None,
+    model: Annotated[str | None, option("NAME", "The model, as gpt-4o-mini or gemini/gemini-2.0-flash.")] = None,
+    system_prompt: Annotated[str | None, option("TEXT", "Instead of Recollect's own.")] = None,
+    config: Config = None,
+    embedder: EmbedderName = None,
+) -> str | None:
+    """Have a language model note what is worth keeping.
+
+    It reads a conversation and writes to today's file. OPENAI_API_KEY, or RECOLLECT_LLM_BASE_URL and
+    RECOLLECT_LLM_MODEL, name the model.
+    """
+    conversation = _conversation(file)
+    with open_workspace(folder, config, embedder) as opened:
+        return opened.flush(conversation, model=model, system_prompt=system_prompt)
+
+
+@workspace.command("export")
+@prints(print_exported, fails=left_files)
+def export_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    overwrite: Annotated[bool, flag("Replace changed files too.", "--overwrite")] = False,
+    config: Config = None,
+    embedder: EmbedderName = None,
+    **options: Unpack[SelectOptions],
+) -> Exported:
+    """Write the memories of --db below memory/ as Markdown that people can read and edit, and index them."""
+    with (
+        open_memory(context) as memory,
+        open_workspace(folder, config, embedder, make=True) as opened,
+        progress("exporting", "memories") as report,
+    ):
+        return opened.export(memory, **filter_fields(options), overwrite=overwrite, on_progress=report)
+
+
+@workspace.command("restore")
+@prints(print_restored, fails=left_out)
+def restore_memories(
+    context: typer.Context,
+    folder: Folder = None,
+    overwrite: Annotated[bool, flag("The file wins where the store has changed too.", "--overwrite")] = False,
+    forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
+    config: Config = None,
+) -> Restored:
+    """Read the memories below memory/ into --db, with what was changed in them."""
+    with (
+        open_memory(context) as memory,
+        open_workspace(folder, config, "none") as opened,
+        progress("restoring", "files") as report,
+    ):
+        return opened.restore(memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
+
+
+def _conversation(file: str) -> Any:
+    """The messages of a file: a JSON list, or an object that has one as `messages`."""
+    import msgspec
+
+    text = stdin_text("workspace flush FILE") if file == "-" else _read(file)
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
+        raise InvalidInput(f"{file} is not JSON ({fault}): give a list of messages with role and content") from None
+    return said["messages"] if isinstance(said, dict) and "messages" in said else said
+
+
+def _read(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}") from fault
+
+
+def _print_passage(result: SearchResult, query: str, root: Path) -> None:
+    """On a terminal the place and the marked passage below it; elsewhere `path:line: passage` on one line."""
+    from recollect.workspace.snippets import highlight
+
+    spans = highlight(result.snippet, query)
+    line = result.snippet_line + (result.snippet.count("\n", 0, spans[0][0]) if spans else 0)
+    place = f"{os.path.relpath(root / result.path)}:{line}"
+    terminal = console()
+    if terminal is None:
+        typer.echo(f"{safe(place)}: {one_line(result.snippet)}")
+        return
+    from rich.text import Text
+
+    head = Text(safe(place), "bold cyan").append(f"  {result.score:.2f}  {one_line(result.source)}", "dim")
+    terminal.print(head, soft_wrap=True)
+    terminal.print(marked(result.snippet, spans, "bold reverse"), soft_wrap=True)
+    terminal.print()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.tools.action import Action, Call, Quotes, Recorded, Tool
-from recollect.tools.failures import ToolFault
+from recollect.tools.action import Action, Call, Quotes, Recorded, Tool, ToolFault
 from recollect.tools.fields import Count, Flag, Scope, TaskType, ToolName, ToolNames, Words
 from recollect.tools.schema import allowed_in
 

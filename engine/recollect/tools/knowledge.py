@@ -13,8 +13,7 @@ from recollect.errors import DocumentError, DocumentRefused, NotFound
 from recollect.knowledge.documents import Ingested
 from recollect.knowledge.ingesting import is_url
 from recollect.text.quoting import NOTICE
-from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool
-from recollect.tools.failures import ToolFault
+from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
 from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query, Scope
 
 __all__ = ["TOOL"]

@@ -12,8 +12,7 @@ from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
 from recollect.records import Hit, Record, SourceRef
 from recollect.text.quoting import NOTICE
-from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool
-from recollect.tools.failures import Candidate, ToolFault
+from recollect.tools.action import Action, Call, Candidate, Changed, Quotes, Shown, Tool, ToolFault
 from recollect.tools.fields import (
     Flag,
     Limit,
