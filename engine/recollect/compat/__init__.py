@@ -1,4 +1,4 @@
-"""Names of other memory systems, translated to Recollect's own: one file per system. The engine knows only its own."""
+"""Names of other memory systems, translated to Recollect's own. The engine knows only its own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.compat import hermes, reeve
-from recollect.compat.sections import own_table, with_file_keys
+from recollect.compat.dialects import DIALECTS, own_table, with_file_keys
 from recollect.configuration import check_keys
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
 from recollect.settings_files import read_table, with_path
 
-__all__ = ["load_settings", "settings_from"]
-
-_DIALECTS = {dialect.name: dialect for dialect in (reeve.DIALECT, hermes.DIALECT)}
+__all__ = ["load_settings"]
 
 
 def load_settings(path: str | os.PathLike[str]) -> Settings:
@@ -24,18 +21,18 @@ def load_settings(path: str | os.PathLike[str]) -> Settings:
     InvalidInput names the file, the key, the value and what is allowed.
     """
     try:
-        return settings_from(read_table(path))
+        return _settings_from(read_table(path))
     except InvalidInput as fault:
         raise with_path(path, fault) from None
 
 
-def settings_from(table: Mapping[str, Any]) -> Settings:
+def _settings_from(table: Mapping[str, Any]) -> Settings:
     """The settings of a table, as `load_settings`. Another system's section may stand beside Recollect's own keys."""
-    found = [dialect for name, dialect in _DIALECTS.items() if name in table]
+    found = [dialect for name, dialect in DIALECTS.items() if name in table]
     if not found:
         return Settings.from_dict(table)
     if len(found) > 1:
-        raise InvalidInput(f"{' and '.join(sorted(_DIALECTS))}: they are sections of different systems; give one")
+        raise InvalidInput(f"{' and '.join(sorted(DIALECTS))}: they are sections of different systems; give one")
     (dialect,) = found
     known = (*Settings.__struct_fields__, dialect.name)
     mine = dialect.without_others(table)

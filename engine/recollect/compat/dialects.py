@@ -1,4 +1,4 @@
-"""Another system's section of a settings file, as Recollect's own tables."""
+"""Sections of other systems in a settings file: that of Reeve's `reeve.json` and that of Hermes' `config.yaml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.checks import shown
 from recollect.configuration import check_keys
 from recollect.errors import InvalidInput
 
-__all__ = ["Dialect", "own_table", "with_file_keys"]
+__all__ = ["DIALECTS", "own_table", "with_file_keys"]
 
 
 class Dialect(NamedTuple):
@@ -29,6 +29,29 @@ class Dialect(NamedTuple):
         if self.part is not None and isinstance(section, Mapping) and self.part in section:
             return {**table, self.name: {self.part: section[self.part]}}
         return table
+
+
+REEVE = Dialect(
+    "memorySearch",
+    profile="reeve",
+    keys={
+        "temporalDecay.halfLife": ("profile", "half_life_days"),
+        "temporalDecay.floor": ("profile", "decay_floor"),
+        "mergeStrategy": ("write", "merge_strategy"),
+    },
+)
+HERMES = Dialect(
+    "memory",
+    profile="hermes",
+    keys={
+        "recall.semantic_weight": ("profile", "semantic_weight"),
+        "recall.recency_weight": ("profile", "recency_weight"),
+        "recall.importance_weight": ("profile", "importance_weight"),
+        "recall.recency_half_life_days": ("profile", "half_life_days"),
+    },
+    part="recall",
+)
+DIALECTS = {dialect.name: dialect for dialect in (REEVE, HERMES)}
 
 
 def own_table(dialect: Dialect, table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
