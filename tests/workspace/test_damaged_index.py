@@ -17,7 +17,7 @@ from recollect import Workspace
 from recollect.errors import RecollectError, StoreCorrupt, StoreError, StoreReadOnly
 from recollect.store.sqlite import connection as connecting
 from recollect.store.sqlite.damage import proven_damage
-from recollect.workspace.replacing import move_aside, moved_aside
+from recollect.workspace.opening import move_aside, moved_aside
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, dump, index_all, write
 

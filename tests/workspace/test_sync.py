@@ -569,11 +569,11 @@ def test_an_index_that_is_damaged_while_open_is_made_afresh(folder):
 def test_a_folder_that_cannot_be_written_names_the_way_out(folder, tmp_path, monkeypatch):
     write(folder, "a.md", "A text.")
 
-    def refuse(path, data):
+    def refuse(path, mode):
         raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as denied:
-        denied.setattr(opening, "_write_new", refuse)
+        denied.setattr(opening, "open", refuse, raising=False)
         with pytest.raises(StoreReadOnly, match="db_path"):
             Workspace(folder, config(), embedder="none")
     with Workspace(folder, config(db_path=str(tmp_path / "elsewhere" / "i.db")), embedder="none") as workspace:

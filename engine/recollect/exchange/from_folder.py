@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
+
+from msgspec import structs
 
 from recollect.checks import check_scope, check_time, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.exchange.folder import OWN, Folder, digest
 from recollect.exchange.importing import Batch
-from recollect.exchange.lines import Incoming, LinkLine, scope_within
+from recollect.exchange.lines import Incoming, LinkLine
 from recollect.exchange.manifest import (
     FileEntry,
     FolderManifest,
     changeable_fields,
     content_digest,
-    fields_of,
     store_identity,
+    stored_fields,
 )
 from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
 from recollect.exchange.naming import name_memories
-from recollect.exchange.to_folder import derived_id
+from recollect.exchange.to_folder import ids_of
 from recollect.records import NewRecord, Record
 from recollect.remember import change
 from recollect.reports import FileTrouble, Restored
@@ -125,7 +127,8 @@ class _Run:
                 else:
                     self._batch.add(_incoming(public_id, file.scope, section), section.line)
                 digests[public_id] = content_digest(now)
-                self._joined += [(path, section.line, joined) for joined in _links(public_id, section.fields)]
+                links = [LinkLine(source=public_id, **structs.asdict(link)) for link in section.fields.links]
+                self._joined += [(path, section.line, link) for link in links]
             except RecollectError as reason:
                 self._trouble(path, section.line, reason)
             if self._batch.full(_MEMORIES_A_BATCH):
@@ -134,10 +137,7 @@ class _Run:
 
     def _with_ids(self, path: str, file: MemoryFile) -> dict[str, Section]:
         found = {}
-        given = [
-            section.fields.id or derived_id(self._base, file.scope, section.fields.context, section.text)
-            for section in file.sections
-        ]
+        given = ids_of(file, self._base)
         with self._engine.store.read() as reader:
             names = name_memories(reader, given, self._base)
         for section, given_id in zip(file.sections, given, strict=True):
@@ -155,7 +155,7 @@ class _Run:
 
     def _compare(self, record: Record, path: str, section: Section, now: dict[str, Any]) -> None:
         """Update a stored memory if its section differs and the store has nothing newer."""
-        stored = changeable_fields(scope_within(record.scope, self._base), fields_of(record, []), record.text)
+        stored = stored_fields(record, self._base)
         created = check_time(section.fields.created_at, "created_at")
         if created is not None and to_datetime(created) != record.created_at:
             self._trouble(path, section.line, "created_at cannot be changed: it stays as it is in the store")
@@ -255,12 +255,3 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
         new=NewRecord(text=section.text, scope=scope, **given), id=public_id, base_importance=fields.base_importance,
         updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
     )  # fmt: skip
-
-
-def _links(public_id: str, fields: Fields) -> Sequence[LinkLine]:
-    return [
-        LinkLine(
-            source=public_id, target=link.target, type=link.type, strength=link.strength, created_at=link.created_at
-        )
-        for link in fields.links
-    ]

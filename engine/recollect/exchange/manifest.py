@@ -19,12 +19,20 @@ from recollect.checks import check_time, optional_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import OWN, Changed, Folder
-from recollect.exchange.lines import written_time
+from recollect.exchange.lines import scope_within, written_time
 from recollect.exchange.markdown import Fields, LinkTo
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
 
-__all__ = ["FileEntry", "FolderManifest", "changeable_fields", "content_digest", "fields_of", "store_identity"]
+__all__ = [
+    "FileEntry",
+    "FolderManifest",
+    "changeable_fields",
+    "content_digest",
+    "fields_of",
+    "store_identity",
+    "stored_fields",
+]
 # Version control has the memories themselves.
 _IGNORED = f"{OWN}/.gitignore"
 
@@ -110,6 +118,11 @@ def changeable_fields(scope: str, fields: Fields, text: str) -> dict[str, Any]:
     changeable = {name: getattr(fields, name) for name in _CHANGEABLE}
     times = {name: optional_datetime(check_time(changeable[name], name)) for name in ("event_at", "expires_at")}
     return {**changeable, **times, "text": text, "scope": scope, "tags": tuple(dict.fromkeys(fields.tags))}
+
+
+def stored_fields(record: Record, base: str) -> dict[str, Any]:
+    """`changeable_fields` of a memory in the store."""
+    return changeable_fields(scope_within(record.scope, base), fields_of(record, []), record.text)
 
 
 def content_digest(what: dict[str, Any]) -> str:

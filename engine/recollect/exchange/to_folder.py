@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from recollect.checks import check_time, join_scopes, to_datetime
 from recollect.engine import Engine
@@ -22,8 +22,9 @@ from recollect.exchange.manifest import (
     content_digest,
     fields_of,
     store_identity,
+    stored_fields,
 )
-from recollect.exchange.markdown import MemoryFile, decoded, is_memory_file, parse_file, render_file
+from recollect.exchange.markdown import MemoryFile, Section, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
 from recollect.store.protocol import Reader
@@ -32,7 +33,7 @@ from recollect.store.values import Month
 if TYPE_CHECKING:
     from recollect.filters import Filter
 
-__all__ = ["derived_id", "export_folder", "file_of"]
+__all__ = ["export_folder", "file_of", "ids_of"]
 
 Progress = Callable[[int, int | None], None]
 _PLAIN = re.compile(r"[^\w-]+")
@@ -41,6 +42,7 @@ FILE_CHARS = 2_000_000
 """A file has at most so many characters, unless it has a single memory."""
 _OTHER_CHARS = 400
 _FETCHED_TOGETHER = 1_000
+_CHANGED = "it was changed while the export ran: run it again"
 
 
 class _File(Struct):
@@ -50,17 +52,6 @@ class _File(Struct):
     old: bytes | None
     data: bytes
     entry: FileEntry
-
-
-class _Plan(Struct):
-    """What an export will do: files to write, files that are up to date already, and conflicts."""
-
-    known: dict[str, FileEntry]
-    files: list[_File] = field(default_factory=list)
-    current: dict[str, FileEntry] = field(default_factory=dict)
-    conflicts: list[FileTrouble] = field(default_factory=list)
-    paths: set[str] = field(default_factory=set)
-    records: int = 0
 
 
 def export_folder(
@@ -79,84 +70,172 @@ def export_folder(
     """
     with folder.locked():
         folder.sweep()
-        return _export(engine, folder, chosen, overwrite, on_progress)
+        run = _Export(folder, FolderManifest(folder, store_identity(engine), chosen.base), chosen.base, overwrite)
+        with engine.store.read() as reader:
+            run.plan(reader, chosen, on_progress)
+        return run.carry_out()
 
 
-def _export(engine: Engine, folder: Folder, chosen: Filter, overwrite: bool, on_progress: Progress | None) -> Exported:
-    base = chosen.base
-    known = FolderManifest(folder, store_identity(engine), base)
-    plan = _Plan(known.files)
-    with engine.store.read() as reader:
+class _Export:
+    """One export: the files to write, those that are up to date already, those left without memories, and conflicts."""
+
+    def __init__(self, folder: Folder, known: FolderManifest, base: str, overwrite: bool) -> None:
+        self._folder, self._known, self._base, self._overwrite = folder, known, base, overwrite
+        self._files: list[_File] = []
+        self._current: dict[str, FileEntry] = {}
+        self._left: list[str] = []
+        self._conflicts: list[FileTrouble] = []
+        self._records = 0
+
+    def plan(self, reader: Reader, chosen: Filter, on_progress: Progress | None) -> None:
+        """Compare the memories with the files of the folder."""
         months = reader.records.months(chosen)
         total = sum(len(month.row_ids) for month in months)
         links: dict[str, list[Link]] = {}
         for link in reader.links.between(chosen, chunks=False):
             links.setdefault(link.source, []).append(link)
+        paths = set()
         for month in months:
-            for path, records in _files_of(reader, month, base):
-                _add(plan, reader, folder, path, _rendered(month, records, links, base), base, overwrite)
-                plan.records += len(records)
+            for path, records in _files_of(reader, month, self._base):
+                paths.add(path)
+                self._add(reader, path, *_rendered(month, records, links, self._base))
+                self._records += len(records)
                 if on_progress is not None:
-                    on_progress(plan.records, total)
-    left = [path for path, entry in known.files.items() if path not in plan.paths and _covers(chosen, entry)]
-    return _carry_out(folder, known, plan, left, overwrite=overwrite)
+                    on_progress(self._records, total)
+        self._left = [path for path, entry in self._known.files.items() if path not in paths and _covers(chosen, entry)]
 
-
-def _add(
-    plan: _Plan,
-    reader: Reader,
-    folder: Folder,
-    path: str,
-    rendered: tuple[bytes, FileEntry],
-    base: str,
-    overwrite: bool,
-) -> None:
-    """Plan one file."""
-    data, entry = rendered
-    plan.paths.add(path)
-    try:
-        old = folder.read(path)
-        if old == data:
-            plan.current[path] = entry
-        elif conflict := _conflict(reader, path, old, entry, plan.known.get(path), base, overwrite):
-            plan.conflicts.append(conflict)
-        else:
-            plan.files.append(_File(path, old, data, entry))
-    except InvalidInput as reason:
-        plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
-
-
-def _carry_out(folder: Folder, known: FolderManifest, plan: _Plan, left: list[str], *, overwrite: bool) -> Exported:
-    """Write what is planned, and remove the files that are `left` without memories."""
-    entries = {**known.files, **plan.current}
-    # The manifest is written first: files of an export that is killed are known to the next one.
-    either = {
-        file.path: FileEntry(
-            (*file.entry.hashes, *([] if file.old is None else [digest(file.old)])),
-            file.entry.scope, file.entry.memories,
-        )
-        for file in plan.files
-    }  # fmt: skip
-    known.write({**entries, **either})
-    written, removed = [], []
-    for file in plan.files:
-        if conflict := _written(folder, file):
-            plan.conflicts.append(conflict)
-        else:
-            written.append(file.path)
-            entries[file.path] = file.entry
-    for path in left:
+    def _add(self, reader: Reader, path: str, data: bytes, entry: FileEntry) -> None:
         try:
-            if _removed(folder, path, entries[path], overwrite=overwrite):
-                removed.append(path)
-            del entries[path]
+            old = self._folder.read(path)
+            if old == data:
+                self._current[path] = entry
+            elif conflict := self._conflict(reader, old, entry, self._known.files.get(path)):
+                self._refuse(path, *conflict)
+            else:
+                self._files.append(_File(path, old, data, entry))
         except InvalidInput as reason:
-            plan.conflicts.append(FileTrouble(path=path, reason=str(reason)))
-    known.write(entries)
-    return Exported(
-        records=plan.records, written=tuple(written), unchanged=len(plan.current), removed=tuple(removed),
-        conflicts=tuple(plan.conflicts),
-    )  # fmt: skip
+            self._refuse(path, None, reason)
+
+    def _refuse(self, path: str, line: int | None, reason: object) -> None:
+        self._conflicts.append(FileTrouble(path=path, line=line, reason=str(reason)))
+
+    def carry_out(self) -> Exported:
+        """Write what is planned, and remove the files without memories."""
+        entries = {**self._known.files, **self._current}
+        # The manifest is written first: files of an export that is killed are known to the next one.
+        either = {
+            file.path: FileEntry(
+                (*file.entry.hashes, *([] if file.old is None else [digest(file.old)])),
+                file.entry.scope, file.entry.memories,
+            )
+            for file in self._files
+        }  # fmt: skip
+        self._known.write({**entries, **either})
+        written, removed = [], []
+        for file in self._files:
+            try:
+                self._folder.write(file.path, file.data, over=file.old)
+                written.append(file.path)
+                entries[file.path] = file.entry
+            except Changed:
+                self._refuse(file.path, None, _CHANGED)
+            except InvalidInput as reason:
+                self._refuse(file.path, None, reason)
+        for path in self._left:
+            try:
+                if self._removed(path, entries[path]):
+                    removed.append(path)
+                del entries[path]
+            except InvalidInput as reason:
+                self._refuse(path, None, reason)
+        self._known.write(entries)
+        return Exported(
+            records=self._records, written=tuple(written), unchanged=len(self._current), removed=tuple(removed),
+            conflicts=tuple(self._conflicts),
+        )  # fmt: skip
+
+    def _removed(self, path: str, entry: FileEntry) -> bool:
+        """Remove a file whose memories are no longer in the store, or in another file; False where there is no file.
+
+        Raises InvalidInput where it has changed since.
+        """
+        old = self._folder.read(path)
+        if old is None:
+            return False
+        if digest(old) not in entry.hashes and not (self._overwrite and is_memory_file(decoded(old))):
+            raise InvalidInput("its memories are no longer in the store, and it was changed: import it, or remove it")
+        try:
+            self._folder.remove(path, over=old)
+        except Changed:
+            raise InvalidInput(_CHANGED) from None
+        return True
+
+    def _conflict(
+        self, reader: Reader, old: bytes | None, entry: FileEntry, before: FileEntry | None
+    ) -> tuple[int | None, str] | None:
+        """Line and reason why a file may not be replaced; None where the store has all of it, or `overwrite` allows it.
+
+        Raises InvalidInput where the whole file is the reason.
+        """
+        if old is None or (before is not None and digest(old) in before.hashes):
+            return None
+        text = decoded(old)
+        if not is_memory_file(text):
+            raise InvalidInput("it is not a file of memories: move it, or export to another folder")
+        if self._overwrite:
+            return None
+        file = parse_file(text)
+        if file.problems:
+            return file.problems[0]
+        ids = ids_of(file, self._base)
+        if unknown := self._unknown(reader, file, ids, before):
+            return unknown
+        stored = entry.memories.keys() - set(ids)
+        if gone := [] if before is None else [each for each in before.memories if each in stored]:
+            raise InvalidInput(
+                f"{len(gone)} of its memories were removed ({gone[0]}): import the folder, which lists them and can "
+                "forget them, or export with overwrite"
+            )
+        return None
+
+    def _unknown(
+        self, reader: Reader, file: MemoryFile, ids: list[str], before: FileEntry | None
+    ) -> tuple[int, str] | None:
+        """The first memory of a file that the store does not have, or has otherwise: its line, and how it differs."""
+        rows = reader.records.find_ids(ids, self._base)
+        records = reader.records.by_row_ids(list(rows.values()))
+        targets = [link.target for section in file.sections for link in section.fields.links]
+        ends = reader.records.find_ids(targets, self._base)
+        seen: set[str] = set()
+
+        def difference(public_id: str, section: Section) -> str | None:
+            if public_id in seen:
+                return "this memory is in the file twice: remove one, or the id of one if it is another memory"
+            seen.add(public_id)
+            if public_id not in rows:
+                return "the store does not have this memory: import the folder first"
+            record, fields = records[rows[public_id]], section.fields
+            now = content_digest(changeable_fields(file.scope, fields, section.text))
+            if now != content_digest(stored_fields(record, self._base)) and (
+                before is None or before.memories.get(public_id) != now
+            ):
+                return "this memory differs from the store: import the folder first, or export with overwrite"
+            created = check_time(fields.created_at, "created_at")
+            if created is not None and to_datetime(created) != record.created_at:
+                return "created_at cannot be changed: undo it, or export with overwrite"
+            known = [
+                (rows[public_id], ends[link.target], link.type, 0.0, 0) for link in fields.links if link.target in ends
+            ]
+            if len(known) < len(fields.links) or reader.links.missing(known):
+                return (
+                    "the store does not have a link of this memory: import the folder first, or export with overwrite"
+                )
+            return None
+
+        for public_id, section in zip(ids, file.sections, strict=True):
+            if reason := difference(public_id, section):
+                return section.line, reason
+        return None
 
 
 def file_of(scope: str, month: str, part: int = 1) -> str:
@@ -169,12 +248,18 @@ def file_of(scope: str, month: str, part: int = 1) -> str:
     return "/".join([*(_folder_name(segment) for segment in scope.split("/") if segment), name])
 
 
-def derived_id(base: str, scope: str, context: str | None, text: str) -> str:
-    """The id of a memory that was written by hand: the same at each import while its text is unchanged.
+def ids_of(file: MemoryFile, base: str) -> list[str]:
+    """The id of each memory of a file; one that was written by hand gets the same at each import, while its text is
+    unchanged.
 
-    It depends on the scope `base` of the handle, so that it reveals nothing about other scopes.
+    Such an id depends on the scope `base` of the handle, so that it reveals nothing about other scopes.
     """
-    key = "\x00".join((join_scopes(base, scope) or "/", context or "", text))
+    scope = join_scopes(base, file.scope) or "/"
+    return [section.fields.id or _derived_id(scope, section) for section in file.sections]
+
+
+def _derived_id(scope: str, section: Section) -> str:
+    key = "\x00".join((scope, section.fields.context or "", section.text))
     return f"md-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
@@ -210,120 +295,6 @@ def _rendered(month: Month, records: list[Record], links: dict[str, list[Link]],
     data = render_file(scope, month.month, sections).encode()
     digests = {fields.id or "": content_digest(changeable_fields(scope, fields, text)) for _, fields, text in sections}
     return data, FileEntry((digest(data),), scope, digests)
-
-
-def _conflict(
-    reader: Reader,
-    path: str,
-    old: bytes | None,
-    entry: FileEntry,
-    before: FileEntry | None,
-    base: str,
-    overwrite: bool,
-) -> FileTrouble | None:
-    """Why a file may not be replaced; None where the store has all of it, or `overwrite` allows it."""
-    if old is None or (before is not None and digest(old) in before.hashes):
-        return None
-    text = decoded(old)
-    if not is_memory_file(text):
-        return FileTrouble(path=path, reason="it is not a file of memories: move it, or export to another folder")
-    if overwrite:
-        return None
-    file = parse_file(text)
-    for line, reason in file.problems:
-        return FileTrouble(path=path, line=line, reason=reason)
-    return _unknown(reader, path, file, before, base) or _taken_out(path, file, entry, before, base)
-
-
-def _unknown(reader: Reader, path: str, file: MemoryFile, before: FileEntry | None, base: str) -> FileTrouble | None:
-    """The first memory of a file that the store does not have, or has otherwise."""
-    ids = _ids(file, base)
-    rows = reader.records.find_ids(ids, base)
-    records = reader.records.by_row_ids(list(rows.values()))
-    ends = reader.records.find_ids([link.target for section in file.sections for link in section.fields.links], base)
-    seen: set[str] = set()
-    for public_id, section in zip(ids, file.sections, strict=True):
-        if public_id in seen:
-            return FileTrouble(
-                path=path, line=section.line,
-                reason="this memory is in the file twice: remove one, or the id of one if it is another memory",
-            )  # fmt: skip
-        seen.add(public_id)
-        if public_id not in rows:
-            return FileTrouble(
-                path=path, line=section.line, reason="the store does not have this memory: import the folder first"
-            )
-        record = records[rows[public_id]]
-        stored = content_digest(changeable_fields(scope_within(record.scope, base), fields_of(record, []), record.text))
-        now = content_digest(changeable_fields(file.scope, section.fields, section.text))
-        if now != stored and (before is None or before.memories.get(public_id) != now):
-            return FileTrouble(
-                path=path, line=section.line,
-                reason="this memory differs from the store: import the folder first, or export with overwrite",
-            )  # fmt: skip
-        created = check_time(section.fields.created_at, "created_at")
-        if created is not None and to_datetime(created) != record.created_at:
-            return FileTrouble(
-                path=path, line=section.line, reason="created_at cannot be changed: undo it, or export with overwrite"
-            )
-        targets = [(ends.get(link.target), link.type) for link in section.fields.links]
-        known = [(rows[public_id], target, type, 0.0, 0) for target, type in targets if target is not None]
-        if len(known) < len(targets) or reader.links.missing(known):
-            return FileTrouble(
-                path=path, line=section.line,
-                reason="the store does not have a link of this memory: import the folder first, or export with "
-                "overwrite",
-            )  # fmt: skip
-    return None
-
-
-def _ids(file: MemoryFile, base: str) -> list[str]:
-    return [
-        section.fields.id or derived_id(base, file.scope, section.fields.context, section.text)
-        for section in file.sections
-    ]
-
-
-def _taken_out(
-    path: str, file: MemoryFile, entry: FileEntry, before: FileEntry | None, base: str
-) -> FileTrouble | None:
-    """That memories were removed from a file which the store still has."""
-    held = set(_ids(file, base))
-    gone = [] if before is None else [each for each in before.memories if each in entry.memories and each not in held]
-    if not gone:
-        return None
-    return FileTrouble(
-        path=path,
-        reason=f"{len(gone)} of its memories were removed ({gone[0]}): import the folder, which lists them and can "
-        "forget them, or export with overwrite",
-    )
-
-
-def _written(folder: Folder, file: _File) -> FileTrouble | None:
-    try:
-        folder.write(file.path, file.data, over=file.old)
-    except Changed:
-        return FileTrouble(path=file.path, reason="it was changed while the export ran: run it again")
-    except InvalidInput as reason:
-        return FileTrouble(path=file.path, reason=str(reason))
-    return None
-
-
-def _removed(folder: Folder, path: str, entry: FileEntry, *, overwrite: bool) -> bool:
-    """Remove a file whose memories are no longer in the store, or in another file; False where there is no file.
-
-    Raises InvalidInput where it has changed since.
-    """
-    old = folder.read(path)
-    if old is None:
-        return False
-    if digest(old) not in entry.hashes and not (overwrite and is_memory_file(decoded(old))):
-        raise InvalidInput("its memories are no longer in the store, and it was changed: import it, or remove it")
-    try:
-        folder.remove(path, over=old)
-    except Changed:
-        raise InvalidInput("it was changed while the export ran: run it again") from None
-    return True
 
 
 def _covers(chosen: Filter, entry: FileEntry) -> bool:

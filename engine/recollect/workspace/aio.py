@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recollect.asynchrony import AsyncHandle, awaited
 from recollect.workspace.config import WorkspaceConfig
@@ -76,16 +74,5 @@ class AsyncWorkspace(AsyncHandle[Workspace]):
 
     async def _opened(self) -> Workspace:
         if self._twin is None:
-            self._extensions.finish = partial(_finish_on, asyncio.get_running_loop())
+            self._extensions.loop = asyncio.get_running_loop()
         return await super()._opened()
-
-
-def _finish_on(loop: asyncio.AbstractEventLoop, given: Any) -> Any:
-    """What an awaitable gives that runs on the event loop, asked for from a thread; anything else as it is."""
-    if not inspect.isawaitable(given):
-        return given
-
-    async def wait() -> Any:
-        return await given
-
-    return asyncio.run_coroutine_threadsafe(wait(), loop).result()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,24 +24,12 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = [
-    "MIN_CONFIDENCE",
-    "MIN_SCORE",
-    "Extensions",
-    "Finish",
-    "SearchResult",
-    "SearchResults",
-    "finish_here",
-    "search",
-]
+__all__ = ["MIN_CONFIDENCE", "MIN_SCORE", "Extensions", "SearchResult", "SearchResults", "search"]
 
 MIN_SCORE = 0.35
 """memweave's threshold, for rows without a confidence."""
 MIN_CONFIDENCE = {"hybrid": 0.3, "vector": 0.04, "keyword": 0.02}
 """The default threshold, by the signals of the confidence."""
-
-Finish = Callable[[Any], Any]
-"""Waits for what an extension returned, where that is awaitable."""
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -104,12 +92,12 @@ class SearchResults(list[SearchResult]):
 
 
 class Extensions:
-    """Registered strategies and post-processors, and how awaitables that they return are awaited."""
+    """Registered strategies and post-processors, and the event loop of those that are coroutines, if any."""
 
     def __init__(self) -> None:
         self.strategies: dict[str, Any] = {}
         self.postprocessors: list[Any] = []
-        self.finish: Finish = finish_here
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def add_strategy(self, name: str, strategy: object) -> None:
         """Register a strategy, replacing one of the same name. Raises InvalidInput for what is not one."""
@@ -118,6 +106,26 @@ class Extensions:
     def add_postprocessor(self, processor: object) -> None:
         """Register a post-processor, after the others. Raises InvalidInput for what is not one."""
         self.postprocessors.append(check_postprocessor(processor))
+
+    def finish(self, given: Any) -> Any:
+        """The result of an awaitable; anything else as it is.
+
+        It runs on `loop`; without one here or, where this thread has a running loop, in another thread.
+        """
+        if not inspect.isawaitable(given):
+            return given
+
+        async def wait() -> Any:
+            return await given
+
+        if self.loop is not None:
+            return asyncio.run_coroutine_threadsafe(wait(), self.loop).result()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(wait())
+        with ThreadPoolExecutor(1) as aside:
+            return aside.submit(asyncio.run, wait()).result()
 
 
 def search(
@@ -152,7 +160,7 @@ def search(
     if not found.rows and options.source_filter is not None:
         problems += _no_such_label(engine, options.source_filter)
     gaps: tuple[str, ...] = ()
-    best = _best(dropped)
+    best = max(dropped, key=lambda row: (row.confidence or 0.0, row.score), default=None)
     if best is not None and not kept:
         gaps = (_nothing_reached(len(dropped), best, min_score, min_confidence),)
     return SearchResults(
@@ -177,10 +185,6 @@ def _least(options: SearchOptions, found: Found, min_confidence: float, row: Raw
     return min_confidence
 
 
-def _best(rows: Sequence[RawSearchRow]) -> RawSearchRow | None:
-    return max(rows, key=lambda row: (row.confidence or 0.0, row.score), default=None)
-
-
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
     """That a threshold dropped everything, and what was best."""
     wanted = [f"{name} {least:.2f}" for name, least in (("score", min_score), ("confidence", min_confidence)) if least]
@@ -189,24 +193,6 @@ def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confi
         f"{count:,} passages were found and none reaches {' and '.join(wanted)}; the best is "
         f"{best.path}:{best.start_line} ({has}). min_score=0 shows them"
     )
-
-
-def finish_here(given: Any) -> Any:
-    """The result of an awaitable, run here or, where this thread has a running loop, in another; anything else as it
-    is.
-    """
-    if not inspect.isawaitable(given):
-        return given
-
-    async def wait() -> Any:
-        return await given
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(wait())
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, wait()).result()
 
 
 def _found(engine: Engine, own: Extensions, query: str, options: SearchOptions) -> Found:

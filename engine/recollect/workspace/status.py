@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from recollect.checks import fault_text, now_us
 from recollect.errors import RecollectError
 from recollect.workspace.files import FileProblem, problem_of
-from recollect.workspace.replacing import moved_aside
+from recollect.workspace.opening import moved_aside
 from recollect.workspace.results import FileInfo, StoreStatus
 from recollect.workspace.rules import is_evergreen, source_label
 from recollect.workspace.sync import SCOPE, Plan, waiting

@@ -154,7 +154,7 @@ def make_plan(
     read, changed = [], 0
     for path, file in found.files.items():
         row = stored.get(path)
-        if row is None or not _same_stat(row, file) or row.chunking != chunking:
+        if _differs(row, file, chunking):
             read.append(file)
             changed += 1
         elif force or _may_have_changed_since(row, file):
@@ -197,8 +197,7 @@ def add_file(engine: Engine, config: WorkspaceConfig, file: FoundFile, *, force:
     with engine.store.read() as reader:
         row = reader.documents.find(SCOPE, file.path)
     chunking = chunking_name(config, engine.embedder.spec)
-    unsure = row is None or not _same_stat(row, file) or row.chunking != chunking
-    read = [file] if force or unsure or _may_have_changed_since(row, file) else []
+    read = [file] if force or _differs(row, file, chunking) or _may_have_changed_since(row, file) else []
     plan = Plan({} if row is None else {file.path: row}, 1, read, len(read), [], [])
     result = _carry_out(engine, config, plan, _Run(len(read), force), began)
     if result.problems and not result.problems[0].indexed:
@@ -317,8 +316,9 @@ def _refresh(engine: Engine, run: _Run) -> None:
             writer.documents.note_read(run.same[begin : begin + _REFRESHED_TOGETHER])
 
 
-def _same_stat(row: DocumentRow, file: FoundFile) -> bool:
-    return (row.size_bytes, row.mtime_ns, row.inode) == (file.size, file.mtime_ns, file.inode)
+def _differs(row: DocumentRow | None, file: FoundFile, chunking: str) -> bool:
+    now = (file.size, file.mtime_ns, file.inode, chunking)
+    return row is None or (row.size_bytes, row.mtime_ns, row.inode, row.chunking) != now
 
 
 def _may_have_changed_since(row: DocumentRow | None, file: FoundFile) -> bool:
