@@ -214,6 +214,13 @@ def check_finite(value: object, name: str, *, minimum: float = -math.inf) -> flo
     return number
 
 
+def check_flag(value: object, name: str) -> bool:
+    """A bool."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {shown(value)}: give True or False")
+    return value
+
+
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """One of the choices."""
     if not isinstance(value, str) or value not in choices:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, ge
 
 from msgspec import Struct, structs
 
-from recollect.checks import check_choice, check_count, check_finite, shown
+from recollect.checks import check_choice, check_count, check_finite, check_flag, shown
 from recollect.errors import InvalidInput
 from recollect.settings_files import read_table, with_path, write_table
 
@@ -233,7 +233,7 @@ def _check_of(kind: Any, setting: Setting) -> Check:
         above = -math.inf if setting.above is None else setting.above
         return partial(_check_number, low, above, math.inf if setting.maximum is None else setting.maximum)
     if kind is bool:
-        return _check_flag
+        return check_flag
     if get_origin(kind) is tuple:
         return _check_names
     if isinstance(kind, type) and issubclass(kind, Section):
@@ -263,12 +263,6 @@ def _check_word(words: tuple[str, ...], value: object, name: str) -> str:
     if value != words[0]:
         raise InvalidInput(f"{name} is {shown(value)}: {words[0]!r} or None")
     return words[0]
-
-
-def _check_flag(value: object, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{name} is {shown(value)}: True or False")
-    return value
 
 
 def _check_text(value: object, name: str) -> str:

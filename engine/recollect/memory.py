@@ -26,7 +26,6 @@ from recollect.remember import change
 from recollect.remember import links as linking
 from recollect.remember.change import row_id
 from recollect.remember.pending import Progress
-from recollect.remember.prepare import check_flag
 from recollect.remember.write import remember_batches, remember_one
 from recollect.reports import Forgotten
 from recollect.services import Services
@@ -195,7 +194,7 @@ class Memory(Services, Upkeep):
         bytes are searched for what was removed, see `Forgotten.receipt`; this takes as long as `vacuum`, and only the
         handle that opened the file can do it.
         """
-        if check_flag(receipt, "receipt"):
+        if checks.check_flag(receipt, "receipt"):
             self._whole("forget with a receipt")
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):

@@ -8,11 +8,11 @@ from typing import IO, Unpack
 
 from recollect import audit as auditing
 from recollect import checks, exchange
+from recollect.checks import check_flag
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.remember.pending import Progress, drain_pending
-from recollect.remember.prepare import check_flag
 from recollect.remember.reembed import reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 import typer
 
-from recollect.cli.options import AsJson, Within, open_within
+from recollect.cli.options import AsJson, Within, open_memory
 from recollect.cli.output import fail_quietly, print_json, progress
 
 __all__ = ["nothing", "prints"]
@@ -50,7 +50,7 @@ def prints(
             with ExitStack() as opened:
                 if "memory" in supplied:
                     scope = given.pop("scope", None) if within else None
-                    given["memory"] = opened.enter_context(open_within(given.pop("context"), scope))
+                    given["memory"] = opened.enter_context(open_memory(given.pop("context"), scope))
                 if bar is not None:
                     report = opened.enter_context(progress(*bar))
                     given |= {"report": report} if "report" in supplied else {}

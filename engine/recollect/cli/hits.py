@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from recollect.records import Explanation, Hit, Hits
 
-__all__ = ["marked", "print_explanation", "print_hits", "reasons", "stage_times"]
+__all__ = ["marked", "print_explanation", "print_hits", "reasons"]
 
 _BAR_CELLS = 8
 _CHART_CELLS = 32
@@ -47,12 +47,7 @@ def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
     if hits.left_out:
         hint(f"{hits.left_out:,} more did not fit the token budget")
     if explained and hits.stages:
-        hint(stage_times(hits.stages))
-
-
-def stage_times(stages: dict[str, float]) -> str:
-    """The milliseconds of each stage, on one line."""
-    return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in stages.items())
+        hint(", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in hits.stages.items()))
 
 
 def reasons(hit: Hit, query: str) -> str:
@@ -148,7 +143,9 @@ def _draw_signals(terminal: Console, found: Explanation) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("signal", "value", "", "rank"):
         table.add_column(name, justify="right" if name in ("value", "rank") else "left")
-    for name, value in ((name, value) for name, value in found.signals.items() if _is_used(name, value)):
+    for name, value in found.signals.items():
+        if not _is_used(name, value):
+            continue
         bar = "" if name == "bm25" else _bar(value, _CHART_CELLS)  # BM25 has no upper end
         table.add_row(_SIGNALS.get(name, name), f"{value:.3f}", Text(bar, "green"), str(found.ranks.get(name, "")))
     terminal.print(table)

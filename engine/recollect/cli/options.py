@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTINGS", "AsJson", "FilterOptions", "RecallOptions", "SelectOptions", "argument", "filter_fields", "flag",
-    "new_key", "open_memory", "open_within", "option", "parse_json", "recall_fields",
+    "new_key", "open_memory", "option", "parse_json", "recall_fields",
 ]  # fmt: skip
 
 
@@ -94,8 +94,12 @@ SETTINGS = "recollect.settings"
 _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at once starts no compiler
 
 
-def open_memory(context: typer.Context) -> Memory:
-    """The memory that --db names, with those of --settings and the settings of a process that ends at once."""
+@contextmanager
+def open_memory(context: typer.Context, scope: str | None = None) -> Iterator[Memory]:
+    """The memory that --db names, bound to a scope if one is given.
+
+    Its settings are those of --settings, and those of a process that ends at once.
+    """
     from msgspec import structs
 
     from recollect.compat import load_settings
@@ -105,13 +109,7 @@ def open_memory(context: typer.Context) -> Memory:
 
     path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
     given = Settings() if path is None else load_settings(path)
-    return Memory(context.obj, settings=structs.replace(given, **_settings))
-
-
-@contextmanager
-def open_within(context: typer.Context, scope: str | None) -> Iterator[Memory]:
-    """`open_memory`, bound to a scope."""
-    with open_memory(context) as memory:
+    with Memory(context.obj, settings=structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)
 
 

@@ -114,9 +114,7 @@ def count(memory: Memory, **options: Unpack[FilterOptions]) -> int:
 
 
 @prints(print_table("from:source to:target type strength:strength:g"), fails=nothing)
-def neighbors(
-    memory: Memory, id: Id, type: LinkTypes = None, direction: Direction = "both"
-) -> list[Link]:  # fmt: skip
+def neighbors(memory: Memory, id: Id, type: LinkTypes = None, direction: Direction = "both") -> list[Link]:
     """Show the links of a memory, strongest first."""
     return memory.neighbors(whole_id(memory, id), types=type or (), direction=direction)
 

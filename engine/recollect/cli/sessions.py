@@ -10,7 +10,7 @@ import typer
 
 from recollect.checks import check_finite
 from recollect.cli.command import nothing, prints
-from recollect.cli.options import Agent, Limit, Within, Yes, argument, flag, open_within, option
+from recollect.cli.options import Agent, Limit, Within, Yes, argument, flag, open_memory, option
 from recollect.cli.output import hint, named, print_number, print_rows, print_table
 from recollect.errors import InvalidInput
 
@@ -96,7 +96,7 @@ def clean_sessions(
         age = timedelta(days=check_finite(days, "--days", minimum=0.0))
     except OverflowError:
         raise InvalidInput(f"--days is {days:g}: that is longer than time can be counted") from None
-    with open_within(context, scope) as memory:
+    with open_memory(context, scope) as memory:
         if not yes and sys.stdin.isatty() and not typer.confirm(
             f"Remove every session that was not used for {days:g} days?", err=True
         ):  # fmt: skip

@@ -79,9 +79,8 @@ def import_(
     that were changed there are updated.
     """
     if Path(file).is_dir():
-        with open_memory(context) as memory, progress("importing", "files") as report:
-            within = memory if scope == "/" else memory.scoped(scope)
-            return within.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
+        with open_memory(context, scope) as memory, progress("importing", "files") as report:
+            return memory.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
     with open_memory(context) as memory, progress("importing", "lines") as report:
         return memory.import_(
             stdin_stream() if file == "-" else file,

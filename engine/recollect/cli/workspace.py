@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
@@ -72,12 +73,11 @@ def index_files(
     folder: Folder = None, force: Force = False, config: Config = None, embedder: EmbedderName = None
 ) -> IndexResult:
     """Bring the index up to date with the files."""
-    with open_workspace(folder, config, embedder) as opened:
-        if opened.config.progress:
-            with progress("indexing", "files") as report:
-                result = opened.index(force, on_progress=report)
-        else:
-            result = opened.index(force)
+    with (
+        open_workspace(folder, config, embedder) as opened,
+        progress("indexing", "files") if opened.config.progress else nullcontext() as report,
+    ):
+        result = opened.index(force, on_progress=report)
     _hint_problems(result)
     return result
 

@@ -17,7 +17,7 @@ from recollect.filters import Filter
 from recollect.records import Record
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import embedder_of
-from recollect.remember.prepare import check_context, check_flag, uuid7
+from recollect.remember.prepare import check_context, uuid7
 from recollect.reports import Forgotten
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CHUNK_KIND, Row
@@ -259,7 +259,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case "event_at" | "expires_at":
                 columns[name] = checks.check_time(value, name)
             case "pinned":
-                columns[name] = check_flag(value, name)
+                columns[name] = checks.check_flag(value, name)
             case _:
                 raise InvalidInput(f"update has no field {checks.shown(name)}: use {', '.join(_CHANGEABLE)}")
     return columns, tags

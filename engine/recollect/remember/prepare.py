@@ -10,6 +10,7 @@ import msgspec
 
 from recollect.checks import (
     check_count,
+    check_flag,
     check_metadata,
     check_name,
     check_tags,
@@ -108,13 +109,6 @@ def check_context(context: object) -> str | None:
     if len(context) > MAX_CONTEXT_CHARS:
         raise InvalidInput(f"context has {len(context):,} characters: it is a short header of at most 2,000")
     return encodable(plain_str(context), "context") if context.strip() else None
-
-
-def check_flag(value: object, name: str) -> bool:
-    """A bool."""
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{name} is {shown(value)}: give True or False")
-    return value
 
 
 _last_ms = 0

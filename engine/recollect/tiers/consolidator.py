@@ -14,9 +14,7 @@ from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, StoreError
 from recollect.policies import Consolidation
 from recollect.records import NewRecord, Record, as_seen
-from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import insert_rows
-from recollect.remember.prepare import prepare
 from recollect.store.protocol import Writer
 from recollect.store.values import CycleRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
@@ -109,7 +107,9 @@ class Consolidator(Service):
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._shown(Cycle, last)
             facts, error = self._extract(extractor, episodes)
-            prepared = self._rows(scope, facts)
+            prepared = self._embedded(
+                scope, [NewRecord(text=fact.content, importance=fact.importance, tags=fact.tags) for fact in facts]
+            )
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
                 0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
@@ -128,22 +128,6 @@ class Consolidator(Service):
             return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
         except Exception as fault:  # the caller's code: whatever it raises, the cycle continues
             return [], checks.fault_text(fault)
-
-    def _rows(self, scope: str, facts: Sequence[Fact]) -> tuple[list[Row], Identity | None]:
-        """Facts as rows with their vectors, made before the transaction begins."""
-        rows = [
-            prepare(
-                NewRecord(text=fact.content, importance=fact.importance, tags=fact.tags),
-                base=scope,
-                max_text_chars=self._engine.settings.max_text_chars,
-                policy=self._engine.settings.write_policy,
-            )
-            for fact in facts
-        ]
-        identity = identity_for(self._engine, None) if rows else None
-        if rows:
-            embed_rows(self._engine.embedder, rows, [None] * len(rows), identity)
-        return rows, identity
 
     def _write(
         self,

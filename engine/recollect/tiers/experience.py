@@ -11,7 +11,6 @@ from msgspec import Struct
 from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.errors import InvalidInput
-from recollect.remember.prepare import check_flag
 from recollect.store.rows import stored_json
 from recollect.store.values import ToolPattern
 from recollect.tiers.error_patterns import error_pattern, similarity_of
@@ -76,7 +75,7 @@ class Experience(Service):
         """Record a run: its tools in the order of first use, whether the task succeeded, its steps and tokens."""
         kind = checks.check_name(task_type, "task_type")
         pattern = msgspec.json.encode(unique_tools(tools)).decode()
-        check_flag(success, "success")
+        checks.check_flag(success, "success")
         for name, value in (("steps", steps), ("tokens", tokens)):
             if value is not None:
                 checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)

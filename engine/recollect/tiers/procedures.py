@@ -16,9 +16,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, NewRecord, Record
-from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.insert import embedder_of, insert_rows
-from recollect.remember.prepare import check_flag, prepare
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import Row
 from recollect.tiers.service import Service
@@ -87,10 +85,7 @@ class Procedures(Service):
             tags=checks.check_tags(tags), importance=importance,
             metadata={"name": name, "description": description, "pattern": pattern},
         )  # fmt: skip
-        settings = self._engine.settings
-        row = prepare(item, base=scope, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
-        identity = identity_for(self._engine, None)
-        embed_rows(self._engine.embedder, [row], [None], identity)
+        (row,), identity = self._embedded(scope, [item])
         with self._engine.atomic() as writer:
             known = writer.procedures.named(scope, name)
             if known is not None:
@@ -108,7 +103,7 @@ class Procedures(Service):
 
         Atomic: outcomes that two processes record at once are both counted.
         """
-        check_flag(success, "success")
+        checks.check_flag(success, "success")
         with self._engine.atomic() as writer:
             record_id = self._row_id(writer, procedure, agent)
             writer.procedures.count_outcome(record_id, success=success, first_rate=FIRST_RATE, weight=WEIGHT)

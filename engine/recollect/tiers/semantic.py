@@ -16,7 +16,6 @@ from recollect.policies import WritePolicy
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, Record
 from recollect.remember.change import row_id
-from recollect.remember.prepare import check_flag
 from recollect.tiers.service import Service, own_metadata
 
 __all__ = ["AsyncSemantic", "Semantic"]
@@ -57,7 +56,7 @@ class Semantic(Service):
         """
         if summary is not None and not isinstance(summary, str):
             raise InvalidInput(f"summary is {checks.shown(summary)}: give a str")
-        known = own_metadata(metadata, summary=summary, verified=check_flag(verified, "verified") or None)
+        known = own_metadata(metadata, summary=summary, verified=checks.check_flag(verified, "verified") or None)
         return self._remember(
             agent, self._policy(auto_link), kind=KIND, text=content, importance=importance,
             tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known,
@@ -80,7 +79,7 @@ class Semantic(Service):
 
     def verify(self, id: str, verified: bool = True) -> Record:
         """Mark a piece of knowledge as checked, or as not checked."""
-        check_flag(verified, "verified")
+        checks.check_flag(verified, "verified")
         with self._engine.atomic() as writer:
             metadata = {**self._find(id, KIND).metadata, "verified": verified}
             columns = {"metadata": msgspec.json.encode(metadata).decode(), "updated_at": checks.now_us()}
@@ -89,7 +88,7 @@ class Semantic(Service):
 
     def _policy(self, auto_link: bool) -> WritePolicy:
         policy = self._engine.settings.write_policy
-        if not check_flag(auto_link, "auto_link"):
+        if not checks.check_flag(auto_link, "auto_link"):
             return structs.replace(policy, link_cosine=None)
         if policy.link_cosine is None:
             return structs.replace(policy, link_cosine=LINK_COSINE, most_links=MOST_LINKS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, Unpack
 
 from msgspec import Struct, structs
 
 from recollect import checks
+from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter, FilterFields
@@ -17,7 +18,10 @@ from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
 from recollect.remember.change import row_id
+from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.prepare import prepare
 from recollect.remember.write import remember_one
+from recollect.store.values import Row
 
 __all__ = ["Service", "own_metadata"]
 
@@ -72,6 +76,19 @@ class Service:
         item = NewRecord(scope=scope, **fields)
         stored = remember_one(self._engine, item, base=self._base, policy=policy)
         return as_seen(self._engine.counted(stored), self._base)
+
+    def _embedded(self, scope: str, items: Iterable[NewRecord]) -> tuple[list[Row], Identity | None]:
+        """Records as rows of a scope, with their vectors and the embedder of these. No transaction is open."""
+        settings = self._engine.settings
+        rows = [
+            prepare(item, base=scope, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
+            for item in items
+        ]
+        if not rows:
+            return [], None
+        identity = identity_for(self._engine, None)
+        embed_rows(self._engine.embedder, rows, [None] * len(rows), identity)
+        return rows, identity
 
     def _find(self, id: str, kind: str) -> Record:
         """The record of this id and kind; NotFound if there is none here."""

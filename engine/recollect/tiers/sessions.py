@@ -15,6 +15,7 @@ from recollect.asynchrony import AsyncService, awaited, awaited_service
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, SessionDamaged
 from recollect.store.protocol import Reader
+from recollect.store.values import SessionRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms, tokenize
 from recollect.tiers.messages import check_message, decoded, no_session
@@ -52,32 +53,29 @@ class MessageHit(Struct, frozen=True, kw_only=True):
 class Session(Service):
     """One conversation. Every call reads or writes the file, so that several processes may share it."""
 
-    def __init__(self, engine: Engine, base: str, scope: str, id: str, provider: str | None, created_at: int) -> None:
+    def __init__(self, engine: Engine, base: str, opened: SessionRow) -> None:
         super().__init__(engine, base)
-        self._own_scope = scope
-        self._id = id
-        self._provider = provider
-        self._created_at = created_at
+        self._opened = opened
 
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._id
+        return self._opened.name
 
     @property
     def agent(self) -> str | None:
         """The agent whose session it is; None for the handle's own."""
-        return self._agent_of(self._own_scope)
+        return self._agent_of(self._opened.scope)
 
     @property
     def provider(self) -> str | None:
         """The model provider, as last given to `open`."""
-        return self._provider
+        return self._opened.provider
 
     @property
     def created_at(self) -> datetime:
         """When it was first opened."""
-        return checks.to_datetime(self._created_at)
+        return checks.to_datetime(self._opened.created_at)
 
     def append(
         self, message: Mapping[str, Any] | str, content: object = None, *, created_at: datetime | str | None = None
@@ -115,7 +113,7 @@ class Session(Service):
         read = []
         for position, text in rows:
             try:
-                read.append(decoded(self._id, position, text))
+                read.append(decoded(self.id, position, text))
             except SessionDamaged:
                 if not skip_damaged:
                     raise
@@ -141,19 +139,19 @@ class Session(Service):
             total_tokens=total_tokens,
         )  # fmt: skip
         with self._engine.atomic() as writer:
-            row_id = writer.sessions.find_id(self._own_scope, self._id)
+            row_id = writer.sessions.find_id(self._opened.scope, self.id)
             if row_id is None:
                 return None
             taken = None
             if snapshot:
-                taken = Snapshots(self._engine, self._base).put(writer, self._own_scope, self._id, None, details)
+                taken = Snapshots(self._engine, self._base).put(writer, self._opened.scope, self.id, None, details)
             writer.sessions.delete([row_id])
         return taken
 
     def _row_id(self, reader: Reader) -> int:
-        found = reader.sessions.find_id(self._own_scope, self._id)
+        found = reader.sessions.find_id(self._opened.scope, self.id)
         if found is None:
-            raise no_session(self._id)
+            raise no_session(self.id)
         return found
 
 
@@ -206,7 +204,7 @@ class Sessions(Service):
                     writer.sessions.set_provider(found.row_id, provider)
                 found = writer.sessions.find(scope, name)
         assert found is not None
-        return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
+        return Session(self._engine, self._base, found)
 
     def get(self, id: str, *, agent: str | None = None) -> Session:
         """The existing session with this id; NotFound if there is none here."""
@@ -216,7 +214,7 @@ class Sessions(Service):
             found = reader.sessions.find(scope, name)
         if found is None:
             raise no_session(id)
-        return Session(self._engine, self._base, scope, name, found.provider, found.created_at)
+        return Session(self._engine, self._base, found)
 
     def list(self, *, agent: str | None = None, limit: int | None = None) -> builtins.list[SessionInfo]:
         """Sessions, the last used first; without an agent, those of all agents."""

@@ -15,7 +15,7 @@ from recollect.asynchrony import AsyncService, awaited, awaited_service
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.records import Record
-from recollect.remember.prepare import check_flag, uuid7
+from recollect.remember.prepare import uuid7
 from recollect.store.rows import stored_json
 from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
@@ -117,7 +117,7 @@ class Working(Service):
         if promote_to is not None:
             checks.check_choice(promote_to, "promote_to", get_args(Tier))
         if persist is not None:
-            check_flag(persist, "persist")
+            checks.check_flag(persist, "persist")
         given: dict[str, Any] = {
             "capacity": capacity, "policy": policy, "promote_above": promote_above, "promote_to": promote_to,
             "persist": persist,

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
-from recollect.checks import check_path, shown
+from recollect.checks import check_flag, check_path, shown
 from recollect.errors import InvalidInput
 from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
@@ -39,9 +39,7 @@ class DocumentAccess(Struct, frozen=True):
             folders = (folders,)
         if not isinstance(folders, Sequence) or not all(isinstance(each, str | os.PathLike) for each in folders):
             raise InvalidInput(f"document_folders is {shown(folders)}: give a list of folders")
-        if not isinstance(urls, bool):
-            raise InvalidInput(f"document_urls is {shown(urls)}: True or False")
-        return cls(tuple(check_path(each, "document_folders") for each in folders), urls)
+        return cls(tuple(check_path(each, "document_folders") for each in folders), check_flag(urls, "document_urls"))
 
 
 class Call(NamedTuple):

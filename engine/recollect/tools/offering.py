@@ -33,17 +33,9 @@ def schemas(shape: Literal["plain", "openai", "anthropic"] = "plain") -> Any:
         return {
             name: {"title": name, "description": _description(tool), **_schema(tool)} for name, tool in TOOLS.items()
         }
-    if shape == "openai":
-        return [
-            {
-                "type": "function",
-                "function": {"name": name, "description": _description(tool), "parameters": _schema(tool)},
-            }
-            for name, tool in TOOLS.items()
-        ]
-    return [
-        {"name": name, "description": _description(tool), "input_schema": _schema(tool)} for name, tool in TOOLS.items()
-    ]
+    key = "parameters" if shape == "openai" else "input_schema"
+    functions = [{"name": name, "description": _description(tool), key: _schema(tool)} for name, tool in TOOLS.items()]
+    return [{"type": "function", "function": each} for each in functions] if shape == "openai" else functions
 
 
 def _schema(tool: Tool) -> dict[str, Any]:
