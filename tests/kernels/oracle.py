@@ -282,11 +282,11 @@ def score(rows, cosine, bm25, rerank, parts, graph, records, chosen):
     near, source = chosen.neighbor_weight, chosen.source_weight
     reached = spread_activation(rows, own, graph, chosen.near, chosen.far)
     columns = []
-    for i, (by_chain, by_link, best_three, company) in enumerate(reached):
+    for i, (by_chain, by_link, best_three, neighbourhood) in enumerate(reached):
         spread, gain, linked = fused[i], 0.0, 0.0
         if near > 0 or source > 0:
-            alone = chosen.lone_share * own[i] if company == 1 else 0.0
-            gain = near * max(by_chain, by_link) + source * (0.0 if company == 1 else best_three / company)
+            alone = chosen.lone_share * own[i] if neighbourhood == 1 else 0.0
+            gain = near * max(by_chain, by_link) + source * (0.0 if neighbourhood == 1 else best_three / neighbourhood)
             missing = source * alone + (near * alone if by_link < 0 else 0.0)
             spread = (fused[i] + gain + missing) / (1 + near + source)
             linked = near * by_link if by_link > by_chain else 0.0

@@ -1,4 +1,4 @@
-"""Codes of tokens: kept by setting, gone with their vectors, added and removed by reembed; the second look by them."""
+"""Codes of tokens: stored by setting, purged with their vectors, added and removed by reembed, used to rerank."""
 
 from __future__ import annotations
 
