@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from recollect.workspace.rules import age_days, age_source, dated, is_evergreen, source_label, written_at
+from recollect.workspace.rules import age_days, dated, is_evergreen, source_label, written_at
 
 DAY_NS = 86_400 * 10**9
 NOON = int(datetime(2026, 3, 22, 12, tzinfo=UTC).timestamp() * 1_000_000)
@@ -54,8 +54,9 @@ def test_source_labels(path, label):
     ],
 )
 def test_evergreen_and_dated_rules(path, source):
-    assert age_source(path) == source
     assert is_evergreen(path) is (source == "evergreen")
+    assert (age_days(path, None) is not None) is (source == "name")
+    assert (age_days(path, 0) is not None) is (source != "evergreen")
 
 
 def test_patterns_name_what_never_ages():

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 from recollect.checks import now_us
 
-__all__ = ["AgeSource", "age_days", "age_source", "dated", "is_evergreen", "source_label", "written_at"]
-
-AgeSource = Literal["evergreen", "name", "mtime"]
+__all__ = ["age_days", "dated", "is_evergreen", "source_label", "written_at"]
 
 _DATED = re.compile(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
 _EVERGREEN = ("MEMORY.md", "memory.md")
@@ -46,13 +43,6 @@ def is_evergreen(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> bool:
     return _matches(path, patterns) or (path.startswith("memory/") and _DATED.search(path) is None)
 
 
-def age_source(path: str, patterns: tuple[str, ...] = _EVERGREEN) -> AgeSource:
-    """Where the age of a file comes from: its name, its last change, or nothing ("evergreen")."""
-    if is_evergreen(path, patterns):
-        return "evergreen"
-    return "mtime" if dated(path) is None else "name"
-
-
 def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
     """When a file was written, in microseconds since 1970: midnight of the day in its name, else its last change."""
     day = dated(path)
@@ -67,7 +57,7 @@ def written_at(path: str, mtime_ns: int, timezone: str = "UTC") -> int:
 
 def age_days(
     path: str,
-    mtime_ns: int,
+    mtime_ns: int | None,
     *,
     patterns: tuple[str, ...] = _EVERGREEN,
     timezone: str = "UTC",
@@ -75,14 +65,14 @@ def age_days(
 ) -> float | None:
     """The age in days of a file at `now` (microseconds since 1970), at least 0; None for an evergreen file.
 
-    A dated file ages by whole days, any other from its last change.
+    A dated file ages by whole days, any other from its last change, if that is known.
     """
     if is_evergreen(path, patterns):
         return None
     moment = now_us() if now is None else now
     day = dated(path)
     if day is None:
-        return max(0.0, (moment - mtime_ns // 1000) / _DAY_US)
+        return None if mtime_ns is None else max(0.0, (moment - mtime_ns // 1000) / _DAY_US)
     today = datetime.fromtimestamp(moment / 1_000_000, ZoneInfo(timezone)).date()
     return max(0.0, float((today - day).days))
 

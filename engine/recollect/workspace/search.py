@@ -6,19 +6,21 @@ import asyncio
 import inspect
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from recollect.checks import check_query, now_us, shown
 from recollect.errors import InvalidInput
+from recollect.numerics import kernel_errors, kernels
 from recollect.records import Plain
-from recollect.workspace.postprocessors import apply_own, check_postprocessor, diversify, fade, reach
-from recollect.workspace.rules import age_days, age_source, source_label
+from recollect.text.tokens import tokenize
+from recollect.workspace.rules import age_days, source_label
 from recollect.workspace.search_options import SearchOptions
 from recollect.workspace.snippets import cut_snippet
-from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, check_strategy, find
+from recollect.workspace.strategies import BUILT_IN, Found, RawSearchRow, ask_strategy, check_rows, check_strategy, find
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -105,7 +107,11 @@ class Extensions:
 
     def add_postprocessor(self, processor: object) -> None:
         """Register a post-processor, after the others. Raises InvalidInput for what is not one."""
-        self.postprocessors.append(check_postprocessor(processor))
+        if isinstance(processor, type) or not callable(getattr(processor, "apply", None)):
+            raise InvalidInput(
+                f"the post-processor is {shown(processor)}: give an object with apply(rows, query, **kwargs)"
+            )
+        self.postprocessors.append(processor)
 
     def finish(self, given: Any) -> Any:
         """The result of an awaitable; anything else as it is.
@@ -143,18 +149,20 @@ def search(
         )
     found = _found(engine, own, text, options)
     min_score, min_confidence = _threshold(options, found)
-    rows = reach(found.rows, min_score, partial(_least, options, found, min_confidence))
+    rows = [row for row in found.rows if row.score >= min_score and _confident(row, options, found, min_confidence)]
     kept = {row.chunk_id for row in rows}
     dropped = [row for row in found.rows if row.chunk_id not in kept]
     if options.half_life_days is not None:
-        rows = fade(rows, _ages(engine, config, rows), options.half_life_days)
+        rows = _fade(rows, _ages(engine, config, rows), options.half_life_days)
     if options.mmr_lambda is not None:
-        rows = diversify(rows, options.mmr_lambda)
+        rows = _diversify(rows, options.mmr_lambda)
     passed = {
         "min_score": min_score, "min_confidence": min_confidence, "mmr_lambda": options.mmr_lambda,
         "decay_half_life_days": options.half_life_days, **options.extra,
     }  # fmt: skip
-    rows = apply_own(rows, text, own.postprocessors, own.finish, passed)
+    for processor in own.postprocessors:
+        given = own.finish(processor.apply(rows, text, **passed))
+        rows = check_rows(given, f"the post-processor {type(processor).__name__}")
     results = [_result(row, text, options.snippet_max_chars) for row in rows[: options.max_results]]
     problems = found.problems
     if not found.rows and options.source_filter is not None:
@@ -178,11 +186,13 @@ def _threshold(options: SearchOptions, found: Found) -> tuple[float, float]:
     return 0.0, MIN_CONFIDENCE[found.evidence]
 
 
-def _least(options: SearchOptions, found: Found, min_confidence: float, row: RawSearchRow) -> float:
-    """The least confidence of a row; one whose vector is pending is held to the keyword threshold."""
+def _confident(row: RawSearchRow, options: SearchOptions, found: Found, min_confidence: float) -> bool:
+    """Whether a row is confident enough, if that is known; one whose vector is pending is held to the keyword
+    threshold.
+    """
     if options.min_confidence is None and found.evidence == "hybrid" and row.vector_score is None:
-        return min(min_confidence, MIN_CONFIDENCE["keyword"])
-    return min_confidence
+        min_confidence = min(min_confidence, MIN_CONFIDENCE["keyword"])
+    return row.confidence is None or row.confidence >= min_confidence
 
 
 def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confidence: float) -> str:
@@ -224,13 +234,35 @@ def _ages(engine: Engine, config: WorkspaceConfig, rows: Sequence[RawSearchRow])
             document = reader.documents.find("/", path)
             mtimes[path] = None if document is None else document.mtime_ns
     now = now_us()
-    return [_age(config, row.path, mtimes[row.path], now) for row in rows]
+    return [
+        age_days(row.path, mtimes[row.path], patterns=config.evergreen, timezone=config.timezone, now=now)
+        for row in rows
+    ]
 
 
-def _age(config: WorkspaceConfig, path: str, mtime_ns: int | None, now: int) -> float | None:
-    if mtime_ns is None and age_source(path, config.evergreen) == "mtime":
-        return None
-    return age_days(path, mtime_ns or 0, patterns=config.evergreen, timezone=config.timezone, now=now)
+def _fade(rows: Sequence[RawSearchRow], ages: Sequence[float | None], half_life_days: float) -> list[RawSearchRow]:
+    """Rows with their score times 0.5 ** (age / half-life), best first; one without an age keeps its score."""
+    if not rows:
+        return []
+    with kernel_errors():
+        weights = kernels.decay(np.array([age or 0.0 for age in ages]), half_life_days).tolist()
+    faded = [replace(row, score=row.score * weight) for row, weight in zip(rows, weights, strict=True)]
+    return sorted(faded, key=lambda row: -row.score)
+
+
+def _diversify(rows: Sequence[RawSearchRow], mmr_lambda: float) -> list[RawSearchRow]:
+    """The rows by maximal marginal relevance over the sets of their words (bigrams for CJK)."""
+    if len(rows) < 2:
+        return list(rows)
+    numbers: dict[str, int] = {}
+    sets = [np.unique([numbers.setdefault(word, len(numbers)) for word in tokenize(row.text)]) for row in rows]
+    offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    with kernel_errors():
+        order = kernels.maximal_marginal_relevance(
+            np.array([row.score for row in rows], dtype=np.float64),
+            np.concatenate(sets).astype(np.int32), offsets, mmr_lambda, len(rows),
+        )  # fmt: skip
+    return [rows[place] for place in order.tolist()]
 
 
 def _result(row: RawSearchRow, query: str, max_chars: int) -> SearchResult:

@@ -221,7 +221,10 @@ def _carry_out(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run, b
     changed = _documents(engine, config, plan, run)
     for written in write_documents(engine, changed, cache=policy, embed=adopted is None):
         run.count(written)
-    _refresh(engine, run)
+    # The next run needs only the `stat` of files that were read and are unchanged.
+    for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
+        with engine.atomic() as writer:
+            writer.documents.note_read(run.same[begin : begin + _REFRESHED_TOGETHER])
     deleted = list(run.gone)
     if deleted:
         delete_documents(engine, SCOPE, deleted)
@@ -307,13 +310,6 @@ def _embed_waiting(engine: Engine) -> tuple[int, str | None]:
         return embed_pending(engine), None
     except EmbedderError as reason:
         return max(0, before - waiting(engine)), fault_text(reason)
-
-
-def _refresh(engine: Engine, run: _Run) -> None:
-    """Note when unchanged files were read: next time their `stat` is enough."""
-    for begin in range(0, len(run.same), _REFRESHED_TOGETHER):
-        with engine.atomic() as writer:
-            writer.documents.note_read(run.same[begin : begin + _REFRESHED_TOGETHER])
 
 
 def _differs(row: DocumentRow | None, file: FoundFile, chunking: str) -> bool:
