@@ -9,13 +9,13 @@ from typing import Any
 
 from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
-from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import Record
 from recollect.tiers.consolidator import Consolidator
-from recollect.tiers.service import Service, own_metadata
-from recollect.tiers.snapshots import Snapshot, Snapshots
+from recollect.tiers.messages import check_messages
+from recollect.tiers.service import own_metadata
+from recollect.tiers.snapshots import Snapshot, SnapshotService, checked_details
 
 __all__ = ["EVENT_TYPES", "AsyncEpisodes", "Episodes"]
 
@@ -26,12 +26,8 @@ EVENT_TYPES = (
 )  # fmt: skip
 
 
-class Episodes(Service):
+class Episodes(SnapshotService):
     """Records of kind "episode"; event type, task, cost and duration are in their metadata."""
-
-    def __init__(self, engine: Engine, base: str) -> None:
-        super().__init__(engine, base)
-        self._snapshots = Snapshots(engine, base)
 
     def log(
         self,
@@ -130,19 +126,30 @@ class Episodes(Service):
         agent: str | None = None,
     ) -> Snapshot:
         """Keep what a session was: its messages, or those of the stored session of this id, and what came of it."""
-        return self._snapshots.take(
-            session_id, messages, agent=agent, summary=summary, key_decisions=key_decisions, task_ids=task_ids,
-            started_at=started_at, ended_at=ended_at, total_cost=total_cost, total_tokens=total_tokens,
+        if session_id is not None:
+            session_id = checks.check_name(session_id, "session_id")
+        elif messages is None:
+            raise InvalidInput("snapshot needs the messages, or the id of a session that is stored")
+        policy = self._engine.settings.write_policy
+        details = checked_details(
+            policy, summary=summary, key_decisions=key_decisions, task_ids=task_ids, started_at=started_at,
+            ended_at=ended_at, total_cost=total_cost, total_tokens=total_tokens,
         )  # fmt: skip
+        texts = None if messages is None else [checked.text for checked in check_messages(messages, policy)]
+        scope = self._scope(agent)
+        with self._engine.atomic() as writer:
+            return self._keep(writer, scope, session_id, texts, details)
 
     def last_snapshot(self, agent: str | None = None) -> Snapshot | None:
         """The snapshot that ended last; None when there is none."""
-        found = self._snapshots.list(1, agent=agent)
-        return found[0] if found else None
+        return next(iter(self.snapshots(1, agent=agent)), None)
 
     def snapshots(self, limit: int = 10, *, agent: str | None = None) -> builtins.list[Snapshot]:
         """Snapshots, the one that ended last first."""
-        return self._snapshots.list(limit, agent=agent)
+        scope = self._scope(agent)
+        most = checks.check_count(limit, "limit")
+        with self._engine.store.read() as reader:
+            return [self._snapshot(row) for row in reader.sessions.snapshots(scope, most)]
 
 
 class AsyncEpisodes(AsyncService[Episodes]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recollect import checks
@@ -12,7 +12,7 @@ from recollect.policies import WritePolicy
 from recollect.store.protocol import Reader
 from recollect.store.values import SessionRow
 
-__all__ = ["Checked", "check_message", "decoded", "no_session", "read_messages"]
+__all__ = ["Checked", "check_messages", "decoded", "no_session", "read_messages"]
 
 # Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
@@ -26,7 +26,14 @@ class Checked(NamedTuple):
     text: str
 
 
-def check_message(message: object, policy: WritePolicy) -> Checked:
+def check_messages(messages: object, policy: WritePolicy) -> list[Checked]:
+    """Several messages, checked and redacted."""
+    if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+        raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
+    return [_check_message(message, policy) for message in messages]
+
+
+def _check_message(message: object, policy: WritePolicy) -> Checked:
     """A message, checked and redacted: a JSON object with a role, whose content is a str, None or a list of parts."""
     if not isinstance(message, Mapping):
         raise InvalidInput(

@@ -156,19 +156,18 @@ class Procedures(Service):
     def _with_uses(self, reader: Reader, records: Iterable[Record]) -> builtins.list[Procedure]:
         found = builtins.list(records)
         uses = reader.procedures.uses([record.id for record in found])
-        return [self._procedure(record, *uses.get(record.id, (FIRST_RATE, 0, 0))) for record in found]
-
-    def _procedure(self, record: Record, rate: float, used: int, succeeded: int) -> Procedure:
-        return self._shown(
-            Procedure,
-            record,
-            name=str(record.metadata.get("name", record.context or record.id)),
-            description=str(record.metadata.get("description", record.text)),
-            pattern=str(record.metadata.get("pattern", "")),
-            success_rate=rate,
-            use_count=used,
-            success_count=succeeded,
-        )
+        shown = []
+        for record in found:
+            rate, used, succeeded = uses.get(record.id, (FIRST_RATE, 0, 0))
+            procedure = self._shown(
+                Procedure, record,
+                name=str(record.metadata.get("name", record.context or record.id)),
+                description=str(record.metadata.get("description", record.text)),
+                pattern=str(record.metadata.get("pattern", "")),
+                success_rate=rate, use_count=used, success_count=succeeded,
+            )  # fmt: skip
+            shown.append(procedure)
+        return shown
 
 
 class AsyncProcedures(AsyncService[Procedures]):

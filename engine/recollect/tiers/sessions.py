@@ -18,9 +18,9 @@ from recollect.store.protocol import Reader
 from recollect.store.values import SessionRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms, tokenize
-from recollect.tiers.messages import check_message, decoded, no_session
+from recollect.tiers.messages import check_messages, decoded, no_session
 from recollect.tiers.service import Service
-from recollect.tiers.snapshots import Snapshot, Snapshots, checked_details
+from recollect.tiers.snapshots import Snapshot, SnapshotService, checked_details
 
 __all__ = ["AsyncSession", "AsyncSessions", "MessageHit", "Session", "SessionInfo", "Sessions"]
 
@@ -50,7 +50,7 @@ class MessageHit(Struct, frozen=True, kw_only=True):
     score: float
 
 
-class Session(Service):
+class Session(SnapshotService):
     """One conversation. Every call reads or writes the file, so that several processes may share it."""
 
     def __init__(self, engine: Engine, base: str, opened: SessionRow) -> None:
@@ -93,9 +93,7 @@ class Session(Service):
 
     def extend(self, messages: Iterable[Mapping[str, Any]], *, created_at: datetime | str | None = None) -> int:
         """Store several messages at the end, all or none; returns the position of the first."""
-        if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
-            raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
-        checked = [check_message(message, self._engine.settings.write_policy) for message in messages]
+        checked = check_messages(messages, self._engine.settings.write_policy)
         moment = checks.check_time(created_at, "created_at")
         rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
         with self._engine.atomic() as writer:
@@ -142,9 +140,7 @@ class Session(Service):
             row_id = writer.sessions.find_id(self._opened.scope, self.id)
             if row_id is None:
                 return None
-            taken = None
-            if snapshot:
-                taken = Snapshots(self._engine, self._base).put(writer, self._opened.scope, self.id, None, details)
+            taken = self._keep(writer, self._opened.scope, self.id, None, details) if snapshot else None
             writer.sessions.delete([row_id])
         return taken
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +15,10 @@ from recollect.remember.prepare import uuid7
 from recollect.store.protocol import Writer
 from recollect.store.rows import stored_json
 from recollect.store.values import SnapshotRow
-from recollect.tiers.messages import check_message, read_messages
+from recollect.tiers.messages import read_messages
 from recollect.tiers.service import Service
 
-__all__ = ["Snapshot", "Snapshots", "checked_details"]
+__all__ = ["Snapshot", "SnapshotService", "checked_details"]
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -39,35 +38,16 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     total_tokens: int = 0
 
 
-class Snapshots(Service):
-    """Takes and lists snapshots for `memory.episodes` and for sessions that end."""
+class SnapshotService(Service):
+    """The base of the services that keep snapshots."""
 
-    def take(
-        self, session_id: str | None, messages: Sequence[Mapping[str, Any]] | None, *, agent: str | None, **what: Any
+    def _keep(
+        self, writer: Writer, scope: str, session_id: str | None, texts: list[str] | None, details: dict[str, Any]
     ) -> Snapshot:
-        """Store a snapshot of these messages, or of those of a stored session."""
-        if session_id is not None:
-            session_id = checks.check_name(session_id, "session_id")
-        if messages is None and session_id is None:
-            raise InvalidInput("snapshot needs the messages, or the id of a session that is stored")
-        if messages is not None and (isinstance(messages, str | Mapping) or not isinstance(messages, Sequence)):
-            raise InvalidInput(f"messages is {checks.shown(messages)}: give a list of messages")
-        scope = self._scope(agent)
-        policy = self._engine.settings.write_policy
-        details = checked_details(policy, **what)
-        given = None if messages is None else [check_message(message, policy).text for message in messages]
-        with self._engine.atomic() as writer:
-            return self.put(writer, scope, session_id, given, details)
+        """Store a snapshot in this transaction: of these messages as JSON, or of those of a stored session.
 
-    def put(
-        self,
-        writer: Writer,
-        scope: str,
-        session_id: str | None,
-        texts: list[str] | None,
-        details: dict[str, Any],
-    ) -> Snapshot:
-        """Store a snapshot in this transaction; `details` come from `checked_details`."""
+        `details` come from `checked_details`.
+        """
         if texts is None:
             assert session_id is not None
             found, texts = read_messages(writer, scope, session_id)
@@ -77,13 +57,6 @@ class Snapshots(Service):
         )
         writer.sessions.put_snapshot(row)
         return self._snapshot(row)
-
-    def list(self, limit: int, *, agent: str | None = None) -> builtins.list[Snapshot]:
-        """Snapshots, the one that ended last first."""
-        scope = self._scope(agent)
-        most = checks.check_count(limit, "limit")
-        with self._engine.store.read() as reader:
-            return [self._snapshot(row) for row in reader.sessions.snapshots(scope, most)]
 
     def _snapshot(self, row: SnapshotRow) -> Snapshot:
         called = f"snapshot {row.public_id}"

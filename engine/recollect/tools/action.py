@@ -90,11 +90,6 @@ class Quotes(Struct, frozen=True, kw_only=True):
     results: list[Any]
     notice: str = NOTICE
 
-    @classmethod
-    def of(cls, results: Iterable[Struct]) -> Quotes:
-        """Results under the notice."""
-        return cls(results=list(results))
-
 
 class Changed(Struct, frozen=True, kw_only=True):
     """What was done to a memory or document."""

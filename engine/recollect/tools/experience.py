@@ -62,7 +62,7 @@ class Tips(Action, frozen=True, kw_only=True, tag="tips"):
                 "missing_field", missing, f"{missing} is missing: tool and error go together", allowed_in(Tips, missing)
             )
         tips = call.memory.experience.tips(self.task_type, tool=self.tool, error=self.error)
-        return Quotes.of(Tip(content=str(tip)) for tip in tips)
+        return Quotes(results=[Tip(content=str(tip)) for tip in tips])
 
 
 TOOL = Tool(

@@ -118,14 +118,15 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
-        return Quotes.of(
+        results = [
             FoundPassage(
                 content=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
                 metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
                 document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
             )
             for hit in call.memory.knowledge.search(self.query, self.limit)
-        )  # fmt: skip
+        ]  # fmt: skip
+        return Quotes(results=results)
 
 
 class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
@@ -135,10 +136,11 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
-        return Quotes.of(
+        results = [
             ListedDocument.of(each, document_id=each.id, source=_name(each.source), scope=call.scope_of(each.scope))
             for each in call.memory.knowledge.list(limit=self.limit)
-        )
+        ]
+        return Quotes(results=results)
 
 
 class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):

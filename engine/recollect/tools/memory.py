@@ -145,7 +145,7 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     def __call__(self, call: Call) -> Quotes:
         profile = _profile(call.memory, "reeve")
         hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
-        return Quotes.of(FoundMemory.of(hit, **_place(call, hit)) for hit in hits)
+        return Quotes(results=[FoundMemory.of(hit, **_place(call, hit)) for hit in hits])
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
@@ -212,7 +212,7 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
-        return Quotes.of(ListedMemory.of(record, **_place(call, record)) for record in records)
+        return Quotes(results=[ListedMemory.of(record, **_place(call, record)) for record in records])
 
 
 def _place(call: Call, found: Record | Hit) -> dict[str, str | None]:

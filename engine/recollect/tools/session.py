@@ -80,7 +80,7 @@ class ReadMessages(Action, frozen=True, kw_only=True, tag="messages"):
 
     def __call__(self, call: Call) -> Quotes:
         messages = call.memory.sessions.get(self.id, agent=self.agent).messages(limit=self.limit)
-        return Quotes.of(Message(role=each["role"], content=each.get("content")) for each in messages)
+        return Quotes(results=[Message(role=each["role"], content=each.get("content")) for each in messages])
 
 
 class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
@@ -91,7 +91,8 @@ class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
     scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
-        return Quotes.of(map(ListedSession.of, call.memory.sessions.list(agent=self.agent, limit=self.limit)))
+        found = call.memory.sessions.list(agent=self.agent, limit=self.limit)
+        return Quotes(results=[ListedSession.of(each) for each in found])
 
 
 class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
@@ -104,7 +105,7 @@ class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
 
     def __call__(self, call: Call) -> Quotes:
         found = call.memory.sessions.search(self.query, agent=self.agent, limit=self.limit)
-        return Quotes.of(map(FoundMessage.of, found))
+        return Quotes(results=[FoundMessage.of(each) for each in found])
 
 
 class EndSession(Action, frozen=True, kw_only=True, tag="end"):
