@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import msgspec
 from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
 from recollect.exchange.lines import COLUMNS, FORMAT, RECORD_FIELDS, VERSION, scope_within, written_time
+from recollect.store.protocol import Progress
 from recollect.store.values import EmbedderRow, Version
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["export"]
 
-Progress = Callable[[int, int | None], None]
 _PROGRESS_EVERY = 500
 # Whole runs of white space: those with a line break become one space.
 _SPACE = re.compile(r"\s+")

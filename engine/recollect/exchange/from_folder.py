@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -27,10 +26,10 @@ from recollect.exchange.to_folder import ids_of
 from recollect.records import NewRecord, Record
 from recollect.remember import change
 from recollect.reports import FileTrouble, Restored
+from recollect.store.protocol import Progress
 
 __all__ = ["import_folder"]
 
-Progress = Callable[[int, int | None], None]
 _MEMORIES_A_BATCH = 1024
 
 
@@ -252,6 +251,6 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
     given = {name: getattr(fields, name) for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__}
     return Incoming(
-        new=NewRecord(text=section.text, scope=scope, **given), id=public_id, base_importance=fields.base_importance,
+        **given, text=section.text, scope=scope, id=public_id, base_importance=fields.base_importance,
         updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
     )  # fmt: skip

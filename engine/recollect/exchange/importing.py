@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from recollect.remember.insert import insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
 from recollect.reports import Imported
-from recollect.store.protocol import Reader, Writer
+from recollect.store.protocol import Progress, Reader, Writer
 from recollect.store.values import Row
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "import_"]
 
-Progress = Callable[[int, int | None], None]
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
 _OTHER_CHARS = 16_000_000
@@ -147,7 +146,7 @@ class Batch:
 
     def _item(self, entry: Incoming, line: int) -> _Item:
         settings = self._engine.settings
-        row = prepare(entry.new, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
+        row = prepare(entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
         if entry.id is not None:
             row.public_id = checks.check_name(entry.id, "id")
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
@@ -167,7 +166,7 @@ class Batch:
             row.access_count, row.accessed_at = 0, None
         if entry.vectors:
             _check_parts(entry.vectors, self._embedder)
-        return _Item(line, row, row.public_id, entry.new.vector, entry.vectors)
+        return _Item(line, row, row.public_id, entry.vector, entry.vectors)
 
     def write(self) -> None:
         """Embed and store the batch, in one transaction."""

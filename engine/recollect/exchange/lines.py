@@ -26,6 +26,7 @@ __all__ = [
     "Header",
     "Incoming",
     "LinkLine",
+    "LinkTo",
     "parse",
     "scope_within",
     "written_time",
@@ -57,14 +58,19 @@ class Header(Struct, frozen=True):
     embedder: Embedder | None
 
 
-class LinkLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A link."""
+class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
+    """A link from the memory that lists it."""
 
-    source: str
     target: str
     type: str = "similar"
     strength: float = 1.0
     created_at: str | None = None
+
+
+class LinkLine(LinkTo, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A link with both its ends."""
+
+    source: str
 
 
 class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,10 +90,9 @@ class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
     updated_at: str | None = None
 
 
-class Incoming(Struct, frozen=True, kw_only=True):
+class Incoming(NewRecord, frozen=True, kw_only=True):
     """A version of a memory: what `remember` takes, and the fields that only an import sets."""
 
-    new: NewRecord
     id: str | None = None
     base_importance: float | None = None
     updated_at: str | None = None
@@ -157,7 +162,7 @@ def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header 
 def _parse_text(lines: Lines) -> Iterator[Incoming]:
     for line in lines:
         if text := line.strip():
-            yield Incoming(new=NewRecord(text=text))
+            yield Incoming(text=text)
 
 
 def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | LinkLine | DocumentLine]:
@@ -196,9 +201,8 @@ def _decoded(text: str) -> _Line:
 
 
 def _incoming(line: _Line) -> Incoming:
-    given = {name: getattr(line, name) for name in NewRecord.__struct_fields__}
-    new = NewRecord(**{**given, "tags": line.tags or ()})
-    return Incoming(new=new, **{name: getattr(line, name) for name in Incoming.__struct_fields__[1:]})
+    given = {name: getattr(line, name) for name in Incoming.__struct_fields__}
+    return Incoming(**{**given, "tags": line.tags or ()})
 
 
 def _header(line: _Line) -> Header:
@@ -234,8 +238,7 @@ def _parse_csv(lines: Lines, max_text_chars: int) -> Iterator[Incoming]:
         if len(row) != len(header):
             raise InvalidInput(f"the row has {len(row)} cells and the header {len(header)}")
         cells = {name: cell for name, cell in zip(header, row, strict=True) if cell != "" or name == "text"}
-        public_id = cells.pop("id", None)
-        yield Incoming(new=NewRecord(**{name: _cell(name, cell) for name, cell in cells.items()}), id=public_id)
+        yield Incoming(**{name: _cell(name, cell) for name, cell in cells.items()})
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str] | None:

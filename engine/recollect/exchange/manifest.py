@@ -19,8 +19,8 @@ from recollect.checks import check_time, optional_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.exchange.folder import OWN, Changed, Folder
-from recollect.exchange.lines import scope_within, written_time
-from recollect.exchange.markdown import Fields, LinkTo
+from recollect.exchange.lines import LinkTo, scope_within, written_time
+from recollect.exchange.markdown import Fields
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
 

@@ -36,12 +36,12 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_name, check_time, optional_datetime, shown
 from recollect.errors import InvalidInput
+from recollect.exchange.lines import LinkTo
 from recollect.store.values import CHUNK_KIND
 from recollect.text.quoting import visible
 
 __all__ = [
     "Fields",
-    "LinkTo",
     "MemoryFile",
     "Section",
     "decoded",
@@ -63,15 +63,6 @@ _ESCAPED = re.compile(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
 _BLANK = " \t\n"
-
-
-class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
-    """A link from the memory that lists it."""
-
-    target: str
-    type: str = "similar"
-    strength: float = 1.0
-    created_at: str | None = None
 
 
 class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

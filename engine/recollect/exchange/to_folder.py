@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from recollect.exchange.manifest import (
 from recollect.exchange.markdown import MemoryFile, Section, decoded, is_memory_file, parse_file, render_file
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
-from recollect.store.protocol import Reader
+from recollect.store.protocol import Progress, Reader
 from recollect.store.values import Month
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["export_folder", "file_of", "ids_of"]
 
-Progress = Callable[[int, int | None], None]
 _PLAIN = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60
 FILE_CHARS = 2_000_000

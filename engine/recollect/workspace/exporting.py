@@ -6,50 +6,37 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput
-from recollect.reports import Exported, Restored
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["export_memories", "restore_memories"]
-
-_FOLDER = "memory"
-
-
-def export_memories(config: WorkspaceConfig, memory: Memory | str | os.PathLike[str], **options: Any) -> Exported:
-    """Write memories below `memory/`. A file must exist; no embedder is loaded."""
-    with _opened(memory, must_exist=True) as source:
-        return source.export_folder(_place(config), **options)
-
-
-def restore_memories(config: WorkspaceConfig, memory: Memory | str | os.PathLike[str], **options: Any) -> Restored:
-    """Read the memories below `memory/` into a store. A file is created if it is missing."""
-    with _opened(memory, must_exist=False) as target:
-        return target.import_folder(_place(config), **options)
-
-
-def _place(config: WorkspaceConfig) -> Path:
-    place = config.folder / _FOLDER
-    if place.is_symlink():
-        raise InvalidInput(f"{place} is a symbolic link: memories are written inside the workspace only")
-    return place
+__all__ = ["memory_and_folder"]
 
 
 @contextmanager
-def _opened(memory: Memory | str | os.PathLike[str], *, must_exist: bool) -> Iterator[Memory]:
+def memory_and_folder(
+    config: WorkspaceConfig, memory: Memory | str | os.PathLike[str], *, must_exist: bool
+) -> Iterator[tuple[Memory, Path]]:
+    """The Memory, opened if it is given by the path of its file, and the folder `memory/` of the workspace.
+
+    With `must_exist` the file is not created. No embedder is loaded.
+    """
     from recollect.memory import Memory  # a workspace that exports nothing does not load it
 
+    folder = config.folder / "memory"
+    if folder.is_symlink():
+        raise InvalidInput(f"{folder} is a symbolic link: memories are written inside the workspace only")
     if not isinstance(memory, str | os.PathLike):
         if not isinstance(memory, Memory):
             raise InvalidInput(f"memory is {shown(memory)}: give a Memory, or the path of its file")
-        yield memory
+        yield memory, folder
     elif must_exist and not os.path.isfile(check_path(memory, "memory")):
         raise InvalidInput(f"{shown(os.fspath(memory))} is not a file: give a Memory, or the path of its file")
     else:
         with Memory(memory) as opened:
-            yield opened
+            yield opened, folder

@@ -6,7 +6,7 @@ A document is removed only if a listing that began after it was stored does not 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
@@ -24,6 +24,7 @@ from recollect.remember.documents import (
 )
 from recollect.remember.pending import embed_pending
 from recollect.remember.reembed import start_over
+from recollect.store.protocol import Progress
 from recollect.store.values import DocumentRow
 from recollect.workspace.chunks import chunking_name, to_document
 from recollect.workspace.files import (
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["Plan", "Progress", "Settled", "add_file", "make_plan", "synchronise", "waiting"]
+__all__ = ["Plan", "Settled", "add_file", "make_plan", "synchronise", "waiting"]
 
-Progress = Callable[[int, int | None], None]
 SCOPE = "/"
 # Within this time a file can be changed twice without a change of its time stamp.
 _RACY_NS = 2_000_000_000

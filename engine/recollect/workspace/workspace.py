@@ -14,8 +14,9 @@ from recollect.checks import check_path, fault_text, shown
 from recollect.errors import InvalidInput, NotADatabase, StoreClosed, StoreCorrupt, StoreError, StoreReadOnly
 from recollect.filters import Filter, FilterFields
 from recollect.reports import Exported, Restored
+from recollect.store.protocol import Progress
 from recollect.workspace.config import WorkspaceConfig
-from recollect.workspace.exporting import export_memories, restore_memories
+from recollect.workspace.exporting import memory_and_folder
 from recollect.workspace.files import FileProblem, Selection, Unreadable, problem_of
 from recollect.workspace.flushing import append_to_day, extract, known_lines, language_model_of, today_in
 from recollect.workspace.opening import IndexFile
@@ -23,7 +24,7 @@ from recollect.workspace.results import FileInfo, IndexResult, StoreStatus
 from recollect.workspace.search import Extensions, SearchResults, search
 from recollect.workspace.search_options import SearchOptions
 from recollect.workspace.status import file_infos, store_status, unread
-from recollect.workspace.sync import Progress, Settled, add_file, make_plan, synchronise
+from recollect.workspace.sync import Settled, add_file, make_plan, synchronise
 from recollect.workspace.watching import Watcher
 
 if TYPE_CHECKING:
@@ -238,9 +239,8 @@ class Workspace:
 
         There is a file for each scope and month; `restore` reads them back. Otherwise as `Memory.export_folder`.
         """
-        done = export_memories(
-            self._config, memory, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields
-        )
+        with memory_and_folder(self._config, memory, must_exist=True) as (source, folder):
+            done = source.export_folder(folder, filter=filter, overwrite=overwrite, on_progress=on_progress, **fields)
         self.index()
         return done
 
@@ -255,9 +255,10 @@ class Workspace:
         """Read what `export` wrote below `memory/`, with its later edits, into a Memory or its file: as
         `Memory.import_folder`.
         """
-        return restore_memories(
-            self._config, memory, overwrite=overwrite, forget_missing=forget_missing, on_progress=on_progress
-        )
+        with memory_and_folder(self._config, memory, must_exist=False) as (target, folder):
+            return target.import_folder(
+                folder, overwrite=overwrite, forget_missing=forget_missing, on_progress=on_progress
+            )
 
     # ── watching ───────────────────────────────────────────────────────────────────────────────────────────────
 
