@@ -1,4 +1,7 @@
-"""What mkdocs adds to the pages as it builds the site: generated references, and files from outside docs/."""
+"""What mkdocs adds to the pages as it builds the site: generated references, and files from outside docs/.
+
+`python docs/site_hooks.py` writes the settings reference, so that it can be read without the site.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 FIGURES = "../benchmarks/results/"
 _REMOTE = re.compile(r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)"')
-_MARKER = re.compile(r"<!-- generated: (\w+) -->")
+SETTINGS = ROOT / "docs" / "reference" / "settings.md"
+_MARKER = re.compile(r"<!-- generated: (\w+) -->(?:.*?<!-- end -->)?", re.DOTALL)
 
 
 def on_files(files: Any, config: Any, **_: object) -> Any:
@@ -37,6 +41,11 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     for name in PROJECT:
         markdown = markdown.replace(f"]({up}../{name}", f"]({up}project/{name}")
     return markdown
+
+
+def filled(text: str) -> str:
+    """A page with what its markers name between them and their ends."""
+    return _MARKER.sub(lambda marker: f"<!-- generated: {marker[1]} -->\n{GENERATED[marker[1]]()}\n<!-- end -->", text)
 
 
 def on_post_page(output: str, page: Any, **_: object) -> str:
@@ -114,3 +123,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "workspace_settings": workspace_settings,
     "environment": environment,
 }
+
+if __name__ == "__main__":
+    SETTINGS.write_text(filled(SETTINGS.read_text("utf-8")), "utf-8")

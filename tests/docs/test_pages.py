@@ -97,7 +97,9 @@ def test_the_reference_has_every_public_name():
 
 
 def test_generated_references_have_every_command_and_setting():
-    generated = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))["GENERATED"]
+    hooks = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
+    generated, page = hooks["GENERATED"], hooks["SETTINGS"].read_text("utf-8")
+    assert hooks["filled"](page) == page, "run python docs/site_hooks.py"
     markers = [
         marker for page in PAGES for marker in re.findall(r"^<!-- generated: (\w+) -->$", page.read_text("utf-8"), re.M)
     ]
