@@ -18,7 +18,7 @@ from recollect.reports import Exported, Imported, Restored
 if TYPE_CHECKING:
     from recollect.reports import FileTrouble
 
-__all__ = ["export", "import_", "left_files", "left_out", "print_exported", "print_restored"]
+__all__ = ["export", "import_", "print_exported", "print_restored"]
 
 
 def print_exported(done: Exported) -> None:
@@ -31,11 +31,6 @@ def print_exported(done: Exported) -> None:
     _hint_troubles(done.conflicts)
 
 
-def left_files(done: Exported) -> bool:
-    """Whether an export left files as they were because people changed them."""
-    return bool(done.conflicts)
-
-
 def print_restored(done: Restored) -> None:
     """The receipt of an import of a folder."""
     print_rows(
@@ -44,11 +39,6 @@ def print_restored(done: Restored) -> None:
          (done.links, "links"), (len(done.missing), "taken out of their files"), (done.forgotten, "forgotten")],
     )  # fmt: skip
     _hint_troubles(done.problems)
-
-
-def left_out(done: Restored) -> bool:
-    """Whether an import of a folder left something out."""
-    return bool(done.problems)
 
 
 def _hint_troubles(troubles: Sequence[FileTrouble]) -> None:
@@ -63,7 +53,7 @@ def _print_imported(done: Imported | Restored) -> None:
         print_rows(("", ""), [(done.records, "imported"), (done.skipped, "here already"), (done.links, "links")])
 
 
-@prints(_print_imported, fails=lambda done: isinstance(done, Restored) and left_out(done))
+@prints(_print_imported, fails=lambda done: isinstance(done, Restored) and bool(done.problems))
 def import_(
     context: typer.Context,
     file: Annotated[str, argument("FILE", "The file, or a folder of Markdown; - is standard input.")],
@@ -95,7 +85,7 @@ def _print_export(done: Exported | dict[str, Any]) -> None:
         print_rows(("", ""), [(done["records"], "exported")])
 
 
-@prints(_print_export, fails=lambda done: isinstance(done, Exported) and left_files(done))
+@prints(_print_export, fails=lambda done: isinstance(done, Exported) and bool(done.conflicts))
 def export(
     context: typer.Context,
     file: Annotated[str, argument("FILE", "The file; - is standard output; the folder for Markdown.")],

@@ -27,7 +27,7 @@ from recollect.cli.output import (
     safe,
 )
 from recollect.cli.streams import stdin_text
-from recollect.cli.transfer import left_files, left_out, print_exported, print_restored
+from recollect.cli.transfer import print_exported, print_restored
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def flush_conversation(
 
 
 @workspace.command("export")
-@prints(print_exported, fails=left_files)
+@prints(print_exported, fails=lambda done: bool(done.conflicts))
 def export_memories(
     context: typer.Context,
     folder: Folder = None,
@@ -255,7 +255,7 @@ def export_memories(
 
 
 @workspace.command("restore")
-@prints(print_restored, fails=left_out)
+@prints(print_restored, fails=lambda done: bool(done.problems))
 def restore_memories(
     context: typer.Context,
     folder: Folder = None,

@@ -13,6 +13,7 @@ from recollect.checks import check_flag, check_path, shown
 from recollect.errors import InvalidInput
 from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
+from recollect.tools.fields import Scope
 
 __all__ = [
     "Action", "Call", "Candidate", "Changed", "DocumentAccess", "FailureType", "Quotes", "Recorded", "Shown", "Tool",
@@ -58,6 +59,8 @@ class Call(NamedTuple):
 
 class Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="action"):
     """One action that a model may ask for. Its docstring is shown to the model; calling it executes it."""
+
+    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Struct:
         raise NotImplementedError

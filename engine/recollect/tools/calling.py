@@ -54,11 +54,9 @@ def call(
     try:
         action = _parse(_tool_named(name), arguments)
         _check_fields(action, memory.settings.max_text_chars)
-        within = scope
-        if within is None:
-            within = getattr(action, "scope", None)
-            handle = memory if within is None else _scoped(memory, within, action)
-        result = _carried_out(action, Call(handle, within or "/", access))
+        if scope is None and action.scope is not None:
+            scope, handle = action.scope, memory.scoped(action.scope)
+        result = _carried_out(action, Call(handle, scope or "/", access))
     except ToolFault as fault:
         result = {"error": fault.failure}
     built: dict[str, Any] = msgspec.to_builtins(result)
@@ -68,13 +66,6 @@ def call(
 def as_text(result: dict[str, Any]) -> str:
     """A result as text for a model: JSON between delimiters that stored text cannot forge."""
     return quoted(msgspec.json.encode(result).decode())
-
-
-def _scoped(memory: Memory, scope: str, action: Action) -> Memory:
-    try:
-        return memory.scoped(scope)
-    except InvalidInput as fault:
-        raise _fault("invalid_value", fault, action, "scope") from None
 
 
 def _carried_out(action: Action, call: Call) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.tools.action import Action, Call, Quotes, Recorded, Tool, ToolFault
-from recollect.tools.fields import Count, Flag, Scope, TaskType, ToolName, ToolNames, Words
+from recollect.tools.fields import Count, Flag, TaskType, ToolName, ToolNames, Words
 from recollect.tools.schema import allowed_in
 
 __all__ = ["TOOL"]
@@ -25,7 +25,6 @@ class RecordRun(Action, frozen=True, kw_only=True, tag="record"):
     success: Flag
     steps: Count | None = None
     tokens: Count | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recorded:
         call.memory.experience.record(
@@ -40,7 +39,6 @@ class RecordRecovery(Action, frozen=True, kw_only=True, tag="record_recovery"):
     tool: ToolName
     error: Words
     recovery: Words
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recorded:
         call.memory.experience.record_recovery(tool=self.tool, error=self.error, recovery=self.recovery)
@@ -53,7 +51,6 @@ class Tips(Action, frozen=True, kw_only=True, tag="tips"):
     task_type: TaskType | None = None
     tool: ToolName | None = None
     error: Words | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         if (self.tool is None) != (self.error is None):

@@ -14,7 +14,7 @@ from recollect.knowledge.documents import Ingested
 from recollect.knowledge.ingesting import is_url
 from recollect.text.quoting import NOTICE
 from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
-from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query, Scope
+from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
 
 __all__ = ["TOOL"]
 
@@ -69,7 +69,6 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
 
     source: DocumentSource
     metadata: Metadata | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> IngestedDocuments:
         allowed = [f"a path in {folder}" for folder in call.documents.folders]
@@ -115,7 +114,6 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
 
     query: Query
     limit: Limit = 5
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         results = [
@@ -133,7 +131,6 @@ class ListDocuments(Action, frozen=True, kw_only=True, tag="list"):
     """show the documents"""
 
     limit: Limit = 100
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         results = [
@@ -147,7 +144,6 @@ class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
     """remove a document with all its passages"""
 
     document_id: DocumentId = field(name="documentId")
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Changed:
         try:

@@ -22,7 +22,6 @@ from recollect.tools.fields import (
     OldText,
     Query,
     Question,
-    Scope,
     Tags,
     Time,
     Topic,
@@ -114,7 +113,6 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
     topic: Topic | None = None
     pinned: Flag = False
     expires_at: Time | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Written:
         # A model may write down again what it was shown.
@@ -140,7 +138,6 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     query: Query
     limit: Limit = 5
     tags: Tags | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         profile = _profile(call.memory, "reeve")
@@ -157,7 +154,6 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recalled:
         if (self.content is None) == (self.query is None):
@@ -182,7 +178,6 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
     content: MemoryText
     old_text: OldText | None = None
     id: MemoryId | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Changed:
         found = _the_one(call.memory, self.id, self.old_text)
@@ -194,7 +189,6 @@ class Remove(Action, frozen=True, kw_only=True, tag="remove"):
 
     old_text: OldText | None = None
     id: MemoryId | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Changed:
         found = _the_one(call.memory, self.id, self.old_text)
@@ -208,7 +202,6 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
     limit: Limit = 20
     offset: Offset = 0
     tags: Tags | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)

@@ -24,6 +24,7 @@ def properties(action: type[Action]) -> dict[str, Any]:
     (_, components) = msgspec.json.schema_components([action])
     found: dict[str, Any] = dict(components[action.__name__]["properties"])
     del found["action"]
+    found["scope"] = found.pop("scope")  # which every action has, after its own fields
     return {name: _without_null(schema) for name, schema in found.items()}
 
 

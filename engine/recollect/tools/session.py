@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from recollect.tools.action import Action, Call, Quotes, Recorded, Shown, Tool
-from recollect.tools.fields import Agent, Limit, MessageText, Provider, Query, Role, Scope, SessionId, Summary
+from recollect.tools.fields import Agent, Limit, MessageText, Provider, Query, Role, SessionId, Summary
 
 __all__ = ["TOOL"]
 
@@ -49,7 +49,6 @@ class OpenSession(Action, frozen=True, kw_only=True, tag="open"):
     id: SessionId | None = None
     agent: Agent | None = None
     provider: Provider | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recorded:
         session = call.memory.sessions.open(self.id, agent=self.agent, provider=self.provider)
@@ -63,7 +62,6 @@ class AppendMessage(Action, frozen=True, kw_only=True, tag="append"):
     role: Role
     content: MessageText
     agent: Agent | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recorded:
         position = call.memory.sessions.get(self.id, agent=self.agent).append(self.role, self.content)
@@ -76,7 +74,6 @@ class ReadMessages(Action, frozen=True, kw_only=True, tag="messages"):
     id: SessionId
     limit: Limit = 50
     agent: Agent | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         messages = call.memory.sessions.get(self.id, agent=self.agent).messages(limit=self.limit)
@@ -88,7 +85,6 @@ class ListSessions(Action, frozen=True, kw_only=True, tag="list"):
 
     limit: Limit = 20
     agent: Agent | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         found = call.memory.sessions.list(agent=self.agent, limit=self.limit)
@@ -101,7 +97,6 @@ class SearchSessions(Action, frozen=True, kw_only=True, tag="search"):
     query: Query
     limit: Limit = 10
     agent: Agent | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Quotes:
         found = call.memory.sessions.search(self.query, agent=self.agent, limit=self.limit)
@@ -114,7 +109,6 @@ class EndSession(Action, frozen=True, kw_only=True, tag="end"):
     id: SessionId
     summary: Summary | None = None
     agent: Agent | None = None
-    scope: Scope | None = None
 
     def __call__(self, call: Call) -> Recorded:
         session = call.memory.sessions.get(self.id, agent=self.agent)
