@@ -31,16 +31,8 @@ def _saved(name: str) -> dict[str, Any]:
     return saving.read(ROOT / "benchmarks" / "results" / f"{name}.json")
 
 
-def _quality() -> str:
-    """The newest run, and for the sets that it leaves out the last run of all."""
-    newest, whole = _saved("quality"), _saved("quality_five_sets")
-    absent = {name: result for name, result in whole["sets"].items() if name not in newest["sets"]}
-    rest = quality.markdown({**whole, "sets": absent}) if absent else ""
-    return "\n\n".join(part for part in (quality.markdown(newest), rest) if part)
-
-
 TABLES: dict[str, Callable[[], str]] = {
-    "quality": _quality,
+    "quality": lambda: quality.markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "embedding": lambda: embedding.markdown(_saved("embedding")),
