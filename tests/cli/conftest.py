@@ -66,6 +66,13 @@ def run(db, capfd, monkeypatch):
 
 
 @pytest.fixture
+def empty(run, db):
+    """An empty store at `db`."""
+    assert run("import", "-").code == 0
+    return db
+
+
+@pytest.fixture
 def remember(run):
     """Store a text and return its id."""
     return lambda text, *options: run("remember", text, *options, "--json").json["id"]

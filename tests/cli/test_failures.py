@@ -87,7 +87,7 @@ def test_texts_that_cannot_be_remembered(run, text, reason):
         (("--importance", "high"), "high"),
     ],
 )
-def test_fields_that_cannot_be_remembered(run, options, reason):
+def test_fields_that_cannot_be_remembered(run, empty, options, reason):
     done = run("remember", "text", *options)
     assert (done.code, done.out) == (2, "")
     assert reason in done.err
@@ -102,7 +102,7 @@ def test_a_vector_of_another_dimension(run, remember):
     assert run("recall", "one", "--vector", "[1, 2, 3]", "--mode", "vector", "--json").code == 0
 
 
-def test_with_json_an_error_is_an_object_on_stderr(run):
+def test_with_json_an_error_is_an_object_on_stderr(run, empty):
     done = run("get", "nobody", "--json")
     assert (done.code, done.out) == (1, "")
     assert json.loads(done.err)["error"]["type"] == "NotFound"
@@ -129,12 +129,46 @@ def test_stores_that_are_none(run, tmp_path):
     foreign.write_text("not a database, but long enough to be read as one\n" * 100)
     failed(run("list", store=foreign), 3, "NotADatabase")
     assert foreign.read_text().startswith("not a database")
-    failed(run("list", store=tmp_path / "no" / "m.db"), 3, "StoreError")
+    failed(run("remember", "text", store=tmp_path / "no" / "m.db"), 3, "StoreError")
     other = tmp_path / "other.db"
     connection = apsw.Connection(str(other))
     connection.execute("CREATE TABLE theirs (id)")
     connection.close()
     failed(run("remember", "text", store=other), 3, "NotADatabase")
+
+
+READING = (
+    "recall q", "explain q id", "get id", "list", "count", "neighbors id", "links id", "history id",
+    "update id --text t",
+    "restore id", "forget id", "link a b", "unlink a b", "consolidate", "bootstrap --task t", "export out.jsonl",
+    "stats", "verify", "audit", "rebuild", "purge-expired", "vacuum", "backup copy.db", "reembed", "rekey --decrypt",
+    "sessions list", "sessions show id", "sessions search q", "sessions end id", "sessions clean --days 1",
+    "episodes list", "episodes snapshots", "procedures list", "procedures outcome name --success", "experience tips",
+    "knowledge search q", "knowledge list", "knowledge delete id", "workspace export -w .",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_mistyped_path_is_no_empty_store(run, db, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    done = run(*command.split())
+    failed(done, 2, "InvalidInput")
+    assert f"there is no store at {db}" in done.err
+    assert [*tmp_path.iterdir()] == []
+
+
+WRITING = (
+    "remember text", "import -", "episodes log text", "procedures save name description",
+    "experience record --task-type t --tool a --success", "experience recovery --tool a --error e --helped h",
+    "knowledge ingest -", "warmup",
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("ready_kernels")
+@pytest.mark.parametrize("command", WRITING)
+def test_what_writes_makes_the_store(run, db, command):
+    assert run(*command.split(), stdin="A text.\n" if "ingest" in command else "").code == 0
+    assert db.exists()
 
 
 def test_a_newer_store(run, remember, db):
@@ -180,9 +214,9 @@ def test_a_wrong_environment_is_named(process):
     failed(done, 4, "KernelError")
 
 
-def test_a_full_disk_behind_standard_output(db):
+def test_a_full_disk_behind_standard_output(empty):
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "recollect.cli", "--db", str(db), "list", "--json"]
+        command = [sys.executable, "-m", "recollect.cli", "--db", str(empty), "list", "--json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (
         3,
@@ -196,7 +230,7 @@ def test_the_environment_names_the_store(run, db, monkeypatch):
     assert run("count").out == "1\n"
 
 
-def test_a_defect_is_one_line_and_a_traceback_on_demand(run, monkeypatch):
+def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch):
     def broken(*arguments, **options):
         raise ZeroDivisionError("oops")
 
@@ -206,13 +240,13 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, monkeypatch):
     assert "Traceback" in run("count").err
 
 
-def test_an_error_stays_on_one_line_and_cannot_command_the_terminal(run):
+def test_an_error_stays_on_one_line_and_cannot_command_the_terminal(run, empty):
     done = run("get", "a\nb\x1b[31m\udcff")
     failed(done, 1, "NotFound")
     assert "\x1b" not in done.err
 
 
-def test_main_returns_the_code_of_a_process(process):
+def test_main_returns_the_code_of_a_process(process, empty):
     assert process("count", RECOLLECT_EMBEDDER="none") == (0, "0\n", "")
     assert process("get", "nobody", RECOLLECT_EMBEDDER="none").code == 1
     assert main(["--version"]) == 0

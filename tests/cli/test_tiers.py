@@ -46,7 +46,7 @@ def test_log_and_list_episodes(run):
         (("sessions", "nothing"), "nothing"),
     ],
 )
-def test_a_wrong_argument_is_named(run, arguments, message):
+def test_a_wrong_argument_is_named(run, empty, arguments, message):
     done = run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
@@ -59,7 +59,7 @@ def test_a_group_alone_shows_its_commands(run, group):
     assert "Commands:" in done.err
 
 
-def test_procedures(run):
+def test_procedures(run, empty):
     assert run("procedures", "list").code == 1
     id = run("procedures", "save", "deploy", "How to deploy", "--pattern", "build; push", "--tag", "ops").out.strip()
     run("procedures", "outcome", "deploy", "--success")
@@ -70,7 +70,7 @@ def test_procedures(run):
     assert run("procedures", "outcome", "nothing", "--success").code == 1
 
 
-def test_experience(run):
+def test_experience(run, empty):
     assert run("experience", "tips").code == 1
     for steps, tokens in ((3, 1000), (4, 1270), (5, 1300)):
         run("experience", "record", "--task-type", "query", "--tool", "file-write", "--success", "--steps", steps,

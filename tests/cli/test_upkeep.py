@@ -152,7 +152,7 @@ def test_help_loads_nothing_heavy(process):
     assert not {"numpy", "numba", "apsw", "onnxruntime", "tokenizers", "rich"} & loaded
 
 
-def test_a_command_compiles_nothing(process):
+def test_a_command_compiles_nothing(process, empty):
     done = process("stats", "--json", RECOLLECT_KERNELS="", PYTHONPROFILEIMPORTTIME="1", XDG_CACHE_HOME="/nonexistent",
                    RECOLLECT_EMBEDDER="none")  # fmt: skip
     assert done.json["kernels"] == "python"

@@ -30,6 +30,7 @@ def prints(
     json: Callable[[T], object] | None = None,
     fails: Callable[[T], bool] | None = None,
     within: bool = False,
+    create: bool = False,
     bar: tuple[str, str] | None = None,
 ) -> Callable[[Callable[P, T]], Callable[..., None]]:
     """Make a command of a function that returns what is to be printed.
@@ -37,7 +38,8 @@ def prints(
     The command takes the function's options and `--json`. It prints `show(value)`, or with `--json` the value, or
     what `json` makes of it. The exit code is 1 where `fails(value)`. Of the function's parameters
 
-    - `memory` is the opened store, with `within` bound to the scope of an option `--scope`
+    - `memory` is the opened store, with `within` bound to the scope of an option `--scope`; a store that is missing is
+      an error unless `create`
     - `report` is the `on_progress` of a bar with the label and unit of `bar`
     - `**options: Unpack[SomeOptions]` stand for an option for each field of that TypedDict
     """
@@ -50,7 +52,7 @@ def prints(
             with ExitStack() as opened:
                 if "memory" in supplied:
                     scope = given.pop("scope", None) if within else None
-                    given["memory"] = opened.enter_context(open_memory(given.pop("context"), scope))
+                    given["memory"] = opened.enter_context(open_memory(given.pop("context"), scope, create=create))
                 if bar is not None:
                     report = opened.enter_context(progress(*bar))
                     given |= {"report": report} if "report" in supplied else {}

@@ -103,7 +103,7 @@ def demo(
     """Show recall on a few memories in a temporary store."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         context.obj = str(Path(folder) / "demo.db")
-        with open_memory(context) as memory, progress("remembering", "memories") as report:
+        with open_memory(context, create=True) as memory, progress("remembering", "memories") as report:
             began = perf_counter()
             memory.remember_many([{"text": text} for text in MEMORIES], on_progress=report)
             remember_ms = (perf_counter() - began) * 1e3

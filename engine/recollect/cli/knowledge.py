@@ -60,6 +60,7 @@ def _print_ingestion(ingestion: Ingestion) -> None:
     json=lambda ingestion: attributes(ingestion.done, "documents skipped counts seconds"),
     fails=lambda ingestion: ingestion.failed,
     within=True,
+    create=True,
     bar=("ingesting", "documents"),
 )
 def ingest(

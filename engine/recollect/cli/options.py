@@ -95,21 +95,29 @@ _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at
 
 
 @contextmanager
-def open_memory(context: typer.Context, scope: str | None = None) -> Iterator[Memory]:
+def open_memory(context: typer.Context, scope: str | None = None, *, create: bool = False) -> Iterator[Memory]:
     """The memory that --db names, bound to a scope if one is given.
 
-    Its settings are those of --settings, and those of a process that ends at once.
+    Its settings are those of --settings, and those of a process that ends at once. Raises InvalidInput where the file
+    is missing, unless `create`: a mistyped path is no empty store.
     """
     from msgspec import structs
 
+    from recollect.checks import check_path
     from recollect.compat import load_settings
-    from recollect.environment import environment
+    from recollect.environment import default_path, environment
     from recollect.memory import Memory
     from recollect.settings import Settings
 
     path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
     given = Settings() if path is None else load_settings(path)
-    with Memory(context.obj, settings=structs.replace(given, **_settings)) as memory:
+    place = default_path() if context.obj is None else context.obj
+    if not create and place != ":memory:" and not check_path(place).exists():
+        raise InvalidInput(
+            f"there is no store at {place}: check --db and RECOLLECT_DB, or make one with remember, import or "
+            "knowledge ingest"
+        )
+    with Memory(place, settings=structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)
 
 

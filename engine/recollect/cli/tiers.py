@@ -29,7 +29,7 @@ ProcedureName = Annotated[str, argument("NAME", "Its name or id.")]
 
 
 @episodes.command("log")
-@prints(print_id, within=True)
+@prints(print_id, within=True, create=True)
 def log_episode(
     memory: Memory,
     content: Annotated[str, argument("CONTENT")],
@@ -102,7 +102,7 @@ def list_procedures(
 
 
 @procedures.command("save")
-@prints(print_id, within=True)
+@prints(print_id, within=True, create=True)
 def save_procedure(
     memory: Memory,
     name: Annotated[str, argument("NAME")],
@@ -156,7 +156,7 @@ def tips(
 
 
 @experience.command("record")
-@prints(_print_recorded, within=True)
+@prints(_print_recorded, within=True, create=True)
 def record(
     memory: Memory,
     task_type: Annotated[str, option("TYPE", "The type of the task.")],
@@ -172,7 +172,7 @@ def record(
 
 
 @experience.command("recovery")
-@prints(_print_recorded, within=True)
+@prints(_print_recorded, within=True, create=True)
 def recovery(
     memory: Memory,
     tool: Annotated[str, option("NAME", "The tool that failed.")],

@@ -40,7 +40,7 @@ def tool(
     if name is None:
         raise InvalidInput("no tool is named: recollect tool memory '{\"action\": ...}', or recollect tool --schemas")
     given = stdin_text(f"tool {name}") if arguments in (None, "-") else arguments
-    with open_memory(context) as memory:
+    with open_memory(context, create=True) as memory:
         answer = tools.call(
             name, given, memory=memory, scope=scope, document_folders=document_folder or (),
             document_urls=document_urls,

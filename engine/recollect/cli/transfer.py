@@ -65,13 +65,13 @@ def import_(
 ) -> Imported | Restored:
     """Read memories from a file or a folder of Markdown.
 
-    From JSON lines, CSV or plain text, memories that are already here are skipped. From a folder of Markdown, those
-    that were changed there are updated.
+    From JSON lines and CSV, memories whose id is already in the store are skipped; those without an id are stored
+    again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated.
     """
     if Path(file).is_dir():
-        with open_memory(context, scope) as memory, progress("importing", "files") as report:
+        with open_memory(context, scope, create=True) as memory, progress("importing", "files") as report:
             return memory.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
-    with open_memory(context) as memory, progress("importing", "lines") as report:
+    with open_memory(context, create=True) as memory, progress("importing", "lines") as report:
         return memory.import_(
             stdin_stream() if file == "-" else file,
             format=format, scope=scope, batch_size=batch_size, on_progress=report,

@@ -146,7 +146,7 @@ def _print_warmup(done: dict[str, Any]) -> None:
     hint(f"kernels: {done['kernels']}")
 
 
-@prints(_print_warmup)
+@prints(_print_warmup, create=True)
 def warmup(memory: Memory) -> dict[str, Any]:
     """Compile the kernels, load the embedder and the index."""
     with progress("loading", "kernels") as report:

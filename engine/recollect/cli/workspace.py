@@ -265,7 +265,7 @@ def restore_memories(
 ) -> Restored:
     """Read the memories below memory/ into --db, with what was changed in them."""
     with (
-        open_memory(context) as memory,
+        open_memory(context, create=True) as memory,
         open_workspace(folder, config, "none") as opened,
         progress("restoring", "files") as report,
     ):

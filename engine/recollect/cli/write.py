@@ -104,7 +104,7 @@ def remember(
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
     }  # fmt: skip
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
-    with open_memory(context) as memory:
+    with open_memory(context, create=True) as memory:
         if len(given) == 1:
             return memory.remember(given[0], **fields)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given])]
