@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -281,6 +282,20 @@ def test_where_it_cannot_be_written_nothing_is_lost(path):
         memory.recall("apple")
     assert not Path(f"{path}-index").exists()
     assert expected(path)
+
+
+def test_an_exit_without_close_while_it_is_written_raises_nothing_in_its_thread(path, monkeypatch):
+    def refused(*_):
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    raised = []
+    monkeypatch.setattr(snapshot, "write", refused)
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    with Memory(path, settings=FAST) as memory:
+        memory.remember_many([item(number) for number in range(20)])
+        memory.recall("apple")
+    assert raised == []
+    assert not Path(f"{path}-index").exists()
 
 
 def test_none_for_a_store_in_memory_or_by_setting(path):

@@ -102,9 +102,10 @@ class SnapshotManager:
             return False
 
     def _save(self, index: MemoryIndex) -> None:
-        # A concurrent write makes an attempt fail; close() tries again.
+        # A concurrent write makes an attempt fail; close() tries again. RuntimeError: the process ends without close(),
+        # and its thread pool takes no more tasks.
         for _ in range(_ATTEMPTS):
-            with suppress(OSError, RecollectError):
+            with suppress(OSError, RecollectError, RuntimeError):
                 if self._attempt(index):
                     return
 
