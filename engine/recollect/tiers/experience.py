@@ -165,10 +165,9 @@ def _tip(row: ToolPattern) -> Tip:
 
 
 def _message(text: object, name: str) -> str:
-    checked = checks.check_text(text, 2**31, name) if isinstance(text, str) and text.strip() else None
-    if checked is None:
+    if not isinstance(text, str) or not text.strip():
         raise InvalidInput(f"{name} is {checks.shown(text)}: give a non-empty str")
-    return checked[:MAX_ERROR_CHARS]
+    return checks.check_text(text, 2**31, name)[:MAX_ERROR_CHARS]
 
 
 def _line(text: str | None) -> str:

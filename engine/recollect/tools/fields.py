@@ -21,18 +21,12 @@ def _field(description: str, check: Check, allowed: str, min_length: int | None 
     return Meta(description=description, min_length=min_length, extra={"check": check, "allowed": allowed})
 
 
-def _named(value: str, name: str, _: int) -> object:
-    return checks.check_name(value, name)
+def _unlimited(check: Callable[[Any, str], object]) -> Check:
+    """A check that takes no limit."""
+    return lambda value, name, _: check(value, name)
 
 
-def _encodable(value: str, name: str, _: int) -> object:
-    return checks.encodable(value, name)
-
-
-def _time(value: str, name: str, _: int) -> object:
-    return checks.check_time(value, name)
-
-
+_named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
 _NAME = f"at most {checks.MAX_NAME_CHARS} characters on one line, not blank"
 _TEXT = "text that is not blank, without NUL characters"
 _CONTENT = "The text: of the memory to write, of the question to recall by."
@@ -41,8 +35,8 @@ _WHEN = "ISO 8601 time with an offset, e.g. 2026-03-01T09:30:00+00:00"
 
 MemoryText = Annotated[str, _field(_CONTENT, lambda text, name, most: checks.check_text(text, most, name), _TEXT)]
 MessageText = Annotated[str, _field(_CONTENT, _encodable, _TEXT)]
-Question = Annotated[str, _field(_CONTENT, lambda text, name, _: checks.check_query(text, name), _TEXT)]
-Query = Annotated[str, _field("What is asked, in words.", lambda text, name, _: checks.check_query(text, name), _MOST)]
+Question = Annotated[str, _field(_CONTENT, _unlimited(checks.check_query), _TEXT)]
+Query = Annotated[str, _field("What is asked, in words.", _unlimited(checks.check_query), _MOST)]
 Tags = Annotated[
     list[str],
     _field(
@@ -62,7 +56,9 @@ Scope = Annotated[
 Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
-Time = Annotated[str, _field("ISO 8601 with an offset, e.g. 2026-03-01T09:30:00+00:00.", _time, _WHEN)]
+Time = Annotated[
+    str, _field("ISO 8601 with an offset, e.g. 2026-03-01T09:30:00+00:00.", _unlimited(checks.check_time), _WHEN)
+]
 OldText = Annotated[
     str,
     _field(
