@@ -17,6 +17,7 @@ from msgspec import Struct
 from recollect.errors import InvalidInput
 from recollect.folders import (
     MOST,
+    Stamp,
     clamped,
     compile_patterns,
     kind_of,
@@ -34,7 +35,6 @@ __all__ = [
     "FileProblem",
     "FoundFile",
     "Listing",
-    "Reading",
     "Scan",
     "Selection",
     "Unreadable",
@@ -48,6 +48,7 @@ _DEEPEST = 64
 _UNREAD = "it cannot be read"
 _LINK = "it is a symbolic link, which is not followed: name its target in WorkspaceConfig.extra_paths"
 _TOO_DEEP = f"it is nested deeper than {_DEEPEST} folders: left out"
+_OTHER_ENDING = f"only files that end in {' or '.join(ENDINGS)} are indexed"
 _VIRTUAL_ENVIRONMENT = "pyvenv.cfg"
 # The name of a file that `extra_paths` names, in its own listing: no file is called so.
 _ITSELF = "/"
@@ -88,15 +89,6 @@ class FoundFile(NamedTuple):
     inode: int
 
 
-class Reading(NamedTuple):
-    """The bytes of a file, and what `stat` says of it, the same before and after they were read."""
-
-    data: bytes
-    size: int
-    mtime_ns: int
-    inode: int
-
-
 class Scan(Struct):
     """What was found in all folders. Below the paths of `unread`, which could not be read, there may be more."""
 
@@ -134,7 +126,7 @@ class Selection:
         for path in self._extra:
             if path == self._root:
                 continue
-            name = _name_in(self._root, path)
+            name = (path.relative_to(self._root) if path.is_relative_to(self._root) else path).as_posix()
             try:
                 real = Path(os.path.realpath(path, strict=True))
                 held = real.stat()
@@ -196,7 +188,7 @@ class Selection:
                     found.unread.append(path)
                 found.problems.append(problem_of(path or str(self._root), states, unread=states != _TOO_DEEP))
                 continue
-            base = self._base_of(prefix)
+            base = self._root if not prefix else Path(os.path.realpath(self._root / prefix))
             for name, state in states.items():
                 if name == _ITSELF:
                     self._add(found, path, base.parent, base.name, state)
@@ -213,9 +205,6 @@ class Selection:
     def _excludes(self, path: str) -> bool:
         return self._exclude is not None and self._exclude.match_file(path)
 
-    def _base_of(self, prefix: str) -> Path:
-        return self._root if not prefix else Path(os.path.realpath(self._root / prefix))
-
     def _add(self, found: Scan, path: str, base: Path, inner: str, state: EntryState) -> None:
         if isinstance(state, str):
             unread = state.startswith(_UNREAD)
@@ -226,7 +215,7 @@ class Selection:
         mode, size, mtime_ns, ctime_ns, inode = state
         try:
             if not path.lower().endswith(ENDINGS):
-                raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
+                raise Unreadable(_OTHER_ENDING, lasting=True)
             file = FoundFile(path, base, inner, size, clamped(mtime_ns), clamped(ctime_ns), inode & MOST)
             found.files[path] = self._checked(file, mode)
         except Unreadable as reason:
@@ -236,16 +225,16 @@ class Selection:
         """One file of the folder. Raises Unreadable, with the reason, for what a scan would leave out."""
         *folders, name = path.split("/")
         inside = ["/".join(folders[: place + 1]) for place in range(len(folders))]
-        if any(each.startswith(".") for each in (*folders, name)):
-            raise Unreadable("hidden files and folders are left out", lasting=True)
-        if not self._skipped.isdisjoint(folders):
-            raise Unreadable("WorkspaceConfig.skip_folders names a folder of its path", lasting=True)
-        if not name.lower().endswith(ENDINGS):
-            raise Unreadable(f"only files that end in {' or '.join(ENDINGS)} are indexed", lasting=True)
-        if any(self._excludes(f"{each}/") for each in inside) or self._excludes(path):
-            raise Unreadable("WorkspaceConfig.exclude leaves it out", lasting=True)
-        if len(folders) > _DEEPEST:
-            raise Unreadable(_TOO_DEEP, lasting=True)
+        excluded = any(self._excludes(f"{each}/") for each in inside) or self._excludes(path)
+        for applies, reason in (
+            (any(each.startswith(".") for each in (*folders, name)), "hidden files and folders are left out"),
+            (not self._skipped.isdisjoint(folders), "WorkspaceConfig.skip_folders names a folder of its path"),
+            (not name.lower().endswith(ENDINGS), _OTHER_ENDING),
+            (excluded, "WorkspaceConfig.exclude leaves it out"),
+            (len(folders) > _DEEPEST, _TOO_DEEP),
+        ):
+            if applies:
+                raise Unreadable(reason, lasting=True)
         try:
             with open_file(self._root, path) as descriptor:
                 held = os.fstat(descriptor)
@@ -265,8 +254,8 @@ class Selection:
         return file
 
 
-def read_file(file: FoundFile) -> Reading:
-    """The bytes of a file at one moment. Raises Unreadable, also where it changes each time that it is read."""
+def read_file(file: FoundFile) -> tuple[bytes, Stamp]:
+    """The bytes of a file at one moment, and its stamp. Raises Unreadable, also where it changes during each read."""
 
     def check(held: os.stat_result) -> None:
         if not stat.S_ISREG(held.st_mode):
@@ -278,8 +267,7 @@ def read_file(file: FoundFile) -> Reading:
         raise Unreadable(_why(fault)) from None
     if read is None:
         raise Unreadable("it changes while it is read: index again when its writer has finished")
-    data, stamp = read
-    return Reading(data, stamp.size, stamp.mtime_ns, stamp.inode)
+    return read
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
@@ -312,10 +300,6 @@ def _state(held: os.stat_result) -> EntryState:
 def _why(fault: OSError) -> str:
     """Why the system refused."""
     return _LINK if fault.errno == errno.ELOOP else f"{_UNREAD}: {fault.strerror or fault}"
-
-
-def _name_in(root: Path, path: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
 def _report_cases(found: Scan) -> None:

@@ -258,14 +258,14 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
         row = plan.stored.get(file.path)
         read_at = now_us()
         try:
-            held = read_file(file)
+            data, held = read_file(file)
         except Unreadable as reason:
             if row is not None and reason.lasting:
                 run.gone[file.path] = row
             run.problems.append(problem_of(file.path, reason, unread=not reason.lasting))
             run.finish_one()
             continue
-        digest = hashlib.sha256(held.data).digest()
+        digest = hashlib.sha256(data).digest()
         same = row is not None and (digest, chunking, held.mtime_ns) == (row.content_hash, row.chunking, row.mtime_ns)
         if row is not None and same and not run.force:
             run.same.append((held.inode, read_at, row.id, digest))
@@ -273,7 +273,7 @@ def _documents(engine: Engine, config: WorkspaceConfig, plan: Plan, run: _Run) -
             continue
         try:
             document = to_document(
-                engine, config, file.path, held.data, held.mtime_ns, content_hash=digest, chunking=chunking,
+                engine, config, file.path, data, held.mtime_ns, content_hash=digest, chunking=chunking,
                 size_bytes=held.size, inode=held.inode, read_at=read_at,
             )  # fmt: skip
         except Exception as fault:  # a malicious file fails only its own indexing
