@@ -24,10 +24,10 @@ def test_ingest_search_list_delete(run, folder):
         done.err == f"skipped {folder}/image.pdf: it holds images and no text: it needs text recognition (OCR) before\n"
     )
     found = run("knowledge", "search", "penguins")
-    assert found.out.splitlines()[0].split("\t")[1:] == [
+    assert found.out.splitlines()[0].split("\t")[2:] == [
         f"{folder}/guide.md:5", "Guide > Birds", "## Birds Penguins swim.",
     ]  # fmt: skip
-    assert run("knowledge", "search", "volcanoes").out.split("\t")[1] == f"{folder}/report.pdf p. 1"
+    assert run("knowledge", "search", "volcanoes").out.split("\t")[2] == f"{folder}/report.pdf p. 1"
     listed = run("knowledge", "list", "--json").json
     assert [each["title"] for each in listed] == ["Guide", "report"]
     deleted = run("knowledge", "delete", f"{folder}/guide.md", listed[1]["id"])

@@ -20,11 +20,24 @@ def stored(remember):
     }  # fmt: skip
 
 
-def test_recall_prints_score_id_and_text(run, stored):
+def test_recall_prints_score_confidence_id_and_text(run, stored):
     done = run("recall", "which database?")
-    score, id, text = done.out.rstrip("\n").split("\t")
+    score, confidence, id, text = done.out.rstrip("\n").split("\t")
     assert (done.code, id, text) == (0, stored["mysql"], "We migrated the database to MySQL")
     assert 0 < float(score) <= 1
+    (hit,) = run("recall", "which database?", "--json").json
+    assert confidence == f"{hit['confidence']:.3f}"
+
+
+def test_recall_says_why_there_is_nothing(run, stored, tmp_path):
+    low = run("recall", "which database?", "--min-confidence", "1")
+    assert (low.code, low.out, low.err) == (1, "", "gap: no match reaches the minimum confidence of 1\n")
+    both = run("recall", "which database?", "--min-confidence", "1", "--min-score", "0.9")
+    assert both.err == "gap: no match reaches the minimum score of 0.9 and the minimum confidence of 1\n"
+    assert run("recall", "zebra").err == "gap: nothing in this scope matches the query\n"
+    other = tmp_path / "other.db"
+    run("import", "-", store=other)
+    assert run("recall", "zebra", store=other) == (1, "", "the store is empty\n")
 
 
 def test_recall_json_is_a_bare_array_of_hits(run, stored):

@@ -8,7 +8,7 @@ import pytest
 
 import recollect
 import recollect_kernels
-from recollect.cli import output
+from recollect.cli import output, upkeep
 from recollect.cli.app import app
 from recollect.cli.demo import MEMORIES, QUESTIONS
 
@@ -180,11 +180,13 @@ def test_audit_proposes_and_mends(run, remember):
     assert done.out.split("\t")[:2] == ["junk", "forget"]
     assert run("audit", "--mend").code == 2
     assert run("audit", "junk", "--mend", "--json").json["findings"][0]["mended"] is True
-    assert run("audit", "junk").code == 0
+    clean = run("audit", "junk")
+    assert (clean.code, clean.out, clean.err) == (0, "", "1 memories were checked: nothing was found\n")
     assert "contradictions were not looked for" in run("audit").err
 
 
 def test_audit_names_every_check(run):
     from recollect.audit import CHECKS
 
+    assert set(upkeep._REMEDIES) == set(CHECKS.values())
     assert set(CHECKS) <= set(re.findall(r"[a-z-]+", re.sub(r"-\s+", "-", run("audit", "--help").out)))

@@ -95,7 +95,7 @@ def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
         signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
         why = f"{', '.join(hit.match_reasons)} ({signals})"
         query, shown = (hits.query,) if many else (), (why,) if explained else ()
-        rows.append((*query, f"{hit.score:.3f}", hit.id, *shown, _text(hit)))
+        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit)))
     print_rows((), rows)
 
 

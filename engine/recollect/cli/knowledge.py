@@ -109,14 +109,14 @@ def _place(hit: Hit) -> str:
 def _passage_row(hit: Hit) -> tuple[object, ...]:
     line = " ".join(hit.text.split())
     snippet = line if len(line) <= _SNIPPET_CHARS else line[: _SNIPPET_CHARS - 1] + "…"
-    return f"{hit.score:.2f}", _place(hit), hit.context, snippet
+    return f"{hit.score:.2f}", f"{hit.confidence:.2f}", _place(hit), hit.context, snippet
 
 
 def _print_passages(found: Hits | str) -> None:
     if isinstance(found, str):
         typer.echo(found)
     else:
-        print_table("score place context text", _passage_row, under=("context",))(found)
+        print_table("score confidence place context text", _passage_row, under=("context",))(found)
 
 
 @knowledge.command("search")

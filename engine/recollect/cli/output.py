@@ -70,6 +70,9 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unde
 
     On a terminal the last column takes the room that is left, and the columns named in `under` stand below it.
     """
+    rows = list(rows)
+    if not rows:  # a header alone says nothing
+        return
     terminal = console()
     if terminal is None:
         for row in rows:

@@ -23,7 +23,7 @@ from recollect.cli.options import (
     option,
     recall_fields,
 )
-from recollect.cli.output import attributes, named, print_pairs, print_table, stamp
+from recollect.cli.output import attributes, hint, named, print_pairs, print_table, stamp
 from recollect.cli.streams import stdin_lines
 from recollect.errors import InvalidInput
 
@@ -35,11 +35,12 @@ __all__ = ["count", "explain", "get", "history", "links", "list_", "neighbors", 
 
 
 class Answers(NamedTuple):
-    """What recall found: the hits of each question."""
+    """What recall found: the hits of each question, and whether the store has no memories."""
 
     hits: list[Hits]
     many: bool
     explained: bool
+    empty: bool
 
 
 def _answers_json(found: Answers) -> object:
@@ -50,6 +51,9 @@ def _answers_json(found: Answers) -> object:
 
 
 def _print_answers(found: Answers) -> None:
+    if found.empty:
+        hint("the store is empty")
+        return
     for hits in found.hits:
         print_hits(hits, many=found.many, explained=found.explained)
 
@@ -71,10 +75,12 @@ def recall(
         raise InvalidInput("give a query or --file, not both")
     with open_memory(context) as memory:
         if query is not None:
-            return Answers([memory.recall(query, **fields)], False, explain)
-        if "vector" in fields:
+            hits = [memory.recall(query, **fields)]
+        elif "vector" in fields:
             raise InvalidInput("--vector goes with one query as an argument")
-        return Answers(memory.recall_many(stdin_lines(file), **fields), True, explain)
+        else:
+            hits = memory.recall_many(stdin_lines(file), **fields)
+        return Answers(hits, query is None, explain, not any(hits) and memory.count() == 0)
 
 
 @prints(print_explanation)

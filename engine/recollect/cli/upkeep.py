@@ -21,6 +21,11 @@ __all__ = ["audit", "backup", "purge_expired", "rebuild", "reembed", "rekey", "s
 _CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
 )  # fmt: skip
+# The command that does what a finding proposes.
+_REMEDIES = {
+    "forget": "forget", "link": "link --type contradicts", "expire": "update --expires-at",
+    "redact": "audit secrets --mend", "purge_expired": "purge-expired",
+}  # fmt: skip
 
 
 def _print_stats(figures: Stats) -> None:
@@ -66,10 +71,12 @@ def rebuild(memory: Memory, report: Progress | None) -> Verification:
 
 def _print_audit(found: Audit) -> None:
     rows = [
-        (each.check, "mended" if each.mended else each.verb or "", each.id, each.reason, each.text)
+        (each.check, "mended" if each.mended else _REMEDIES.get(each.verb or "", ""), each.id, each.reason, each.text)
         for each in found.findings
     ]
-    print_rows(("check", "verb", "id", "reason", "text"), rows, under=("reason",))
+    print_rows(("check", "remedy", "id", "reason", "text"), rows, under=("reason",))
+    if not rows:
+        hint(f"{found.records:,} memories were checked: nothing was found")
     for name, why in found.skipped.items():
         hint(f"{name} were not looked for: {why}")
 

@@ -156,7 +156,7 @@ def restore(
 
 
 def _print_forgotten(gone: Forgotten) -> None:
-    print_rows(("memories", ""), [(gone.records, "forgotten")])
+    print_number("forgotten")(gone.records)
     if gone.receipt is not None:
         _print_receipt(gone.receipt)
 

@@ -122,14 +122,20 @@ def find_gaps(
     evidence: Assessment,
     hits: Sequence[Sequence[ScoredHit]],
     request: Request,
+    found: Sequence[int],
 ) -> list[tuple[str, ...]]:
-    """What the hits of each answer do not cover; of a decomposed question sub-query by sub-query."""
+    """What the hits of each answer do not cover; of a decomposed question sub-query by sub-query.
+
+    `found` counts the candidates of each answer.
+    """
     profile, missing = request.profile, []
+    minima = (("score", profile.min_score), ("confidence", profile.min_confidence))
+    minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
     for query, (start, stop) in enumerate(pairwise(batch.word_offsets.tolist())):
         missing.append(
             _gaps(
                 texts[query], evidence.by_query[query], words[query], batch.idf[start:stop], evidence.met[start:stop],
-                profile.gap_confidence, request.time_range,
+                profile.gap_confidence, request.time_range, minimum if found[min(query, len(found) - 1)] else "",
             )
         )  # fmt: skip
     if len(hits) < len(texts):
@@ -151,13 +157,15 @@ def _gaps(
     met: NDArray[np.bool_],
     threshold: float,
     time_range: str | None,
+    minimum: str,
 ) -> tuple[str, ...]:
     """What the hits of one query do not cover: empty unless the best confidence is below `threshold`.
 
-    `time_range` says in words which times were asked for; None where any will do.
+    `time_range` says in words which times were asked for; None where any will do. `minimum` says in words what the
+    candidates did not reach; empty where there is no candidate or no minimum.
     """
     if not len(confidence):
-        nothing = "nothing in this scope matches the query"
+        nothing = f"no match reaches {minimum}" if minimum else "nothing in this scope matches the query"
         return (nothing if time_range is None else f"no hit is {time_range}",) if threshold > 0 else ()
     best = float(confidence.max())
     if best >= threshold:

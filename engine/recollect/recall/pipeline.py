@@ -189,7 +189,7 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     ]
     evidence = weigh(chosen)
     hits = score_hits(candidates, chosen, evidence.by_answer, profile)
-    gaps = find_gaps(batch, group.texts, words, evidence, hits, request)
+    gaps = find_gaps(batch, group.texts, words, evidence, hits, request, [*map(len, own)])
     answers = [Answer(*each, fused) for each in zip(own, chosen, hits, gaps, strict=True)]
     for place, each in enumerate(own):
         if more[place] and available(each, batch, request) < request.limit:
