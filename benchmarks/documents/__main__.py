@@ -63,7 +63,9 @@ def markdown_files(data: Path, scratch: Path) -> list[Path]:
     if archive is None:
         raise SystemExit(f"{data} has no markdown*.tar.gz")
     with tarfile.open(archive) as packed:
-        packed.extractall(scratch / "given", filter="data")
+        # Python before 3.11.4 has no filters, and ignores this.
+        packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+        packed.extractall(scratch / "given")
     return sorted((scratch / "given").rglob("*.md"))
 
 
