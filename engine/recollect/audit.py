@@ -67,7 +67,7 @@ def audit(
     if unknown := [name for name in wanted if name not in CHECKS]:
         raise InvalidInput(f"there is no check {shown(unknown[0])}: use {', '.join(CHECKS)}")
     if mend and not checks:
-        raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. ['duplicates']")
+        raise InvalidInput("mend needs the names of the checks whose findings are to be mended, e.g. duplicates")
     skipped = {}
     if checks is not None and "secrets" in wanted and not has_detector():
         raise InvalidInput(NO_DETECTOR)

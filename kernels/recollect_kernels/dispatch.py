@@ -22,7 +22,7 @@ from recollect_kernels.errors import KernelError
 from recollect_kernels.protocol import Backend
 
 active: Backend = cast(Backend, python_backend)
-_NOT_LOADED = "not compiled yet: call warmup() or start_background()"
+_NOT_LOADED = "not compiled yet; warmup compiles them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _after_fork_in_child() -> None:
     # Only the forking thread exists here. It held _step, so numba was idle, but the loader thread is gone.
     global _thread, _loader, _step, _reason
     if _thread is not None and not _compiled:
-        _reason = "the process forked before the kernels were loaded: call warmup() or start_background()"
+        _reason = "the process forked before the kernels were loaded; warmup loads them"
     _thread = None
     _loader, _step = threading.Lock(), threading.RLock()
 

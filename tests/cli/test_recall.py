@@ -202,6 +202,8 @@ def test_list_orders_limits_and_skips(run, stored):
     assert [line.split("\t")[0] for line in run("list").out.splitlines()] == list(stored.values())[::-1]
     assert run("list", "--order", "oldest", "--limit", "1", "--offset", "1", "--json").json[0]["id"] == stored["deploy"]
     assert run("list", "--order", "importance", "-n", "1", "--json").json[0]["id"] == stored["deploy"]
+    assert run("list", "--limit", "1", "--offset", "1").err == "1 more: --limit and --offset show them\n"
+    assert run("list", "--limit", "3").err == ""
     assert run("list", "--scope", "/nowhere", "--json") == (1, "[]\n", "")
     assert run("list", "--order", "random").code == 2
 

@@ -19,7 +19,7 @@ def test_a_store_moves_through_a_pipe_byte_for_byte(run, remember, tmp_path):
     receipt = run("import", "-", "--json", stdin=done.out, store=other)
     assert (receipt.json, receipt.err) == ({"records": 2, "skipped": 0, "links": 1}, "")
     assert run("export", "-", store=other).out == done.out
-    assert run("import", "-", stdin=done.out, store=other).out == "0\timported\n2\there already\n0\tlinks\n"
+    assert run("import", "-", stdin=done.out, store=other).out == "0\timported\n2\talready in the store\n0\tlinks\n"
 
 
 def test_files_go_by_their_ending_and_by_format(run, remember, tmp_path):

@@ -20,6 +20,11 @@ def test_stats_names_the_state(run, remember, db):
     assert "records\t1\n" in run("stats").out
 
 
+def test_stats_of_a_process_that_has_loaded_no_index_say_nothing_of_one(run, remember):
+    remember("one")
+    assert "index" not in [line.split("\t")[0] for line in run("stats").out.splitlines()]
+
+
 def test_verify_and_rebuild_agree(run, remember, db):
     remember("one two")
     clean = run("verify", "--json")
@@ -92,8 +97,10 @@ def test_the_demo_answers_from_its_memories_and_hides_figures(run, db):
     assert "I don't know." in plain
     assert "bm25" not in plain
     explained = run("demo", "--explain")
-    assert "bm25=" in explained.out
-    assert re.search(r"search \d+\.\d ms", explained.err)
+    assert re.search(r"^ {8}shares .*\n {8}.*words \d\.\d+ \(#1\)", explained.out, re.MULTILINE)
+    assert re.search(r"^  embed .*search \d+\.\d ms", explained.out, re.MULTILINE)
+    assert max(map(len, explained.out.splitlines())) < 200
+    assert "ms" not in explained.err
     assert not db.exists()
 
 
@@ -136,9 +143,12 @@ def test_version_and_help(run):
 
 
 def test_help_has_a_whole_line_for_every_command(run):
-    commands = run("--help", store=None).out.partition("Commands:")[2].partition("Exit codes:")[0]
-    assert "recall" in commands
-    assert "..." not in commands
+    groups = [(), *((group.name,) for group in app.registered_groups)]
+    assert ("workspace",) in groups
+    for group in groups:
+        commands = run(*group, "--help", store=None).out.partition("Commands:")[2].partition("Exit codes:")[0]
+        assert commands.strip()
+        assert "..." not in commands, group
 
 
 def test_every_command_takes_json(run):

@@ -125,7 +125,7 @@ def test_a_cold_cache_answers_with_python_and_compiles_nothing(tmp_path):
     {STATUS}
     """
     assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == [
-        "python", "numba", False, "not compiled yet: call warmup() or start_background()",
+        "python", "numba", False, "not compiled yet; warmup compiles them",
     ]  # fmt: skip
     assert not list(tmp_path.iterdir())
 

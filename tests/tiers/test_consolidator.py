@@ -356,7 +356,7 @@ def test_automatic_cycles_ask_the_model_only_where_the_settings_say_so():
 
 def test_extract_needs_a_model_or_a_callable(memory):
     log(memory, 1)
-    with pytest.raises(InvalidInput, match="extract=True needs a model"):
+    with pytest.raises(InvalidInput, match="extract needs a language model"):
         memory.consolidator.run(extract=True)
     with pytest.raises(InvalidInput, match="extract is 'yes'"):
         memory.consolidator.run(extract="yes")

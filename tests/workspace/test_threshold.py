@@ -37,7 +37,7 @@ def test_by_default_what_is_hardly_an_answer_is_dropped_by_its_confidence(worksp
     )
     (gap,) = found.evidence_gaps
     assert "none reaches confidence 0.30; the best is memory/" in gap
-    assert "min_score=0 shows them" in gap
+    assert "A minimum score of 0 shows them" in gap
 
 
 def test_a_score_that_is_given_is_memweaves_threshold_alone(workspace, tmp_path):

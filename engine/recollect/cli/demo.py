@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from recollect.cli.command import prints
-from recollect.cli.hits import print_hits, reasons
+from recollect.cli.hits import print_figures, print_hits, reasons
 from recollect.cli.options import flag, open_memory
-from recollect.cli.output import attributes, progress, safe
+from recollect.cli.output import attributes, console, progress, safe
 
 if TYPE_CHECKING:
     from recollect.records import Hits
@@ -73,7 +73,7 @@ def _print_demo(shown: Shown) -> None:
         for line in _answer(hits):
             typer.echo(safe(line))
         if shown.explained:
-            print_hits(hits, many=False, explained=True)
+            print_figures(hits) if console() is None else print_hits(hits, many=False, explained=True)
     if shown.explained:
         for note in shown.stats.notes:
             typer.echo(safe(f"\nnote: {note}"))

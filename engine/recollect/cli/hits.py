@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import typer
+
 from recollect.cli.output import console, hint, one_line, print_pairs, print_rows, safe, short_ids
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from recollect.records import Explanation, Hit, Hits
 
-__all__ = ["marked", "print_explanation", "print_hits", "reasons"]
+__all__ = ["marked", "print_explanation", "print_figures", "print_hits", "reasons"]
 
 _BAR_CELLS = 8
 _CHART_CELLS = 32
@@ -47,7 +49,21 @@ def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
     if hits.left_out:
         hint(f"{hits.left_out:,} more did not fit the token budget")
     if explained and hits.stages:
-        hint(", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in hits.stages.items()))
+        hint(_stage_times(hits))
+
+
+def print_figures(hits: Hits) -> None:
+    """The hits of one question with every figure, as lines for people who read a pipe."""
+    for hit in hits:
+        typer.echo(f"  {hit.score:.2f}  confidence {hit.confidence:.2f}  {one_line(_text(hit))}")
+        typer.echo(f"        {reasons(hit, hits.query)}")
+        typer.echo(f"        {_figures(hit.signals)}")
+    typer.echo(f"  {_stage_times(hits)}")
+
+
+def _stage_times(hits: Hits) -> str:
+    """The milliseconds of each stage, on one line."""
+    return ", ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in hits.stages.items())
 
 
 def reasons(hit: Hit, query: str) -> str:

@@ -49,7 +49,9 @@ Vector = Annotated[str | None, option("JSON", "The vector itself, as a JSON list
 Importance = Annotated[float, typer.Option(help="From 0 to 1.")]
 Pinned = Annotated[bool, flag("Never prune it.", "--pinned")]
 Tag = Annotated[list[str] | None, option("TAG", "A tag; repeat for more.")]
-Format = Annotated[str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder); else by the file's name.")]
+Format = Annotated[
+    str | None, option("FORMAT", "jsonl, csv, text or markdown (a folder). Default: by the file's name.")
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="The most to show.")]
 Agent = Annotated[str | None, option("NAME", "The agent; without it, the scope's own.")]
 Within = Annotated[str | None, option("/A/B", "Within this scope.", "--scope")]
@@ -76,7 +78,9 @@ class FilterOptions(SelectOptions, total=False):
 class RecallOptions(FilterOptions, total=False):
     """Which memories, and how they are ranked."""
 
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="The most hits; else the profile's.")]
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", help="The most hits to show. Default: the profile's limit.")
+    ]
     mode: Mode
     profile: Annotated[str | None, option("NAME", "A named set of recall's options.")]
     group_by: Annotated[str | None, option("source", "Only the best hit of each source.")]

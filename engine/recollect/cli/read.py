@@ -61,8 +61,10 @@ def _print_answers(found: Answers) -> None:
 @prints(_print_answers, json=_answers_json, fails=lambda found: not any(found.hits))
 def recall(
     context: typer.Context,
-    query: Annotated[str | None, argument("QUERY", "The question; else one a line of --file or stdin.")] = None,
-    file: Annotated[str | None, option("FILE", "Many questions, one a line; - is stdin.")] = None,
+    query: Annotated[
+        str | None, argument("QUERY", "The question. Without it, each line of standard input or of --file is one.")
+    ] = None,
+    file: Annotated[str | None, option("FILE", "A file with a question on each line; - is standard input.")] = None,
     explain: Annotated[bool, flag("Show signals, and the time each stage took.", "--explain")] = False,
     **options: Unpack[RecallOptions],
 ) -> Answers:
@@ -110,7 +112,11 @@ def list_(
     **options: Unpack[FilterOptions],
 ) -> list[Record]:
     """Show memories in order, filtered as recall filters."""
-    return memory.list(**filter_fields(options), order=order, limit=limit, offset=offset)
+    fields = filter_fields(options)
+    found = memory.list(**fields, order=order, limit=limit, offset=offset)
+    if len(found) == limit and (more := memory.count(**fields) - offset - limit) > 0:
+        hint(f"{more:,} more: --limit and --offset show them")
+    return found
 
 
 @prints(typer.echo, json=named("count"))

@@ -27,7 +27,10 @@ SessionId = Annotated[str, argument("ID", "The id of a session.")]
 @sessions.command("list")
 @prints(print_table("session:id agent provider messages used:updated_at"), fails=nothing, within=True)
 def list_sessions(memory: Memory, agent: Agent = None, limit: Limit = 100) -> list[SessionInfo]:
-    """Show sessions, the one used last first; without --agent those of all agents."""
+    """Show sessions, last used first.
+
+    Without --agent, those of all agents.
+    """
     return memory.sessions.list(agent=agent, limit=limit)
 
 
@@ -73,7 +76,10 @@ def end_session(
     summary: Annotated[str | None, option("TEXT", "Keep a snapshot with this summary.")] = None,
     decision: Annotated[list[str] | None, option("TEXT", "A key decision for the snapshot; repeat for more.")] = None,
 ) -> dict[str, Any]:
-    """Remove a session; with --summary or --decision a snapshot of it is kept."""
+    """Remove a session.
+
+    With --summary or --decision a snapshot of it is kept.
+    """
     keep = summary is not None or bool(decision)
     session = memory.sessions.get(id, agent=agent)
     return {

@@ -166,7 +166,10 @@ def record(
     tokens: Annotated[int | None, typer.Option(help="How many tokens it took.")] = None,
     agent: Agent = None,
 ) -> dict[str, bool]:
-    """Note how a task went; without --agent for all agents."""
+    """Note how a task went.
+
+    Without --agent for all agents.
+    """
     memory.experience.record(task_type=task_type, tools=tool, success=success, steps=steps, tokens=tokens, agent=agent)
     return {"recorded": True}
 
@@ -180,7 +183,10 @@ def recovery(
     helped: Annotated[str, option("TEXT", "What helped.")],
     agent: Agent = None,
 ) -> dict[str, bool]:
-    """Note what helped when a tool failed; without --agent for all agents."""
+    """Note what helped when a tool failed.
+
+    Without --agent for all agents.
+    """
     memory.experience.record_recovery(tool=tool, error=error, recovery=helped, agent=agent)
     return {"recorded": True}
 
@@ -198,7 +204,9 @@ def _print_cycles(ran: Cycle | list[Cycle]) -> None:
 @prints(_print_cycles, within=True)
 def consolidate(
     memory: Memory,
-    agent: Annotated[str | None, argument("AGENT", "Whose episodes; else those of no agent.")] = None,
+    agent: Annotated[
+        str | None, argument("AGENT", "The agent whose episodes are consolidated. Default: episodes without an agent.")
+    ] = None,
     extract: Annotated[bool, flag("Have the language model find lasting facts in new episodes.", "--extract")] = False,
     cycles: Annotated[int | None, option("N", "Show the last N cycles, and run none.")] = None,
 ) -> Any:
@@ -228,7 +236,7 @@ def _print_bootstrap(found: Bootstrap) -> None:
 def bootstrap(
     memory: Memory,
     task: Annotated[str, option("TEXT", "What is to be done.")],
-    agent: Annotated[str | None, argument("AGENT", "Who it is for; else no agent.")] = None,
+    agent: Annotated[str | None, argument("AGENT", "The agent that the briefing is for. Default: no agent.")] = None,
     budget: Annotated[int, option("TOKENS", "The most tokens.")] = 2_000,
     task_type: Annotated[str | None, option("TYPE", "Tips for this type of task only.")] = None,
 ) -> Bootstrap:

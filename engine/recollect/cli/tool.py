@@ -17,7 +17,7 @@ __all__ = ["tool"]
 def tool(
     context: typer.Context,
     name: Annotated[str | None, argument("NAME", "memory, session, experience or knowledge.")] = None,
-    arguments: Annotated[str | None, argument("JSON", """As '{"action": "list"}'; else standard input.""")] = None,
+    arguments: Annotated[str | None, argument("JSON", """As '{"action": "list"}'. Default: standard input.""")] = None,
     scope: Annotated[str | None, option("/A/B", "Act within this scope, whatever the JSON says.")] = None,
     quoted: Annotated[bool, flag("Put the answer between marks that no stored text can forge.", "--quoted")] = False,
     document_folder: Annotated[list[str] | None, option("FOLDER", "A folder to ingest from; repeat for more.")] = None,

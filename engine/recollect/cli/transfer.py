@@ -25,7 +25,7 @@ def print_exported(done: Exported) -> None:
     """The receipt of an export to a folder."""
     print_rows(
         ("", ""),
-        [(done.records, "exported"), (len(done.written), "files written"), (done.unchanged, "files as they were"),
+        [(done.records, "exported"), (len(done.written), "files written"), (done.unchanged, "files unchanged"),
          (len(done.removed), "files removed")],
     )  # fmt: skip
     _hint_troubles(done.conflicts)
@@ -35,8 +35,8 @@ def print_restored(done: Restored) -> None:
     """The receipt of an import of a folder."""
     print_rows(
         ("", ""),
-        [(done.created, "imported"), (done.updated, "updated"), (done.unchanged, "here already"),
-         (done.links, "links"), (len(done.missing), "taken out of their files"), (done.forgotten, "forgotten")],
+        [(done.created, "imported"), (done.updated, "updated"), (done.unchanged, "already in the store"),
+         (done.links, "links"), (len(done.missing), "no longer in their files"), (done.forgotten, "forgotten")],
     )  # fmt: skip
     _hint_troubles(done.problems)
 
@@ -50,7 +50,9 @@ def _print_imported(done: Imported | Restored) -> None:
     if isinstance(done, Restored):
         print_restored(done)
     else:
-        print_rows(("", ""), [(done.records, "imported"), (done.skipped, "here already"), (done.links, "links")])
+        print_rows(
+            ("", ""), [(done.records, "imported"), (done.skipped, "already in the store"), (done.links, "links")]
+        )
 
 
 @prints(_print_imported, fails=lambda done: isinstance(done, Restored) and bool(done.problems))
@@ -59,7 +61,7 @@ def import_(
     file: Annotated[str, argument("FILE", "The file, or a folder of Markdown; - is standard input.")],
     format: Format = None,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
-    batch_size: Annotated[int, typer.Option(help="Memories a transaction.")] = 1024,
+    batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
 ) -> Imported | Restored:

@@ -29,7 +29,8 @@ _REMEDIES = {
 
 
 def _print_stats(figures: Stats) -> None:
-    print_pairs({name: getattr(figures, name) for name in figures.__struct_fields__ if name != "notes"})
+    unsaid = {"notes"} if figures.index.get("commit") else {"notes", "index"}  # no commit: the index is not loaded
+    print_pairs({name: getattr(figures, name) for name in figures.__struct_fields__ if name not in unsaid})
     for note in figures.notes:
         hint(f"note: {note}")
 
@@ -85,7 +86,7 @@ def _print_audit(found: Audit) -> None:
 def audit(
     memory: Memory,
     report: Progress | None,
-    checks: Annotated[list[str] | None, argument("CHECK", f"{', '.join(_CHECKS)}; else all.")] = None,
+    checks: Annotated[list[str] | None, argument("CHECK", f"{', '.join(_CHECKS)}. Default: all.")] = None,
     scope: Scope = None,
     mend: Annotated[bool, flag("Carry out what the findings propose.", "--mend")] = False,
 ) -> Audit:
@@ -134,7 +135,7 @@ def _print_encrypted(encrypted: bool) -> None:
 @prints(_print_encrypted, json=named("encrypted"))
 def rekey(
     context: typer.Context,
-    new_key_file: Annotated[str | None, option("FILE", "A file with the new key; else RECOLLECT_NEW_KEY.")] = None,
+    new_key_file: Annotated[str | None, option("FILE", "A file with the new key. Default: RECOLLECT_NEW_KEY.")] = None,
     decrypt: Annotated[bool, flag("Write the store without encryption instead.", "--decrypt")] = False,
 ) -> bool:
     """Encrypt the store with a new key.

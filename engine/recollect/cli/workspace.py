@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["workspace"]
 
 workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
-Folder = Annotated[str | None, option("FOLDER", "The folder; else --config's, else this one.", "--workspace", "-w")]
+Folder = Annotated[
+    str | None, option("FOLDER", "The folder. Default: that of --config, or the current folder.", "--workspace", "-w")
+]
 Config = Annotated[str | None, option("FILE", "The configuration as TOML, JSON or YAML.", "--config")]
 EmbedderName = Annotated[str | None, option("NAME", "Instead of the configured one, e.g. none.", "--embedder")]
 Force = Annotated[bool, flag("Read and cut files that seem unchanged too.", "--force")]
@@ -121,7 +123,10 @@ def _print_status(status: StoreStatus) -> None:
 @workspace.command("status")
 @prints(_print_status)
 def show_status(folder: Folder = None, config: Config = None, embedder: EmbedderName = None) -> StoreStatus:
-    """Show the state of the index, and whether files have changed that are not indexed yet."""
+    """Show the state of the index.
+
+    It says whether files have changed that are not indexed yet.
+    """
     with open_workspace(folder, config, embedder) as opened:
         return opened.status()
 
@@ -130,7 +135,10 @@ def show_status(folder: Folder = None, config: Config = None, embedder: Embedder
 def watch_files(
     folder: Folder = None, config: Config = None, embedder: EmbedderName = None, as_json: AsJson = False
 ) -> None:
-    """Index what changes until you stop it (Ctrl-C); prints a line for each run that found something."""
+    """Index what changes until you stop it (Ctrl-C).
+
+    Prints a line for each run that found something.
+    """
 
     def tell(result: IndexResult) -> None:
         if result.files_indexed or result.files_deleted or result.files_renamed or result.problems:
@@ -175,7 +183,7 @@ def _print_passages(passages: Passages) -> None:
 @workspace.command("search")
 @prints(_print_passages, json=lambda passages: passages.found, fails=lambda passages: not passages.found)
 def search_files(
-    query: Annotated[str | None, argument("QUERY", "The question; else standard input.")] = None,
+    query: Annotated[str | None, argument("QUERY", "The question. Default: standard input.")] = None,
     folder: Folder = None,
     max_results: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Drop results that score below this; 0 drops none.")] = None,
@@ -194,7 +202,10 @@ def search_files(
     config: Config = None,
     embedder: EmbedderName = None,
 ) -> Passages:
-    """Find passages, best first: file and line, and the passage with the matched words marked."""
+    """Find passages, best first.
+
+    Prints file and line, and the passage with the matched words marked.
+    """
     asked = stdin_text("workspace search") if query is None else query
     with open_workspace(folder, config, embedder) as opened:
         found = opened.search(
@@ -245,7 +256,10 @@ def export_memories(
     embedder: EmbedderName = None,
     **options: Unpack[SelectOptions],
 ) -> Exported:
-    """Write the memories of --db below memory/ as Markdown that people can read and edit, and index them."""
+    """Write memories to Markdown, and index them.
+
+    The memories of --db are written below memory/, where people can read and edit them.
+    """
     with (
         open_memory(context) as memory,
         open_workspace(folder, config, embedder, make=True) as opened,
@@ -263,7 +277,10 @@ def restore_memories(
     forget_missing: Annotated[bool, flag("Forget what was removed from its file.", "--forget-missing")] = False,
     config: Config = None,
 ) -> Restored:
-    """Read the memories below memory/ into --db, with what was changed in them."""
+    """Read memories back from Markdown.
+
+    The memories below memory/ are read into --db, with what was changed in them.
+    """
     with (
         open_memory(context, create=True) as memory,
         open_workspace(folder, config, "none") as opened,

@@ -39,7 +39,7 @@ __all__ = ["forget", "link", "print_id", "remember", "restore", "unlink", "updat
 
 From = Annotated[str, argument("FROM", "The id of a memory.")]
 To = Annotated[str, argument("TO", "The id of a memory.")]
-EventAt = Annotated[str | None, option("TIME", "When it happened; else when it was learnt.")]
+EventAt = Annotated[str | None, option("TIME", "When it happened. Default: when it was learnt.")]
 
 
 class FieldOptions(TypedDict, total=False):
@@ -91,11 +91,14 @@ def _given(options: FieldOptions) -> dict[str, Any]:
 @prints(_print_ids)
 def remember(
     context: typer.Context,
-    texts: Annotated[list[str] | None, argument("TEXT", "A memory each; else standard input is one.")] = None,
+    texts: Annotated[
+        list[str] | None,
+        argument("TEXT", "The text of a memory; repeat for more. Without it, standard input is read as one memory."),
+    ] = None,
     scope: Annotated[str, option("/A/B", "Where it belongs.")] = "/",
     kind: Annotated[str, option("KIND", "What it is.")] = "memory",
     importance: Importance = 0.5,
-    created_at: Annotated[str | None, option("TIME", "When it was learnt; else now.")] = None,
+    created_at: Annotated[str | None, option("TIME", "When it was learnt. Default: now.")] = None,
     pinned: Pinned = False,
     **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:

@@ -42,7 +42,7 @@ def format_of(place: Place, format: str | None) -> str:
     if ending not in _ENDINGS:
         raise InvalidInput(
             f"the format of {shown(os.fspath(place))} is not clear from its ending: "
-            f"give format={', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
+            f"give the format: {', '.join(FORMATS)}, or markdown for a folder"
         )
     return _ENDINGS[ending]
 

@@ -88,7 +88,7 @@ class Consolidator(Service):
             return extract
         model = self._engine.language_model
         if model is None:
-            raise InvalidInput("extract=True needs a model: open Memory(language_model=...), or give a callable")
+            raise InvalidInput("extract needs a language model: set RECOLLECT_LLM_MODEL or Memory(language_model=...)")
         return lambda episodes: ask_model(model, episodes)
 
     def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:

@@ -201,7 +201,7 @@ def _nothing_reached(count: int, best: RawSearchRow, min_score: float, min_confi
     has = f"score {best.score:.2f}" + ("" if best.confidence is None else f", confidence {best.confidence:.2f}")
     return (
         f"{count:,} passages were found and none reaches {' and '.join(wanted)}; the best is "
-        f"{best.path}:{best.start_line} ({has}). min_score=0 shows them"
+        f"{best.path}:{best.start_line} ({has}). A minimum score of 0 shows them"
     )
 
 
