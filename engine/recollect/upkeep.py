@@ -12,8 +12,7 @@ from recollect.checks import check_flag
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
-from recollect.remember.pending import Progress, drain_pending
-from recollect.remember.reembed import reembed
+from recollect.remember.pending import Progress, drain_pending, reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
 

@@ -15,8 +15,7 @@ from recollect.exchange.documents import IncomingDocument, check_document, put_d
 from recollect.exchange.files import Lines, Place, format_of, reading
 from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, LinkLine, parse
 from recollect.exchange.naming import name_memories
-from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import insert_rows
+from recollect.remember.embed import embed_rows, identity_for, insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
 from recollect.reports import Imported
@@ -179,7 +178,7 @@ class Batch:
         with engine.atomic() as writer:
             fresh = self._fresh(writer, fresh)
             rows = [item.row for memory in fresh for item in memory]
-            insert_rows(engine, writer, rows, identity)
+            insert_rows(writer, rows, identity)
             linked = self._write_links(writer, links)
             for document in documents:
                 put_document(writer, document, self._sight)

@@ -15,8 +15,7 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.records import Record
-from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import embedder_of
+from recollect.remember.embed import embed_rows, embedder_of, identity_for
 from recollect.remember.prepare import check_context, uuid7
 from recollect.reports import Forgotten
 from recollect.store.protocol import Reader, Writer
@@ -211,7 +210,7 @@ def _put_version(
 ) -> None:
     """Give a record a new version from now on. The time is read inside the transaction, which may have had to wait."""
     row.valid_from = row.updated_at = checks.now_us()
-    embedder = embedder_of(engine, writer, [row], identity)
+    embedder = embedder_of(writer, [row], identity)
     writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
 

@@ -14,8 +14,7 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord
-from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import insert_rows
+from recollect.remember.embed import embed_rows, identity_for, insert_rows
 from recollect.remember.prepare import prepare, uuid7
 from recollect.remember.write import embed_some_pending
 from recollect.store.protocol import Reader
@@ -305,7 +304,7 @@ def _commit(engine: Engine, item: _Item, identity: Identity | None) -> Written |
             ],
         )
         rows = [item.rows[place] for place in difference.new]
-        insert_rows(engine, writer, rows, identity)
+        insert_rows(writer, rows, identity)
     changed = bool(difference.new or difference.gone)
     return Written(
         source=document.source,

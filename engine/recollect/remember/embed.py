@@ -1,4 +1,4 @@
-"""Embedding rows before they are written, and pending rows. No transaction is open meanwhile."""
+"""Embedding rows, outside a transaction, and inserting them with the embedder that their vectors come from."""
 
 from __future__ import annotations
 
@@ -12,13 +12,24 @@ from recollect.checks import check_vector, fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
-from recollect.store.values import Parts, Row
+from recollect.store.protocol import Writer
+from recollect.store.values import EmbedderRow, Parts, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["EXTERNAL", "embed_rows", "finished", "identity_for", "parts_by_id", "parts_of", "retry_reason"]
+__all__ = [
+    "EXTERNAL",
+    "embed_rows",
+    "embedder_of",
+    "finished",
+    "identity_for",
+    "insert_rows",
+    "parts_by_id",
+    "parts_of",
+    "retry_reason",
+]
 
 EXTERNAL = "external"
 _PLAIN = "memory"
@@ -55,10 +66,7 @@ def embed_rows(
 
     A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
     """
-    wanted = []
-    for row, vector in zip(rows, given, strict=True):
-        if vector is None:
-            wanted.append(row)
+    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None]
     if len(wanted) < len(rows):
         if identity is None:
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
@@ -78,6 +86,18 @@ def embed_rows(
         row.refused = each.problem if each.refused else None
         row.pending = each.problem is not None and not each.refused
     return retry_reason(parts)
+
+
+def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
+    """Insert rows in this transaction, their vectors under `identity`; returns their row ids."""
+    return writer.records.insert(rows, embedder_of(writer, rows, identity))
+
+
+def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:
+    """The stored embedder that made these rows' vectors or refused their texts; None where it did neither."""
+    if identity is None or not any(row.vectors or row.refused for row in rows):
+        return None
+    return writer.vectors.register_embedder(**identity._asdict())
 
 
 def parts_of(
@@ -122,32 +142,31 @@ def _bisected(
 ) -> list[Parts]:
     """The parts of texts of which one cannot be embedded; `reason` is the error for exactly these, if known."""
     if len(texts) == 1:
-        try:
-            if reason is None:
-                return _embedded(embedder, texts, contexts)
-        except EmbedderError as fault:
-            _raise_where_down(embedder, fault)
-            reason = fault
-        return [Parts((), problem=str(reason), refused=isinstance(reason, TextRefused))]
+        found = reason or _attempted(embedder, texts, contexts)
+        if isinstance(found, list):
+            return found
+        return [Parts((), problem=str(found), refused=isinstance(found, TextRefused))]
     middle = len(texts) // 2
     head, tail = (texts[:middle], contexts[:middle]), (texts[middle:], contexts[middle:])
+    first = _attempted(embedder, *head)
+    if isinstance(first, list):
+        # The failing text is in the other half: no need to try all of that.
+        return first + _bisected(embedder, *tail, None)
+    found = _bisected(embedder, *head, first)
+    last = _attempted(embedder, *tail)
+    return found + (last if isinstance(last, list) else _bisected(embedder, *tail, last))
+
+
+def _attempted(
+    embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]
+) -> list[Parts] | EmbedderError:
+    """The parts of each text, or why there are none; raises EmbedderError where the embedder is down."""
     try:
-        first = _embedded(embedder, *head)
+        return _embedded(embedder, texts, contexts)
     except EmbedderError as fault:
-        _raise_where_down(embedder, fault)
-        first = _bisected(embedder, *head, fault)
-        try:
-            return first + _embedded(embedder, *tail)
-        except EmbedderError as other:
-            _raise_where_down(embedder, other)
-            return first + _bisected(embedder, *tail, other)
-    # The failing text is in the other half: no need to try all of that.
-    return first + _bisected(embedder, *tail, None)
-
-
-def _raise_where_down(embedder: EmbedderHandle, fault: EmbedderError) -> None:
-    if embedder.failure is not None:
-        raise fault
+        if embedder.failure is not None:
+            raise
+        return fault
 
 
 def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence[str | None]) -> list[Parts]:
@@ -165,43 +184,37 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
         raise EmbedderError(f"the embedder returned token codes of {len(codes)} parts for {len(owners)}")
     if not np.array_equal(np.unique(owners), np.arange(len(texts))) or (np.diff(owners) < 0).any():
         raise EmbedderError("the embedder left out a text, or its parts are not grouped by text")
-    norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
-    if not (np.isfinite(norms).all() and norms.all()):
+    vectors = _unit_rows(values)
+    if vectors is None:
         raise EmbedderError("the embedder returned a NaN, an infinity or a zero vector")
-    values = (values / norms[:, None]).astype("<f4")
-    data, width = values.tobytes(), values.shape[1] * 4
     bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
-    return [
-        Parts(tuple(data[part * width : (part + 1) * width] for part in range(start, stop)), tuple(codes[start:stop]))
-        for start, stop in itertools.pairwise(bounds)
-    ]
+    return [Parts(tuple(vectors[start:stop]), tuple(codes[start:stop])) for start, stop in itertools.pairwise(bounds)]
 
 
 def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) -> None:
     """Check and normalise the given vectors, in one array where possible."""
     chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
-    stacked = _stack([vector for _, vector in chosen], dimension)
-    if stacked is None:
-        for row, vector in chosen:
-            row.vectors = (check_vector(vector, dimension).tobytes(),)
-        return
-    data, width = stacked.tobytes(), dimension * 4
-    for place, (row, _) in enumerate(chosen):
-        row.vectors = (data[place * width : (place + 1) * width],)
+    vectors = _stacked([vector for _, vector in chosen], dimension)
+    if vectors is None:
+        vectors = [check_vector(vector, dimension).tobytes() for _, vector in chosen]
+    for (row, _), vector in zip(chosen, vectors, strict=True):
+        row.vectors = (vector,)
 
 
-def _stack(given: list[object], dimension: int) -> NDArray[np.float32] | None:
+def _stacked(given: list[object], dimension: int) -> list[bytes] | None:
     """All vectors as unit rows; None where any of them needs its own check."""
     if not all(
         isinstance(vector, np.ndarray) and vector.shape == (dimension,) and vector.dtype.kind == "f" for vector in given
     ):
         return None
     with np.errstate(over="ignore"):  # an overflow of float32 is reported by the check of each
-        stacked = np.stack(given).astype(np.float32, copy=False)  # type: ignore[arg-type]
-    norms = np.sqrt(np.einsum("ij,ij->i", stacked, stacked, dtype=np.float64))
+        return _unit_rows(np.stack(given).astype(np.float32, copy=False))  # type: ignore[arg-type]
+
+
+def _unit_rows(values: NDArray[np.float32]) -> list[bytes] | None:
+    """The bytes of each row at unit length; None where one is zero or not finite."""
+    # In float64: the squares of large components overflow float32.
+    norms = np.sqrt(np.einsum("ij,ij->i", values, values, dtype=np.float64))
     if not (np.isfinite(norms).all() and norms.all()):
         return None
-    unit: NDArray[np.float32] = (stacked / norms[:, None]).astype(
-        "<f4"
-    )  # norms are float64: large components do not overflow
-    return unit
+    return [row.tobytes() for row in (values / norms[:, None]).astype("<f4")]

@@ -12,9 +12,8 @@ from msgspec import Struct
 from recollect.checks import now_us
 from recollect.policies import WritePolicy
 from recollect.records import Contradiction
-from recollect.remember.batch_matches import BatchMatches
 from recollect.remember.provenance import claims_hold
-from recollect.remember.threshold_search import Neighbor, ThresholdMatches
+from recollect.remember.threshold_search import BatchMatches, Neighbor, ThresholdMatches
 from recollect.store.protocol import Reader
 from recollect.store.values import CurrentRecord, Row
 from recollect.text.contrast import Statement, contradiction, same_statement

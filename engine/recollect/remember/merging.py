@@ -17,7 +17,7 @@ from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.policies import WritePolicy
 from recollect.records import Contradiction, Link, Outcome, Record
-from recollect.remember.insert import embedder_of, insert_rows
+from recollect.remember.embed import embedder_of, insert_rows
 from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recollect.remember.prepare import as_record
 from recollect.remember.threshold_search import ThresholdMatches, threshold_search
@@ -188,7 +188,7 @@ class _Batch:
         keep = self._policy.merge_strategy == "latest" or candidate.pinned
         same = candidate.content_hash == row.content_hash
         reader = self.writer
-        embedder = None if same else embedder_of(self._engine, reader, [row], self._identity)
+        embedder = None if same else embedder_of(reader, [row], self._identity)
         # A record dated in the future is no newer than a text written now.
         if row.valid_from < min(candidate.valid_from, self._now):
             if keep and not same:
@@ -219,7 +219,7 @@ class _Batch:
         if not self._waiting:
             return
         rows = [row for row, _ in self._waiting]
-        ids = insert_rows(self._engine, self.writer, rows, self._identity)
+        ids = insert_rows(self.writer, rows, self._identity)
         for record_id, (_, candidate) in zip(ids, self._waiting, strict=True):
             self._candidates.stored(candidate, record_id)
         self._waiting = []

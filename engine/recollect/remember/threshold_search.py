@@ -1,4 +1,4 @@
-"""Threshold search: the current records of a scope and kind whose cosine to a new text reaches a threshold."""
+"""Threshold search: the current records, and rows of a batch, whose cosine to a new text reaches a threshold."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from recollect.store.values import Commit, EmbedderRow, Row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Neighbor", "ThresholdMatches", "first_parts", "threshold_search"]
+__all__ = ["BatchMatches", "Neighbor", "ThresholdMatches", "threshold_search"]
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
+# Rows of a batch compared at once.
+_BLOCK = 256
 
 
 class Neighbor(NamedTuple):
@@ -91,7 +93,7 @@ def threshold_search(
     return ThresholdMatches(commit, neighbors)
 
 
-def first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
+def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:
     """The vector of each row's first part, float32 (rows, dimension)."""
     return np.frombuffer(b"".join(row.vectors[0] for row in rows), dtype="<f4").reshape(len(rows), dimension)
 
@@ -100,7 +102,7 @@ def _from_index(
     index: MemoryIndex, read: _Read, rows: Sequence[Row], wanted: ThresholdQuery, late: VectorBlock | None
 ) -> list[list[Neighbor]]:
     reader, embedder = read
-    asked = first_parts(rows, embedder.dimension)
+    asked = _first_parts(rows, embedder.dimension)
     found: list[list[Neighbor]] = [[] for _ in rows]
     if index.vectors is not None:
         originals = partial(reader.blocks.exact_vectors, embedder.dimension)
@@ -120,7 +122,7 @@ def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQ
     block = VectorBlock(embedder.dimension)
     block.extend(reader.vectors.of_current(reader.records.matching_ids(same, wanted.now), embedder))
     found: list[list[Neighbor]] = [[] for _ in rows]
-    _add(found, block, first_parts(rows, embedder.dimension), wanted)
+    _add(found, block, _first_parts(rows, embedder.dimension), wanted)
     return found
 
 
@@ -132,3 +134,38 @@ def _add(
         some += [Neighbor(*each) for each in more]
         some.sort(key=lambda each: (-each.cosine, each.record_id))
         del some[wanted.most :]
+
+
+class BatchMatches:
+    """Cosines between the rows of a batch that share scope and kind, computed a block at a time."""
+
+    def __init__(self, rows: Sequence[Row], wanted: int) -> None:
+        self._wanted = wanted
+        groups: dict[tuple[str, str], list[int]] = {}
+        self._seat: list[tuple[tuple[str, str], int] | None] = [None] * len(rows)
+        for place, row in enumerate(rows):
+            if row.vectors:
+                group = groups.setdefault((row.scope, row.kind), [])
+                self._seat[place] = (row.scope, row.kind), len(group)
+                group.append(place)
+        self._places = {key: np.array(places) for key, places in groups.items()}
+        self._vectors = {
+            key: _first_parts([rows[place] for place in places], len(rows[places[0]].vectors[0]) // 4)
+            for key, places in groups.items()
+        }
+        self._block: tuple[tuple[str, str], int, NDArray[np.float32]] | None = None
+
+    def near(self, place: int, floor: float) -> list[tuple[int, float]]:
+        """The nearest earlier rows at a cosine of at least `floor`, nearest first."""
+        seat = self._seat[place]
+        if seat is None or not seat[1]:
+            return []
+        key, own = seat
+        start = own - own % _BLOCK
+        if self._block is None or self._block[:2] != (key, start):
+            every = self._vectors[key]
+            self._block = key, start, every[start : start + _BLOCK] @ every[: start + _BLOCK].T
+        cosines = self._block[2][own - start, :own]
+        found = np.flatnonzero(cosines >= floor)
+        found = found[np.argsort(-cosines[found], kind="stable")][: self._wanted]
+        return [(int(self._places[key][other]), min(1.0, float(cosines[other]))) for other in found.tolist()]

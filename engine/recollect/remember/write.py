@@ -17,8 +17,7 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
-from recollect.remember.embed import embed_rows, identity_for
-from recollect.remember.insert import insert_rows
+from recollect.remember.embed import embed_rows, identity_for, insert_rows
 from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
@@ -41,7 +40,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     embed_rows(engine.embedder, [row], [item.vector], identity)
     if policy.idle:
         with engine.atomic() as writer:
-            insert_rows(engine, writer, [row], identity)
+            insert_rows(writer, [row], identity)
         record = as_record(row)
     else:
         record = write_one(engine, row, identity, policy)
@@ -104,7 +103,7 @@ def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy:
     embed_rows(engine.embedder, rows, given, identity)
     if policy.idle:
         with engine.atomic() as writer:
-            insert_rows(engine, writer, rows, identity)
+            insert_rows(writer, rows, identity)
         ids = [row.public_id for row in rows]
     else:
         ids = write_rows(engine, rows, identity, policy)

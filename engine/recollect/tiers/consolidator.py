@@ -14,7 +14,7 @@ from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, StoreError
 from recollect.policies import Consolidation
 from recollect.records import NewRecord, Record, as_seen
-from recollect.remember.insert import insert_rows
+from recollect.remember.embed import insert_rows
 from recollect.store.protocol import Writer
 from recollect.store.values import CycleRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
@@ -183,7 +183,7 @@ class Consolidator(Service):
         for fact, row in zip(facts, rows, strict=True):
             known = writer.records.same_text(scope, row.kind, row.content_hash)
             if not known:
-                known = insert_rows(self._engine, writer, [row], identity)
+                known = insert_rows(writer, [row], identity)
                 promoted += 1
             left = writer.records.find_ids(fact.episodes, scope)
             ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]

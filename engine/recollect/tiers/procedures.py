@@ -16,7 +16,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, NewRecord, Record
-from recollect.remember.insert import embedder_of, insert_rows
+from recollect.remember.embed import embedder_of, insert_rows
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import Row
 from recollect.tiers.service import Service
@@ -90,7 +90,7 @@ class Procedures(Service):
             known = writer.procedures.named(scope, name)
             if known is not None:
                 self._rewrite(writer, known, row, identity)
-            record_id = insert_rows(self._engine, writer, [row], identity)[0] if known is None else known
+            record_id = insert_rows(writer, [row], identity)[0] if known is None else known
             if success_rate is not None or known is None:
                 writer.procedures.set_rate(record_id, FIRST_RATE if success_rate is None else success_rate)
             (saved,) = self._with_uses(writer, [writer.records.get(record_id)])
@@ -148,7 +148,7 @@ class Procedures(Service):
         """Replace the contents of a stored procedure; a new text closes the old version."""
         old = writer.records.get(record_id)
         if (old.text, old.context) != (row.text, row.context):
-            embedder = embedder_of(self._engine, writer, [row], identity)
+            embedder = embedder_of(writer, [row], identity)
             writer.records.change_text(record_id, row, embedder)
         columns = {"metadata": row.metadata, "importance": row.importance, "updated_at": row.updated_at}
         writer.records.change_columns(record_id, columns, row.tags)

@@ -22,8 +22,7 @@ from recollect.remember.documents import (
     delete_documents,
     write_documents,
 )
-from recollect.remember.pending import embed_pending
-from recollect.remember.reembed import start_over
+from recollect.remember.pending import embed_pending, start_over
 from recollect.store.protocol import Progress
 from recollect.store.values import DocumentRow
 from recollect.workspace.chunks import chunking_name, to_document
