@@ -140,7 +140,7 @@ def test_stores_that_are_none(run, tmp_path):
 READING = (
     "recall q", "explain q id", "get id", "list", "count", "neighbors id", "links id", "history id",
     "update id --text t",
-    "restore id", "forget id", "link a b", "unlink a b", "consolidate", "bootstrap --task t", "export out.jsonl",
+    "restore id", "forget id", "link a b", "unlink a b", "consolidate", "export out.jsonl",
     "stats", "verify", "audit", "rebuild", "purge-expired", "vacuum", "backup copy.db", "reembed", "rekey --decrypt",
     "sessions list", "sessions show id", "sessions search q", "sessions end id", "sessions clean --days 1",
     "episodes list", "episodes snapshots", "procedures list", "procedures outcome name --success", "experience tips",

@@ -232,7 +232,7 @@ def _print_bootstrap(found: Bootstrap) -> None:
         hint(f"{found.left_out:,} more did not fit the budget")
 
 
-@prints(_print_bootstrap, within=True)
+@prints(_print_bootstrap, within=True, create=True)  # an agent's first start
 def bootstrap(
     memory: Memory,
     task: Annotated[str, option("TEXT", "What is to be done.")],
