@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.errors import KernelError
-
 F32: TypeAlias = NDArray[np.float32]
 F64: TypeAlias = NDArray[np.float64]
 I8: TypeAlias = NDArray[np.int8]
@@ -26,6 +24,11 @@ Mask: TypeAlias = NDArray[np.uint8] | NDArray[np.bool_]
 f32, f64 = np.dtype(np.float32), np.dtype(np.float64)
 i8, i32, i64 = np.dtype(np.int8), np.dtype(np.int32), np.dtype(np.int64)
 u8, u16, u64 = np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint64)
+
+
+class KernelError(ValueError):
+    """An argument or a setting of this package was refused; the message names it, its value and what is expected."""
+
 
 NO_MASK: U8 = np.empty(0, np.uint8)
 NO_MASK.flags.writeable = False

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from recollect_kernels import cache, python_backend
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import KernelError
 from recollect_kernels.protocol import Backend
 
 active: Backend = cast(Backend, python_backend)

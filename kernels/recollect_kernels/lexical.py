@@ -15,8 +15,7 @@ import numpy as np
 
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import Postings
-from recollect_kernels.contract import F32, F64, I32, I64, U8, Mask, array
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import F32, F64, I32, I64, U8, KernelError, Mask, array
 
 
 def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> tuple[I64, F32, I64]:

@@ -13,8 +13,7 @@ import numpy as np
 
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import Codes, Graph, Lists, Postings, Records
-from recollect_kernels.contract import F64, I64, array
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import F64, I64, KernelError, array
 from recollect_kernels.lexical import check_postings
 from recollect_kernels.signals import RankParameters
 

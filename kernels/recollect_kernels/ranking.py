@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F64, I32, I64, array
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import F64, I32, I64, KernelError, array
 
 
 def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float = 60.0) -> F64:

@@ -11,8 +11,7 @@ import numpy as np
 
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import NO_SKETCHES, Codes, Records, Sketches
-from recollect_kernels.contract import F64, I64, Mask, array
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import F64, I64, KernelError, Mask, array
 from recollect_kernels.rank import check_codes, normalised
 from recollect_kernels.signals import RankParameters
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F32, I8, I64, U16, U64, Mask, array
-from recollect_kernels.errors import KernelError
+from recollect_kernels.contract import F32, I8, I64, U16, U64, KernelError, Mask, array
 
 NO_ROWS: I64 = np.empty(0, np.int64)
 NO_ROWS.flags.writeable = False

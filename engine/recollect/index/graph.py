@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.index.growable import Growable, growables, restore
+from recollect.index.growable import Growable, IndexPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["RecordGraph"]
 
 
-class RecordGraph:
+class RecordGraph(IndexPart):
     """Neighbours by row. The members of a source are chained by position, those without one last, then by record id.
 
     Closed versions are in no chain.
@@ -59,8 +59,7 @@ class RecordGraph:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        buffers = self._previous, self._next, self._heads, self._nexts, self._targets, self._strengths
-        return sum(buffer.nbytes for buffer in buffers) + self._loaded_rows.nbytes + self._loaded_sources.nbytes
+        return super().nbytes + self._loaded_rows.nbytes + self._loaded_sources.nbytes
 
     def load(self) -> None:
         """Chain all rows of the table at once."""
@@ -76,12 +75,11 @@ class RecordGraph:
         """Everything that `restore` needs."""
         loaded = self._loaded_rows, self._loaded_sources
         rows, sources = self._members_of_all() if self._changed or self._loose else loaded
-        arrays = {name: each.array for name, each in growables(self).items()}
-        return {**arrays, "loaded_rows": rows, "loaded_sources": sources}
+        return {**super().arrays(), "loaded_rows": rows, "loaded_sources": sources}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
-        restore(self, saved)
+        super().restore(saved)
         self._loaded_rows, self._loaded_sources = saved["loaded_rows"].array, saved["loaded_sources"].array
 
     def append(self, rows: NDArray[np.int64]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growable", "growables", "restore"]
+__all__ = ["Growable", "IndexPart"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -97,14 +97,25 @@ class Growable(Generic[Scalar]):
         return np.frombuffer(mapped, dtype=self._data.dtype).reshape(2 * rows, *item)
 
 
-def growables(part: object) -> dict[str, Growable[Any]]:
-    """The growable arrays of a part of the index, by name."""
-    return {name: each for name, each in vars(part).items() if isinstance(each, Growable)}
+class IndexPart:
+    """A part of the index whose growable arrays are saved and restored under the names of its attributes."""
 
+    def growables(self) -> dict[str, Growable[Any]]:
+        """The growable arrays, by name."""
+        return {name: each for name, each in vars(self).items() if isinstance(each, Growable)}
 
-def restore(part: object, saved: Mapping[str, Growable[Any]]) -> None:
-    """Give a part the arrays that `growables` named; ValueError where a type or shape differs."""
-    for name, own in growables(part).items():
-        if saved[name].array.dtype != own.array.dtype or saved[name].array.shape[1:] != own.array.shape[1:]:
-            raise ValueError(f"{name} is {saved[name].array.dtype}{saved[name].array.shape}")
-        setattr(part, name, saved[name])
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(each.nbytes for each in self.growables().values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {name: each.array for name, each in self.growables().items()}
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave; ValueError where a type or shape differs."""
+        for name, own in self.growables().items():
+            if saved[name].array.dtype != own.array.dtype or saved[name].array.shape[1:] != own.array.shape[1:]:
+                raise ValueError(f"{name} is {saved[name].array.dtype}{saved[name].array.shape}")
+            setattr(self, name, saved[name])

@@ -6,16 +6,15 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from recollect.index import bulk
 from recollect.index.bulk import aligned
-from recollect.index.corpus_statistics import CorpusStatistics
 from recollect.index.graph import RecordGraph
-from recollect.index.growable import growables
-from recollect.index.lexical import LexicalIndex
+from recollect.index.growable import IndexPart
+from recollect.index.lexical import CorpusStatistics, LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable, RowFilter
 from recollect.index.threshold_search import VectorBlock
@@ -35,7 +34,6 @@ __all__ = ["MemoryIndex", "Selection"]
 # This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.
 _KEPT_FILTERS = 16
 _KEPT_BYTES = 32 * 2**20
-_Part: TypeAlias = RecordTable | LexicalIndex | RecordGraph | VectorIndex
 
 Kept = TypeVar("Kept")
 
@@ -83,14 +81,13 @@ class MemoryIndex:
         folder = None if self._snapshots is None else self._snapshots.folder
         if folder is not None:
             for _, part in self._parts():
-                for array in growables(part).values():
+                for array in part.growables().values():
                     array.keep_in(folder)
 
     @property
     def nbytes(self) -> int:
         """Bytes held in arrays."""
-        vectors = 0 if self.vectors is None else self.vectors.nbytes
-        return self.table.nbytes + self.words.nbytes + self.graph.nbytes + vectors
+        return sum(part.nbytes for _, part in self._parts())
 
     def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         """The statistics of the current records in these scopes, None for all; cached until the index changes."""
@@ -266,8 +263,8 @@ class MemoryIndex:
         self.commit = saved.header.commit
         self.origin, self.changed = "snapshot", 0
 
-    def _parts(self) -> list[tuple[str, _Part]]:
-        parts: list[tuple[str, _Part]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
+    def _parts(self) -> list[tuple[str, IndexPart]]:
+        parts: list[tuple[str, IndexPart]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
         return parts if self.vectors is None else [*parts, ("vectors", self.vectors)]
 
     def _map_saved(self, reader: Reader) -> None:
@@ -285,19 +282,16 @@ class MemoryIndex:
         self._reset()
         self.loads += 1
         self.origin, self.changed = "store", 0
-        embedder = self._expect_vectors(reader.vectors.active_embedder())
+        embedder = reader.vectors.active_embedder()
+        self.embedder_id = None if embedder is None else embedder.id
+        if embedder is not None:
+            self.vectors = VectorIndex(embedder.dimension)
+            self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
         bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, embedder)
         self._load_links(reader.blocks.links())
         if self._snapshots is not None:
             self._snapshots.loaded(self)
-
-    def _expect_vectors(self, embedder: EmbedderRow | None) -> EmbedderRow | None:
-        self.embedder_id = None if embedder is None else embedder.id
-        if embedder is not None:
-            self.vectors = VectorIndex(embedder.dimension)
-            self._keep_in_folder()
-        return embedder
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
         """Apply changes in place; False where reloading is cheaper."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recollect.index.corpus_statistics import CorpusStatistics
+    from recollect.index.lexical import CorpusStatistics
     from recollect.index.memory_index import MemoryIndex, Selection
     from recollect.index.vectors import Originals
 
@@ -80,28 +80,10 @@ class QueryBatch:
         self._vectors = vectors if index.vectors is not None else None
         self._count = len(terms)
         self._statistics = view.statistics
-        self._slices = index.words.slices(terms, self._statistics)
+        self.slices = index.words.slices(terms, self._statistics)
 
     def __len__(self) -> int:
         return self._count
-
-    @property
-    def in_vocabulary(self) -> NDArray[np.bool_]:
-        """For each query word, whether any record of the handle's scope contains it.
-
-        The others are treated as words that the store has never seen: they have no IDF and are not counted.
-        """
-        return self._slices.in_vocabulary
-
-    @property
-    def idf(self) -> NDArray[np.float32]:
-        """IDF of the words in the vocabulary, query by query."""
-        return self._slices.idf
-
-    @property
-    def word_offsets(self) -> NDArray[np.int64]:
-        """Query i has the entries of `idf` from word_offsets[i] to word_offsets[i + 1]."""
-        return self._slices.word_offsets
 
     @property
     def unseen_idf(self) -> float:
@@ -113,8 +95,8 @@ class QueryBatch:
         index, vectors = self._index, self._vectors
         nearest = best = Found.nothing(self._count)
         tasks: list[Callable[[], object]] = []
-        if by_words and len(self._slices.idf):
-            tasks.append(lambda: index.words.best(self._slices, self._statistics, self._mask, wanted))
+        if by_words and len(self.slices.idf):
+            tasks.append(lambda: index.words.best(self.slices, self._statistics, self._mask, wanted))
         words = len(tasks)
         if by_vector and vectors is not None and index.vectors is not None:
             tasks += index.vectors.shortlist_tasks(vectors, self._view.selection.places, wanted)
@@ -169,7 +151,7 @@ class QueryBatch:
         return kernels.rank_candidates(
             kernels.Lists(*nearest, *best),
             codes,
-            index.words.postings(self._slices, self._statistics),
+            index.words.postings(self.slices, self._statistics),
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
             kernels.Records(table.ids, table.created_at, table.importance),
             parameters,
@@ -200,7 +182,7 @@ class QueryBatch:
             of_query = np.searchsorted(ends, bare, side="right") - 1
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
             scores = np.full(len(bare), np.nan, dtype=np.float32)
-            postings = index.words.postings(self._slices, self._statistics)
+            postings = index.words.postings(self.slices, self._statistics)
             kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores)
             worded[bare] = scores > 0
         kept = np.concatenate([[0], np.cumsum(worded)])
@@ -227,7 +209,7 @@ class QueryBatch:
         self, offsets: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
-        return self._index.words.coverage(self._slices, offsets, rows)
+        return self._index.words.coverage(self.slices, offsets, rows)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""

@@ -21,7 +21,6 @@ import os
 import struct
 import tempfile
 import time
-import uuid
 import zlib
 from collections.abc import Mapping
 from functools import partial
@@ -38,7 +37,7 @@ from recollect.store.values import Commit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Header", "Snapshot", "new_token", "read", "write"]
+__all__ = ["Header", "Snapshot", "read", "write"]
 
 _MAGIC = b"RcIndex\x02"
 _PREFIX = struct.Struct("<8sII")
@@ -138,11 +137,6 @@ def read(path: str, *, folder: str | None = None) -> Snapshot | None:
     except (OSError, ValueError, struct.error, msgspec.DecodeError):
         return None
     return Snapshot(contents.header, arrays)
-
-
-def new_token() -> str:
-    """A token that no other snapshot has."""
-    return uuid.uuid4().hex
 
 
 def _contents(descriptor: int) -> _Contents | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING
@@ -117,7 +118,7 @@ class SnapshotManager:
             if commit is None or index.embedder_id != expected.embedder_id:
                 return False
             header = snapshot.Header(
-                token=snapshot.new_token(),
+                token=uuid.uuid4().hex,
                 commit=commit,
                 lexicon_epoch=expected.lexicon_epoch,
                 fingerprint=expected.fingerprint,

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, json
 from numpy.typing import NDArray
 
-from recollect.index.growable import Growable, growables, restore
+from recollect.index.growable import Growable, IndexPart
 from recollect.store.values import NEVER, Columns
 
 __all__ = ["RecordTable", "RowFilter"]
@@ -45,7 +45,7 @@ class RowFilter(Struct, frozen=True, kw_only=True):
 _MUTABLE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "expires_at", "importance")
 
 
-class RecordTable:
+class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
     def __init__(self) -> None:
@@ -109,22 +109,17 @@ class RecordTable:
         """True when every row is a current version: counts over rows then need no mask."""
         return self.open_rows == len(self)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(each.nbytes for each in growables(self).values())
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that `restore` needs."""
         return {
-            **{name: each.array for name, each in growables(self).items()},
+            **super().arrays(),
             "moved": np.array([*self._moved.items()], dtype=np.int64).reshape(-1, 2),
             "kind_numbers": np.frombuffer(json.encode(self._kind_numbers), dtype=np.uint8),
         }
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
-        restore(self, saved)
+        super().restore(saved)
         self._moved = dict(saved["moved"].array.tolist())
         self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
         self.open_rows = int(self.open.sum())
@@ -145,8 +140,8 @@ class RecordTable:
         self._expiring = None
         return rows
 
-    def overwrite(self, columns: Columns) -> NDArray[np.int64]:
-        """Replace the columns of indexed records; returns their rows."""
+    def overwrite(self, columns: Columns) -> None:
+        """Replace the columns of indexed records."""
         rows = self.rows_of(columns.ids)
         known = rows >= 0
         rows = rows[known]
@@ -154,14 +149,13 @@ class RecordTable:
         for name, column in self._columns(_MUTABLE):
             column.array[rows] = getattr(columns, name)[known]
         self._expiring = None
-        return rows
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
         return ((name, getattr(self, f"_{name}")) for name in names)
 
-    def tombstone(self, ids: Sequence[int]) -> NDArray[np.int64]:
-        """Mark the rows of these records as deleted; returns those that were live."""
+    def tombstone(self, ids: Sequence[int]) -> None:
+        """Mark the rows of these records as deleted."""
         named = self.rows_of(np.array(ids, dtype=np.int64))
         rows: NDArray[np.int64] = np.unique(named[named >= 0])
         rows = rows[self._present.array[rows] == 1]
@@ -169,7 +163,6 @@ class RecordTable:
         self._present.array[rows] = 0
         self._open.array[rows] = 0
         self.dead_rows += len(rows)
-        return rows
 
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row of each record, -1 where it is not indexed. The row may be deleted."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable, growables, restore
+from recollect.index.growable import Growable, IndexPart
 from recollect.numerics import kernels
 from recollect.parallel import blocks
 
@@ -69,7 +69,7 @@ class Shortlist(NamedTuple):
     size: int
 
 
-class VectorIndex:
+class VectorIndex(IndexPart):
     """Vectors by place; `owners` gives the record row of each."""
 
     def __init__(self, dimension: int) -> None:
@@ -94,18 +94,9 @@ class VectorIndex:
         """The record row of each vector."""
         return self._owners.array
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(each.nbytes for each in growables(self).values())
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that `restore` needs."""
-        return {name: each.array for name, each in growables(self).items()}
-
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
-        restore(self, saved)
+        super().restore(saved)
         parts = self._parts.array
         self.has_parts = bool((parts > 1).any())
         self._aligned = bool((self.owners == np.arange(len(self))).all())

@@ -56,10 +56,10 @@ def weigh_evidence(
     At 0.5, 82 % of the first and 13 % of the second pass.
     """
     covered, met = batch.coverage(offsets, rows)
-    idf, unseen = batch.idf, batch.unseen_idf
+    idf, unseen = batch.slices.idf, batch.unseen_idf
     masses = [
         float(idf[start:stop].sum(dtype=np.float64)) + unknown * unseen
-        for (start, stop), unknown in zip(pairwise(batch.word_offsets.tolist()), unknown_words, strict=True)
+        for (start, stop), unknown in zip(pairwise(batch.slices.word_offsets.tolist()), unknown_words, strict=True)
     ]
     mass = np.repeat(np.array(masses), np.diff(offsets))
     evidence = np.maximum(cosines, 0.0) + _COVERAGE * np.divide(covered, mass, out=np.zeros(len(rows)), where=mass > 0)
@@ -131,10 +131,11 @@ def find_gaps(
     profile, missing = request.profile, []
     minima = (("score", profile.min_score), ("confidence", profile.min_confidence))
     minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
-    for query, (start, stop) in enumerate(pairwise(batch.word_offsets.tolist())):
+    idf = batch.slices.idf
+    for query, (start, stop) in enumerate(pairwise(batch.slices.word_offsets.tolist())):
         missing.append(
             _gaps(
-                texts[query], evidence.by_query[query], words[query], batch.idf[start:stop], evidence.met[start:stop],
+                texts[query], evidence.by_query[query], words[query], idf[start:stop], evidence.met[start:stop],
                 profile.gap_confidence, request.time_range, minimum if found[min(query, len(found) - 1)] else "",
             )
         )  # fmt: skip

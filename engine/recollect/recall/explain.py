@@ -78,7 +78,7 @@ def explain(
             batch = view.batch(
                 None if queries.vectors is None else np.stack(queries.vectors), [each.terms for each in words]
             )
-            unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.in_vocabulary)]
+            unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
             watched = Watched(batch, answer, unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())

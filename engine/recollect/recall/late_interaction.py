@@ -48,7 +48,7 @@ def rerank(
         if each is None:
             added.append(np.zeros(len(own)))
             continue
-        idf = batch.idf[slice(*batch.word_offsets[query : query + 2].tolist())].tolist()
+        idf = batch.slices.idf[slice(*batch.slices.word_offsets[query : query + 2].tolist())].tolist()
         weights = dict(zip(known.known, idf, strict=True)) | dict.fromkeys(known.unknown, batch.unseen_idf)
         added.append(rerank_one(own, text, each, weights, read, profile))
     return np.concatenate(added)

@@ -169,7 +169,7 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     """A group through every stage, with the best `wanted` by each signal as candidates."""
     profile, clock = request.profile, request.clock
     batch = view.batch(group.vectors, [each.terms for each in group.words])
-    words = words_in_vocabulary(group.words, batch.in_vocabulary)
+    words = words_in_vocabulary(group.words, batch.slices.in_vocabulary)
     by_tokens = None
     if group.tokens is not None:
         by_tokens = partial(rerank, batch, group.texts, group.tokens, words, loader.codes, profile)
