@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import recollect_models
 from recollect.embedding import session as sessions
@@ -69,9 +70,12 @@ def test_embed_documents_puts_the_context_before_the_text(embedder: OnnxEmbedder
 
 def test_parts_cover_the_whole_text_and_overlap(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[int]] = []
-    monkeypatch.setattr(
-        embedder, "_run", lambda rows, vectors, tick: seen.extend(row.tolist() for row in rows) or vectors.fill(1)
-    )
+
+    def run(rows: list[NDArray[np.int64]], on_progress: object) -> NDArray[np.float32]:
+        seen.extend(row.tolist() for row in rows)
+        return np.ones((len(rows), embedder.dimension), np.float32)
+
+    monkeypatch.setattr(embedder, "_run", run)
     text = " ".join(WORDS)
     owners = embedder.embed_documents(["short", text, "end"], [None, "A title", ""]).owners
     assert owners.tolist() == [0, *[1] * (len(owners) - 2), 2]

@@ -16,6 +16,5 @@ def token_vectors(embedder: OnnxEmbedder, texts: Sequence[str]) -> list[NDArray[
     """Vectors of each text's tokens, float32 (tokens, width), with the special ones, not normalised."""
     rows = embedder._framed(texts)
     found: dict[int, NDArray[np.float32]] = {}
-    vectors = np.empty((len(rows), embedder.dimension), np.float32)
-    embedder._run(rows, vectors, None, lambda place, tokens: found.update({place: tokens.copy()}))
+    embedder._run(rows, None, lambda place, tokens: found.update({place: tokens.copy()}))
     return [found[place] for place in range(len(rows))]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recollect.checks import fault_text
@@ -87,12 +88,8 @@ def embed_documents(
 
     check_contexts(texts, contexts)
     if isinstance(embedder, DocumentEmbedder):
-        try:
+        with _faults_of(embedder):
             return embedder.embed_documents(texts, contexts, on_progress)
-        except RecollectError:
-            raise
-        except Exception as reason:
-            raise _failed(embedder, reason) from reason
     room = max(int(getattr(embedder, "max_tokens", _DEFAULT_MAX_TOKENS)), 8) * _CHARS_PER_TOKEN
     parts: list[str] = []
     owners: list[int] = []
@@ -118,22 +115,14 @@ def embed_document_tokens(
     """`embed_documents`, and the codes of each part's tokens; no codes if the embedder has none."""
     if not isinstance(embedder, TokenEmbedder):
         return embed_documents(embedder, texts, contexts), ()
-    try:
+    with _faults_of(embedder):
         return embedder.embed_document_tokens(texts, contexts)
-    except RecollectError:
-        raise
-    except Exception as reason:
-        raise _failed(embedder, reason) from reason
 
 
 def embed_checked(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     """`embedder.embed(texts)`, checked against the protocol: shape, finite, unit rows. Raises EmbedderError."""
-    try:
+    with _faults_of(embedder):
         vectors = embedder.embed(texts)
-    except RecollectError:
-        raise
-    except Exception as reason:
-        raise _failed(embedder, reason) from reason
     return _unit_rows(embedder, vectors, len(texts))
 
 
@@ -142,13 +131,9 @@ def embed_tokens_checked(
 ) -> tuple[NDArray[np.float32], Sequence[QueryTokens]]:
     """`embedder.embed_query_tokens(texts)`, checked against the protocol. Raises EmbedderError."""
     plain: Any = embedder
-    try:
+    with _faults_of(plain):
         vectors, tokens = embedder.embed_query_tokens(texts)
         shapes = [(each.codes.shape, (len(each.places), -(-each.width // 64))) for each in tokens]
-    except RecollectError:
-        raise
-    except Exception as reason:
-        raise _failed(plain, reason) from reason
     if len(shapes) != len(texts) or any(found != wanted for found, wanted in shapes):
         raise EmbedderError(f"{plain.name}.embed_query_tokens returned {shapes}: return codes and places of each text")
     return _unit_rows(plain, vectors, len(texts)), tokens
@@ -157,10 +142,8 @@ def embed_tokens_checked(
 def _unit_rows(embedder: Embedder, given: object, count: int) -> NDArray[np.float32]:
     import numpy as np
 
-    try:
+    with _faults_of(embedder):
         vectors = np.asarray(given, np.float32)
-    except (TypeError, ValueError) as reason:
-        raise _failed(embedder, reason) from reason
     expected = (count, embedder.dimension)
     if vectors.shape != expected:
         raise EmbedderError(
@@ -173,5 +156,12 @@ def _unit_rows(embedder: Embedder, given: object, count: int) -> NDArray[np.floa
     return vectors if np.abs(norms - 1).max(initial=0) < 1e-4 else vectors / norms
 
 
-def _failed(embedder: Embedder, reason: Exception) -> EmbedderError:
-    return EmbedderError(f"{embedder.name} failed: {fault_text(reason)}")
+@contextmanager
+def _faults_of(embedder: Embedder) -> Iterator[None]:
+    """Raise any exception of the embedder's own as EmbedderError."""
+    try:
+        yield
+    except RecollectError:
+        raise
+    except Exception as reason:
+        raise EmbedderError(f"{embedder.name} failed: {fault_text(reason)}") from reason

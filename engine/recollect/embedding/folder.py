@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from recollect.errors import ModelInvalid
 
@@ -120,15 +120,12 @@ def _max_tokens(folder: Path) -> int:
 
 
 def _pooling(folder: Path, name: str) -> Pooling:
-    known = {
-        "mean": "mean",
-        "cls": "cls",
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_cls_token": "cls",
-    }
+    known: dict[str, Pooling] = {
+        "mean": "mean", "pooling_mode_mean_tokens": "mean", "cls": "cls", "pooling_mode_cls_token": "cls",
+    }  # fmt: skip
     if name not in known:
         raise ModelInvalid(f"{folder} pools by {name!r}: Recollect knows mean and cls")
-    return cast(Pooling, known[name])
+    return known[name]
 
 
 def _present(path: Path) -> Path:

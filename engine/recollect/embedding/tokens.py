@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["TokenIds", "pieces"]
+__all__ = ["TokenIds", "int64_array", "pieces"]
 
 # Longer texts are tokenised in pieces: the tokenizer uses about 100 bytes per character.
 PIECE_CHARS = 32_768
@@ -37,8 +37,8 @@ class TokenIds:
         self._tokenizer = tokenizer
         framed = tokenizer.encode("a")
         inner = [i for i, special in enumerate(framed.special_tokens_mask) if not special] or [len(framed.ids)]
-        self.before = _array(framed.ids[: inner[0]])
-        self.after = _array(framed.ids[inner[-1] + 1 :])
+        self.before = int64_array(framed.ids[: inner[0]])
+        self.after = int64_array(framed.ids[inner[-1] + 1 :])
         self._telling: NDArray[np.bool_] | None = None
         self.padding: int = tokenizer.token_to_id("[PAD]") or tokenizer.token_to_id("<pad>") or 0
 
@@ -57,7 +57,7 @@ class TokenIds:
             else:
                 rows = iter(self._tokenizer.encode_batch_fast(short, add_special_tokens=False))
             return [
-                _array(next(rows).ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit)
+                int64_array(next(rows).ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit)
                 for text in texts
             ]
         except Exception as reason:
@@ -66,7 +66,7 @@ class TokenIds:
     def places(self, text: str, limit: int) -> NDArray[np.int64]:
         """The character at which each of the first `limit` tokens begins."""
         encoded = self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False)
-        return _array([begin for begin, _ in encoded.offsets[:limit]])
+        return int64_array([begin for begin, _ in encoded.offsets[:limit]])
 
     def telling(self) -> NDArray[np.bool_]:
         """For each id whether its token is informative: it contains a letter or digit and is not a stop word."""
@@ -88,7 +88,7 @@ class TokenIds:
         parts: list[NDArray[np.int64]] = []
         count = 0
         for piece in pieces(text):
-            parts.append(_array(self._tokenizer.encode(piece, add_special_tokens=False).ids))
+            parts.append(int64_array(self._tokenizer.encode(piece, add_special_tokens=False).ids))
             count += len(parts[-1])
             if limit is not None and count >= limit:
                 break
@@ -101,7 +101,8 @@ class TokenIds:
         return np.concatenate((self.before, ids, self.after))
 
 
-def _array(ids: list[int]) -> NDArray[np.int64]:
+def int64_array(numbers: list[int]) -> NDArray[np.int64]:
+    """An array of numbers; numpy is imported at first use."""
     import numpy as np
 
-    return np.array(ids, np.int64)
+    return np.array(numbers, np.int64)
