@@ -17,7 +17,7 @@ from recollect.records import Record
 from recollect.remember import change, links
 from recollect.remember.threshold_search import Neighbor, threshold_search
 from recollect.reports import Audit, Finding
-from recollect.store.protocol import Reader
+from recollect.store.protocol import Progress, Reader
 from recollect.store.values import CurrentRecord
 from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.secrets import NO_DETECTOR, find_secrets, has_detector, redact, redact_all, strings_of
@@ -52,8 +52,6 @@ _PASSED_DAYS = 30
 _UNUSED_DAYS = 365
 # Records of a file, or saved as a whole, must be changed there.
 _MADE_ELSEWHERE = ("chunk", "procedure")
-
-Progress = Callable[[int, int | None], None]
 
 
 def audit(

@@ -65,9 +65,7 @@ class Engine:
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
         self.embedder = EmbedderHandle(
-            spec,
-            query_cache_size=settings.query_cache_size,
-            token_codes=settings.token_codes,
+            spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
         )
 
     @contextmanager
@@ -142,10 +140,6 @@ class Engine:
         if self.index.commit is not None:
             return len(self.index.table) < least
         return self.store.size() < least
-
-    def kernels(self) -> kernels.KernelStatus:
-        """Which kernel backend is used, and why."""
-        return kernels.status()
 
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
         """Load the embedder, the index and the JIT kernels; returns the seconds each took."""

@@ -12,6 +12,7 @@ from recollect.checks import check_flag
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
+from recollect.numerics import kernels as backend
 from recollect.remember.pending import Progress, drain_pending, reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
@@ -44,7 +45,7 @@ class Upkeep:
         figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
-        kernels = engine.kernels()
+        kernels = backend.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
         if kernels.active != kernels.chosen or kernels.chosen == "python":

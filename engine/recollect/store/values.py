@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NewType
 
-import numpy as np
 from msgspec import Struct
 
 from recollect.records import EmbeddingState, Record

@@ -14,8 +14,7 @@ import numpy as np
 from recollect.errors import StoreCorrupt
 from recollect.store.packing import PackedVectors, unpack
 from recollect.store.rows import read_rows
-from recollect.store.sqlite.arrays import id_array
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import Columns, LinkBlock, TermBlock
 
 if TYPE_CHECKING:

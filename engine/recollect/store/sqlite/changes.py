@@ -23,16 +23,9 @@ class SqliteChanges(Repository):
     def append_ids(self, operation: Operation, ids: list[int]) -> None:
         """Add one change per run of consecutive ids."""
         rows: list[tuple[int, int, Operation]] = []
-        first = last = None
         for record_id in sorted(ids):
-            if last is not None and record_id == last + 1:
-                last = record_id
-                continue
-            if first is not None and last is not None:
-                rows.append((first, last, operation))
-            first = last = record_id
-        if first is not None and last is not None:
-            rows.append((first, last, operation))
+            first = rows.pop()[0] if rows and rows[-1][1] == record_id - 1 else record_id
+            rows.append((first, record_id, operation))
         self._append(rows)
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:

@@ -11,8 +11,8 @@ import apsw
 from recollect.errors import NotADatabase, StoreCorrupt, StoreError
 from recollect.store.sqlite.connection import open_connection
 from recollect.store.sqlite.faults import translated
+from recollect.store.sqlite.files import RawDatabase
 from recollect.store.sqlite.meta import is_index
-from recollect.store.sqlite.raw import RawDatabase
 from recollect.store.sqlite.schema import SCHEMA_VERSION
 
 __all__ = ["proven_damage"]

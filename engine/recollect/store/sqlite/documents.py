@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from recollect.store.rows import read_row
-from recollect.store.sqlite.arrays import id_array
-from recollect.store.sqlite.repository import Repository
+from recollect.store.rows import read_row, read_rows
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.sessions import within
 from recollect.store.values import CHUNK_KIND, Chunk, DocumentRow
 
@@ -37,19 +36,19 @@ class SqliteDocuments(Repository):
         return {row[3]: read_row(row, DocumentRow, "document") for row in rows}
 
     def with_id(self, public_id: str, scope: str) -> DocumentRow | None:
-        seen, bound = _within(scope)
+        seen, bound = within(scope)
         return _one(self._execute(f"{_SELECT} WHERE d.public_id = ? AND {seen}", (public_id, *bound)))
 
     def with_content(self, scope: str, content_hash: bytes) -> list[DocumentRow]:
         rows = self._execute(f"{_SELECT} WHERE d.content_hash = ? AND s.path = ? ORDER BY d.id", (content_hash, scope))
-        return [read_row(row, DocumentRow, "document") for row in rows]
+        return read_rows(rows, DocumentRow, "document")
 
     def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
-        seen, bound = _within(scope)
+        seen, bound = within(scope)
         rows = self._execute(
             f"{_SELECT} WHERE {seen} ORDER BY o.name, d.id LIMIT ?", (*bound, -1 if limit is None else limit)
         )
-        return [read_row(row, DocumentRow, "document") for row in rows]
+        return read_rows(rows, DocumentRow, "document")
 
     def chunks_of(self, source_id: int) -> list[Chunk]:
         rows = self._execute(
@@ -59,7 +58,7 @@ class SqliteDocuments(Repository):
             f"WHERE r.source_id = ? AND r.kind = '{CHUNK_KIND}' AND r.valid_to IS NULL ORDER BY r.position, r.id",
             (source_id,),
         )
-        return [read_row(row, Chunk, "chunk") for row in rows]
+        return read_rows(rows, Chunk, "chunk")
 
     def put(self, scope: str, source: str, public_id: str, columns: dict[str, Any]) -> None:
         scope_id = self._tx.scopes.intern({scope})[scope]
@@ -95,25 +94,21 @@ class SqliteDocuments(Repository):
     def delete(self, rows: Iterable[DocumentRow]) -> int:
         sources = [row.source_id for row in rows]
         self._execute("DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (id_array(sources),))
-        chunks = [
-            row[0]
-            for row in self._execute(
-                f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND valid_to IS NULL "
-                "AND source_id IN (SELECT value FROM carray(?))",
-                (id_array(sources),),
-            )
-        ]
+        chunks = self._column(
+            f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND valid_to IS NULL "
+            "AND source_id IN (SELECT value FROM carray(?))",
+            (id_array(sources),),
+        )
         self._tx.records.delete(chunks)
         self._tx.scopes.drop_empty_sources(sources)
         return len(chunks)
 
     def sources_of(self, record_ids: Sequence[int]) -> list[int]:
-        rows = self._execute(
-            f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' "
+        return self._column(
+            f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
             "AND id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
         )
-        return [row[0] for row in rows if row[0] is not None]
 
     def settle(self, source_ids: Sequence[int]) -> None:
         left = f"(SELECT count(*) FROM record r WHERE r.source_id = document.source_id AND r.kind = '{CHUNK_KIND}')"
@@ -133,11 +128,6 @@ class SqliteDocuments(Repository):
         found = self.listed(scope)
         self.delete(found)
         return len(found)
-
-
-def _within(scope: str) -> tuple[str, tuple[str, ...]]:
-    condition, bound = within(scope)
-    return f"s.id IN (SELECT id FROM scope WHERE {condition})", bound
 
 
 def _one(rows: Any) -> DocumentRow | None:

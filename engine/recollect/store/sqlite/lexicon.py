@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 import numpy as np
 
-from recollect.store.sqlite.arrays import id_array
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import TermList
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ class SqliteLexicon(Repository):
             asked.update(self.lookup(missing))
         return {word: asked[word] for word in words if word in asked}
 
-    def number(self, documents: Sequence[Sequence[str]]) -> list[TermList]:
-        """The term list of each document, new words added."""
+    def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
+        """Store the term lists of records, new words added."""
         self._check_epoch()
         self._add_missing({word for document in documents for word in document})
         number_of = self._tx.numbers.written
@@ -70,13 +69,9 @@ class SqliteLexicon(Repository):
         numbers = np.fromiter(
             (number_of[word] for document in documents for word in document), dtype=np.int64, count=int(lengths.sum())
         )
-        return _term_lists(numbers, lengths)
-
-    def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
-        """Store the term lists of records."""
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
-            [(record_id, *term_list) for record_id, term_list in zip(ids, self.number(documents), strict=True)],
+            [(record_id, *term_list) for record_id, term_list in zip(ids, _term_lists(numbers, lengths), strict=True)],
         )
 
     def copy(self, record_id: int, to_id: int) -> None:

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-import msgspec
 
 from recollect.checks import to_datetime
 from recollect.filters import Filter
 from recollect.records import Link
 from recollect.store.rows import Moment, read_row
-from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import matching
 from recollect.store.sqlite.record_reading import exported
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import Direction, Step
+
+_LINK = (
+    "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
+    "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id"
+)
 
 
 class _LinkRow(NamedTuple):
@@ -32,25 +35,17 @@ class SqliteLinks(Repository):
 
     def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
-        chosen = "" if not types else "AND l.type IN (SELECT value FROM json_each(?))"
-        bound = () if not types else (msgspec.json.encode(list(types)).decode(),)
-        return [
-            _link(row)
-            for row in self._execute(
-                "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
-                "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
-                f"WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type",
-                (record_id, *bound),
-            )
-        ]
+        chosen, bound = _of_types(types)
+        rows = self._execute(
+            f"{_LINK} WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type", (record_id, *bound)
+        )
+        return [*map(_link, rows)]
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
         condition = exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
-            "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
-            "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id "
-            f"WHERE l.source_id {within} AND l.target_id {within} ORDER BY l.source_id, l.target_id, l.type",
+            f"{_LINK} WHERE l.source_id {within} AND l.target_id {within} ORDER BY l.source_id, l.target_id, l.type",
             (*condition.values, *condition.values),
         )
         yield from map(_link, rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.store.protocol import Progress
-from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.repository import id_array
 from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import msgspec
-import numpy as np
 
 from recollect.checks import optional_datetime, shown, to_datetime
 from recollect.errors import StoreCorrupt
 from recollect.filters import Filter, Versions
 from recollect.records import EmbeddingState, Outcome, Record
 from recollect.store.rows import Moment, read_row, read_rows
-from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import Condition, in_scopes, matching
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, Version
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import apsw
 
-from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.record_reading import SqliteRecordReader
+from recollect.store.sqlite.repository import id_array
 from recollect.store.values import Access, EmbedderRow, Parts, Row
 
 _OWN = (

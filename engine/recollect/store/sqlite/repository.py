@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import apsw
+import numpy as np
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recollect.store.sqlite.transaction import SqliteTransaction
 
-__all__ = ["Repository"]
+__all__ = ["Repository", "id_array"]
 
 
 class Repository:
@@ -27,3 +33,9 @@ class Repository:
 
     def _number(self, sql: str, bindings: Any = ()) -> int:
         return int(self._execute(sql, bindings).get)
+
+
+def id_array(ids: Sequence[int] | NDArray[np.int64]) -> apsw.CArrayBinding:
+    """`ids` for `carray(?)`, without a Python object each. SQLite refuses an empty array: an impossible id fills it."""
+    array = np.ascontiguousarray(ids, dtype=np.int64)
+    return apsw.carray(array if array.size else np.array([-1], dtype=np.int64), flags=apsw.SQLITE_CARRAY_INT64)

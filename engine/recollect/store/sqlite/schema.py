@@ -7,7 +7,6 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 
 from __future__ import annotations
 
-from recollect.store.sqlite.document_schema import DOCUMENT_SCHEMA
 from recollect.store.sqlite.service_schema import SERVICE_SCHEMA
 
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION", "UNRELEASED"]
@@ -218,7 +217,7 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
   JOIN scope s ON s.id = r.scope_id;
 """
 
-MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA + DOCUMENT_SCHEMA,)
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 # Schemas up to this one were never released, and had several forms.
 UNRELEASED = 4
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

@@ -7,8 +7,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.sqlite.arrays import id_array
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.sessions import within
 
 _TABLES = {

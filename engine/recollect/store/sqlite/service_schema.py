@@ -1,6 +1,7 @@
-"""Tables of the services, and views of them with readable names.
+"""Tables of the services, of documents and of the embedding cache, and views of them with readable names.
 
-They are part of the initial migration. Every row belongs to a scope; that of an agent is `<scope>/agents/<agent>`.
+They are part of the initial migration. Every row of a service belongs to a scope; that of an agent is
+`<scope>/agents/<agent>`. The chunks of a document are records of kind "chunk" with its source.
 The views run on SQLite 3.40 and later, and show rows with invalid values unchanged.
 """
 
@@ -174,4 +175,59 @@ CREATE VIEW working_memory AS
 SELECT a.agent_id, j.key AS place, j.value ->> '$.content' AS content, j.value ->> '$.importance' AS importance,
        {_iso("w.updated_at")} AS saved_at, a.scope
   FROM working_state w JOIN scope_agent a USING (scope_id), json_each(w.items) j;
+
+-- Documents: the bytes that were read, and how they were chunked.
+CREATE TABLE document (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    public_id    TEXT NOT NULL UNIQUE,
+    source_id    INTEGER NOT NULL UNIQUE REFERENCES source(id),
+    title        TEXT,
+    media_type   TEXT NOT NULL,
+    content_hash BLOB NOT NULL,
+    chunking     TEXT NOT NULL,
+    size_bytes   INTEGER NOT NULL,
+    mtime_ns     INTEGER,
+    inode        INTEGER,
+    read_at      INTEGER NOT NULL,
+    metadata     TEXT,
+    -- The part of the metadata that the caller gave; it is kept when the bytes change.
+    given        TEXT,
+    problem      TEXT,
+    chunks       INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL
+);
+CREATE INDEX document_hash ON document(content_hash);
+
+-- Derived: vectors by the hash of text and context, so that no text is embedded twice. `used` is a counter; the lowest
+-- is the least recently used.
+CREATE TABLE embedding_cache (
+    id           INTEGER PRIMARY KEY,
+    content_hash BLOB NOT NULL,
+    embedder_id  INTEGER NOT NULL REFERENCES embedder(id) ON DELETE CASCADE,
+    parts        BLOB NOT NULL,
+    codes        BLOB,
+    used         INTEGER NOT NULL,
+    UNIQUE (content_hash, embedder_id)
+);
+CREATE INDEX embedding_cache_used ON embedding_cache(used);
+
+CREATE VIEW documents AS
+SELECT d.public_id AS id, o.name AS source, d.title, d.media_type, s.path AS scope, d.chunks, d.size_bytes,
+       lower(hex(d.content_hash)) AS content_hash, d.metadata, d.problem,
+       {_iso("d.created_at")} AS created_at, {_iso("d.updated_at")} AS updated_at
+  FROM document d
+  JOIN source o ON o.id = d.source_id
+  JOIN scope s ON s.id = o.scope_id;
+
+-- label is the first tag; in the index of a workspace it is the label of the file.
+CREATE VIEW chunks AS
+SELECT r.public_id AS id, d.public_id AS document_id, o.name AS source, r.position, r.text AS content, r.context,
+       json_extract(r.metadata, '$.lines[0]') AS start_line, json_extract(r.metadata, '$.lines[1]') AS end_line,
+       json_extract(r.metadata, '$.page') AS page, r.metadata, r.embedding_state,
+       (SELECT t.name FROM record_tag rt JOIN tag t ON t.id = rt.tag_id WHERE rt.record_id = r.id AND rt.place = 0)
+           AS label
+  FROM document d
+  JOIN source o ON o.id = d.source_id
+  JOIN record r ON r.source_id = d.source_id AND r.kind = 'chunk' AND r.valid_to IS NULL;
 """

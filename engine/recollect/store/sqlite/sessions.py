@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from recollect.store.rows import read_row, read_rows
-from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import Condition
 from recollect.store.sqlite.full_text import Table, bm25
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.service_schema import SESSION_UPDATED
 from recollect.store.values import FoundMessage, SessionRow, SnapshotRow
 from recollect.text.tokens import tokenize

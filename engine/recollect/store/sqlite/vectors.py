@@ -9,15 +9,11 @@ import numpy as np
 
 from recollect.errors import EmbedderMismatch
 from recollect.store.packing import pack
-from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.conditions import in_scopes
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import NEVER, EmbedderRow, Parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -187,7 +183,7 @@ class SqliteVectors(Repository):
         """Store (record id, part, float32 bytes, token codes or None) rows, and the packed form of each vector."""
         if not vectors:
             return
-        before = self._last_id()
+        before = self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)")
         self._execute_many(
             "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
             [(record_id, part, embedder.id, value) for record_id, part, value, _ in vectors],
@@ -221,28 +217,20 @@ class SqliteVectors(Repository):
 
     def _whole_vectors(self) -> Iterator[tuple[int, list[int], list[int], NDArray[np.float32]]]:
         """(embedder id, row ids, row ids of records, vectors) of all vectors that are finite and of the right size."""
-        embedders = self._rows("SELECT id, dimension FROM embedder")
-        for embedder_id, dimension in embedders:
+        for embedder_id, dimension in self._rows("SELECT id, dimension FROM embedder"):
             last = 0
-            while True:
-                rows = self._rows(
-                    "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
-                    "ORDER BY id LIMIT 8192",
-                    (last, embedder_id, 4 * dimension),
-                )
-                if not rows:
-                    break
+            while rows := self._rows(
+                "SELECT id, record_id, value FROM vector WHERE id > ? AND embedder_id = ? AND length(value) = ? "
+                "ORDER BY id LIMIT 8192",
+                (last, embedder_id, 4 * dimension),
+            ):
                 last = rows[-1][0]
                 values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f4").reshape(len(rows), dimension)
                 finite = np.isfinite(values).all(axis=1)
                 kept = [row for row, whole in zip(rows, finite.tolist(), strict=True) if whole]
                 if kept:
-                    yield (
-                        embedder_id,
-                        [row[0] for row in kept],
-                        [row[1] for row in kept],
-                        np.ascontiguousarray(values[finite]),
-                    )
+                    ids, owners, _ = zip(*kept, strict=True)
+                    yield embedder_id, list(ids), list(owners), np.ascontiguousarray(values[finite])
 
     def _insert_packed(
         self, embedder_id: int, ids: Sequence[int], owners: Sequence[int], values: NDArray[np.float32]
@@ -251,9 +239,6 @@ class SqliteVectors(Repository):
             "INSERT INTO vector_packed (id, embedder_id, value) VALUES (?, ?, ?)",
             [(vector_id, embedder_id, value) for vector_id, value in zip(ids, pack(ids, owners, values), strict=True)],
         )
-
-    def _last_id(self) -> int:
-        return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)")
 
     def insert_token_codes(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Store (vector id, codes) rows."""
@@ -328,11 +313,8 @@ class SqliteVectors(Repository):
 
     def count_refused(self, scope: str) -> int:
         visible = in_scopes([scope])
-        found: int = self._execute(
-            "SELECT count(*) FROM record r WHERE r.embedding_state = 'refused' AND r.valid_to IS NULL "
-            f"AND {visible.sql}", visible.values,
-        ).get  # fmt: skip
-        return found
+        refused = "r.embedding_state = 'refused' AND r.valid_to IS NULL"
+        return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
         visible = in_scopes([scope])
