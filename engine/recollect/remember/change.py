@@ -79,19 +79,18 @@ def update(
             record_id = row_id(writer, public_id, base)
             now = writer.records.get(record_id)
             _check_owned(now, changes)
-            if _says_text(changes) and (now.text, now.context) != (old.text, old.context):
+            if not changes.keys().isdisjoint(("text", "context", "vector")) and (now.text, now.context) != (
+                old.text,
+                old.context,
+            ):
                 continue  # changed by another process since it was read: start over
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
             if tags is not None or columns:
                 columns["updated_at"] = checks.now_us()
                 writer.records.change_columns(record_id, columns, tags)
-            return _changed(writer, record_id)
-
-
-def _changed(reader: Reader, record_id: int) -> Record:
-    """The record as this transaction leaves it. After the commit it could be gone already."""
-    return reader.records.get(record_id, outcome="updated")
+            # Inside the transaction: after the commit the record could be gone already.
+            return writer.records.get(record_id, outcome="updated")
 
 
 def _check_owned(record: Record, changed: Collection[str]) -> None:
@@ -107,10 +106,6 @@ def _check_owned(record: Record, changed: Collection[str]) -> None:
             f"{record.id} is a procedure, whose {refused[0]} cannot be changed by itself: use procedures.save, "
             "which makes a new version of the procedure of that name"
         )
-
-
-def _says_text(changes: Mapping[str, Any]) -> bool:
-    return not changes.keys().isdisjoint(("text", "context", "vector"))
 
 
 def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str, receipt: bool = False) -> Forgotten:
@@ -172,7 +167,8 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             if chosen not in writer.records.version_ids(public_id):
                 continue  # purged since: choose again among the versions left
             _put_version(engine, writer, record_id, row, identity)
-            return _changed(writer, record_id)
+            # Inside the transaction: after the commit the record could be gone already.
+            return writer.records.get(record_id, outcome="updated")
 
 
 def _chosen_version(ids: Sequence[int], versions: Sequence[Record], version: object) -> int:

@@ -346,18 +346,11 @@ def _compare(stored: tuple[DocumentRow, list[Chunk]] | None, chunks: Sequence[Ne
 
 def _columns(document: NewDocument) -> dict[str, Any]:
     now = now_us()
-    return {
-        "title": document.title,
-        "media_type": document.media_type,
-        "content_hash": document.content_hash,
-        "chunking": document.chunking,
-        "size_bytes": document.size_bytes,
-        "mtime_ns": document.mtime_ns,
-        "inode": document.inode,
+    same = ("title", "media_type", "content_hash", "chunking", "size_bytes", "mtime_ns", "inode", "problem")
+    return {name: getattr(document, name) for name in same} | {
         "read_at": now if document.read_at is None else document.read_at,
         "metadata": _json(document.metadata),
         "given": _json(document.given),
-        "problem": document.problem,
         "chunks": len(document.chunks),
         "updated_at": now,
     }

@@ -203,10 +203,7 @@ class MergeCandidates:
     def _add(self, found: CurrentRecord) -> CandidateRecord:
         candidate = self._by_id.get(found.record_id)
         if candidate is None:
-            candidate = self._by_id[found.record_id] = CandidateRecord(
-                found.record_id, found.public_id, found.scope, found.kind, found.text, found.context, found.topic,
-                found.pinned, found.content_hash, found.valid_from,
-            )  # fmt: skip
+            candidate = self._by_id[found.record_id] = CandidateRecord(**found._asdict())
             self._by_key.setdefault(found.content_hash[:KEY_BYTES], []).append(candidate)
         return candidate
 

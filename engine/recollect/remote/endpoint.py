@@ -42,9 +42,7 @@ class Endpoint(Service):
             content = msgspec.json.encode(body)
         except (TypeError, ValueError, RecursionError) as reason:
             raise InvalidInput(f"what was to be sent cannot be written as JSON: {reason}") from None
-        return self._post_once(f"{self._address.base_url}{path}", content)
-
-    def _post_once(self, url: str, content: bytes) -> dict[str, Any]:
+        url = f"{self._address.base_url}{path}"
         try:
             response = self._answer(url, content)
         except httpx2.TimeoutException as reason:
