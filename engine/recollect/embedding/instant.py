@@ -134,15 +134,10 @@ def _table(folder: Path, tokenizer: Path) -> _Table:
 def _read(folder: Path, tokenizer: Path) -> _Table:
     try:
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-        codes, scales = (_array(folder / name, manifest["files"][name]) for name in ("codes.npy", "scales.npy"))
-        fingerprint = ":".join(
-            [
-                "sum",
-                *(manifest["files"][name]["sha256"][:16] for name in ("codes.npy", "scales.npy")),
-                manifest["tokenizer"]["sha256"][:16],
-                f"d{manifest['dimension']}",
-            ]
-        )
+        stated = [manifest["files"][name] for name in ("codes.npy", "scales.npy")]
+        codes, scales = _array(folder / "codes.npy", stated[0]), _array(folder / "scales.npy", stated[1])
+        sums = ":".join(each["sha256"][:16] for each in (*stated, manifest["tokenizer"]))
+        fingerprint = f"sum:{sums}:d{manifest['dimension']}"
         verify(tokenizer, manifest["tokenizer"]["sha256"])
         if codes.shape != (len(scales), manifest["dimension"]):
             raise ValueError(f"codes of shape {codes.shape} for {len(scales)} scales")

@@ -79,10 +79,8 @@ def update(
             record_id = row_id(writer, public_id, base)
             now = writer.records.get(record_id)
             _check_owned(now, changes)
-            if not changes.keys().isdisjoint(("text", "context", "vector")) and (now.text, now.context) != (
-                old.text,
-                old.context,
-            ):
+            text_given = not changes.keys().isdisjoint(("text", "context", "vector"))
+            if text_given and (now.text, now.context) != (old.text, old.context):
                 continue  # changed by another process since it was read: start over
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
