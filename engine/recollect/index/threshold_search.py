@@ -62,7 +62,11 @@ class VectorBlock:
     def matches(self, queries: NDArray[np.float32], wanted: ThresholdQuery) -> list[list[tuple[int, float, bool]]]:
         """(row id, cosine, whether it has one part) of the matches of each query, in no order."""
         found: list[list[tuple[int, float, bool]]] = [[] for _ in queries]
-        places = [place for place, traits in enumerate(self._traits) if _admits(traits, wanted)]
+        places = [
+            place
+            for place, (scope_id, kind, expires_at, _) in enumerate(self._traits)
+            if (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
+        ]
         if not places:
             return found
         every = np.array([traits[3] for traits in self._traits])
@@ -77,11 +81,6 @@ class VectorBlock:
             if cosine >= wanted.floor:
                 found[query].append((self.ids[places[at]], cosine, bool(parts[at] == 1)))
         return found
-
-
-def _admits(traits: tuple[int, str, int, int], wanted: ThresholdQuery) -> bool:
-    scope_id, kind, expires_at, _ = traits
-    return (scope_id, kind) == (wanted.scope_id, wanted.kind) and expires_at > wanted.now
 
 
 class RowMatches(NamedTuple):
@@ -106,7 +105,9 @@ def rows_above_threshold(
     """
     vectors = index.vectors
     assert vectors is not None
-    allowed = _few_admitted(index, wanted) if settled else None
+    allowed = _places_admitted(index, wanted) if settled else None
+    if allowed is not None and 4 * len(allowed) >= len(vectors):
+        allowed = None  # scanning all in order is faster than scanning so many
     starts = range(0, len(queries), _GROUP)
     groups = run_tasks(
         [partial(_shortlists, index, queries[start : start + _GROUP], wanted, allowed) for start in starts]
@@ -142,7 +143,7 @@ def _shortlists(
         if places is None:
             short.append(_admitted_shortlist(index, vector, wanted))
         else:
-            places = places[_admitted(index, vectors.owners[places], wanted)]
+            places = places[index.table.admits(vectors.owners[places], wanted.scope_id, wanted.kind, wanted.now)]
             short.append(_best_parts(vectors, vector, places, wanted.most))
     return short
 
@@ -158,10 +159,6 @@ def _places_within(lists: list[Shortlist], query: int, limit: float, total: int)
     return np.concatenate(places) if places else np.empty(0, dtype=np.int64)
 
 
-def _admitted(index: MemoryIndex, rows: NDArray[np.int64], wanted: ThresholdQuery) -> NDArray[np.bool_]:
-    return index.table.admits(rows, wanted.scope_id, wanted.kind, wanted.now)
-
-
 def _admitted_shortlist(
     index: MemoryIndex, vector: NDArray[np.float32], wanted: ThresholdQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -175,13 +172,6 @@ def _admitted_shortlist(
 
 def _places_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
     return index.selection(RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))).places
-
-
-def _few_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
-    """The admitted places where they are few enough that scanning only those is faster than scanning all in order."""
-    assert index.vectors is not None
-    places = _places_admitted(index, wanted)
-    return places if places is not None and 4 * len(places) < len(index.vectors) else None
 
 
 def _best_parts(

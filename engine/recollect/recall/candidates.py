@@ -99,7 +99,9 @@ def gather(
     more = (nearest.counts >= wanted) | (best.counts >= wanted)
     parameters = rank_parameters(profile, clock_us)
     alone = _without_neighbours(parameters)
-    depth, bounded = max(profile.rescore_depth, 2 * exact.records), exact_by_sum(profile)
+    depth = max(profile.rescore_depth, 2 * exact.records)
+    # Score bounds find the best of all records for a weighted sum of weighted signals.
+    bounded = profile.composition == "weighted_sum" and profile.fusion == "weighted"
     ceilings = no_ceilings(len(batch))
     if bounded:
         first = rank(batch, nearest, best, ceilings, alone)
@@ -114,11 +116,6 @@ def gather(
         _rescore_best(first, batch, depth)
     added = None if rerank is None else rerank(first)
     return rank(batch, *first.as_lists(), ceilings, parameters._replace(expansion_depth=0), added), more
-
-
-def exact_by_sum(profile: Profile) -> bool:
-    """Whether score bounds find the best of all records: for a weighted sum of weighted signals."""
-    return profile.composition == "weighted_sum" and profile.fusion == "weighted"
 
 
 def measure(batch: QueryBatch, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:

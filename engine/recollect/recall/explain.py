@@ -13,7 +13,7 @@ from recollect.filters import Filter
 from recollect.recall.candidates import SIGNALS, measure
 from recollect.recall.confidence import weigh_for_each
 from recollect.recall.decomposition import SubQueries, decompose
-from recollect.recall.hits import signals_of
+from recollect.recall.hits import signals_by_name
 from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
 from recollect.recall.query import find_words, words_in_vocabulary
 from recollect.recall.select import threshold
@@ -31,10 +31,14 @@ __all__ = ["explain"]
 
 
 class Watched(NamedTuple):
-    """One query's answer, with the means to measure records that are not in it."""
+    """One query's answer, with the means to measure a record that may not be in it.
+
+    `place` is the record's among the candidates, empty where it is none of them.
+    """
 
     batch: QueryBatch
     answer: Answer
+    place: NDArray[np.int64]
     unknown_words: Sequence[int]
     request: Request
 
@@ -79,12 +83,12 @@ def explain(
                 None if queries.vectors is None else np.stack(queries.vectors), [each.terms for each in words]
             )
             unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
-            watched = Watched(batch, answer, unknown, request)
+            place = np.flatnonzero(answer.candidates.keys == record_id)
+            watched = Watched(batch, answer, place, unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             confidence = _confidence(watched, rows)
-            stage, reason, rank = _place(watched, record_id, [hit.id for hit in hits], public_id)
-            place = np.flatnonzero(answer.candidates.keys == record_id)
+            stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
             if answer.sub_queries is not None and len(place):
                 reason += (
                     f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
@@ -134,9 +138,9 @@ def _signals(
     measured = {"cosine": SIGNALS.cosine, "bm25": SIGNALS.bm25}
     signals = {name: float(one[at, 0]) for name, at in measured.items()}
     ranks = {name: int((everyone[at] > one[at, 0]).sum()) + 1 for name, at in measured.items()}
-    place = np.flatnonzero(candidates.rows == rows[0])
+    place = watched.place
     if len(place):
-        (signals,) = signals_of(candidates, place)
+        (signals,) = signals_by_name(candidates.signals[:, place])
         for name in ("fused", "spread", "score"):
             values = candidates.signals[getattr(SIGNALS, name)]
             ranks[name] = int((values > values[place[0]]).sum()) + 1
@@ -145,24 +149,22 @@ def _signals(
 
 def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     """The record's confidence: the hit's own where it is a candidate."""
-    candidates = watched.answer.candidates
-    places = np.flatnonzero(candidates.rows == rows[0])
-    if len(places):
-        cosines = watched.cosines[:, places]
+    if len(watched.place):
+        cosines = watched.cosines[:, watched.place]
     else:
         measured = measure(watched.batch, rows, watched.request.profile, watched.request.clock)
         cosines = measured.signals[SIGNALS.cosine][:, None]
     return float(watched.confidence(rows, cosines)[0])
 
 
-def _place(watched: Watched, record_id: int, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
+def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
     found, request = watched.answer, watched.request
     candidates, profile = found.candidates, request.profile
     if public_id in returned:
         rank = returned.index(public_id) + 1
         return "returned", f"it is hit {rank}", rank
-    place = np.flatnonzero(candidates.keys == record_id)
+    place = watched.place
     if not len(place):
         return (
             "candidates",

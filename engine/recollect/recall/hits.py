@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.request import Request
 
-__all__ = ["ScoredHit", "fit_budget", "load_hits", "score_hits", "signals_of"]
+__all__ = ["ScoredHit", "fit_budget", "load_hits", "score_hits", "signals_by_name"]
 
 # The signals that a hit shows; the others are intermediate.
 _SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("spread_gain", "linked")}
@@ -58,7 +58,7 @@ def score_hits(
         np.minimum(np.maximum(signals[SIGNALS.score], 0.0), 1.0).tolist(),
         np.concatenate(confidence).tolist(),
         reason_bits(signals, np.repeat(best, sizes), profile).tolist(),
-        _by_name(signals),
+        signals_by_name(signals),
     )
     return [list(islice(hits, size)) for size in sizes]
 
@@ -104,12 +104,8 @@ def load_hits(
     ]
 
 
-def signals_of(candidates: Candidates, places: NDArray[np.int64]) -> list[dict[str, float]]:
-    """Each signal's value at these places, and the score after each stage."""
-    return _by_name(candidates.signals[:, places])
-
-
-def _by_name(signals: NDArray[np.float64]) -> list[dict[str, float]]:
+def signals_by_name(signals: NDArray[np.float64]) -> list[dict[str, float]]:
+    """Each shown signal's value by candidate, and the score after each stage."""
     columns = signals[_SHOWN_ROWS].T.tolist()
     return [dict(zip(_SHOWN, values, strict=True)) for values in columns]
 

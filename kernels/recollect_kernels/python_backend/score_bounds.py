@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from recollect_kernels.arguments import Codes, Records, Sketches
-from recollect_kernels.contract import F64, I64, U8, U64
+from recollect_kernels.contract import F64, I64, U8
 from recollect_kernels.python_backend.hamming import bit_count
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
@@ -59,15 +59,10 @@ def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketche
     if len(sketches.limits):
         steps = len(sketches.limits) - 1
         limits = sketches.limits[np.minimum((needed * steps).astype(np.int64), steps)]
-        may &= _distances(sketches.queries[query], sketches.sketches[places]) <= limits
+        may &= bit_count(sketches.sketches[places] ^ sketches.queries[query]).sum(axis=1, dtype=np.int64) <= limits
     at = np.flatnonzero(may)
     asked = codes.queries[query]
     scales = codes.scales[places[at]].astype(np.float64)
     cosines = np.einsum("ij,j->i", codes.codes[places[at]].astype(np.float32), asked) * scales
     may[at] = ~(cosines + 0.5 * np.abs(asked.astype(np.float64)).sum() * scales + 1e-5 < needed[at])
     return np.logical_or.reduceat(may, starts)
-
-
-def _distances(query: U64, sketches: U64) -> I64:
-    distances: I64 = bit_count(sketches ^ query).sum(axis=1, dtype=np.int64)
-    return distances
