@@ -137,16 +137,15 @@ class SqliteBlocks(Repository):
         return _term_block(ids, numbers or b"", counts or b"")
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
-        rows: Any
         if ids is None:
-            rows = self._execute("SELECT source_id, target_id, strength FROM link").fetchall()
+            rows = self._rows("SELECT source_id, target_id, strength FROM link")
         else:
-            rows = self._execute(
+            rows = self._rows(
                 "SELECT source_id, target_id, strength FROM link WHERE source_id IN (SELECT value FROM carray(?1)) "
                 "UNION SELECT source_id, target_id, strength FROM link "
                 "WHERE target_id IN (SELECT value FROM carray(?2))",
                 (id_array(ids), id_array(ids)),
-            ).fetchall()
+            )
         sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
         return LinkBlock(
             np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)

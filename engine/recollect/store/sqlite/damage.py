@@ -50,9 +50,11 @@ def proven_damage(path: str, fault: StoreError) -> str | None:
     try:
         connection = open_connection(path, busy_timeout_ms=_WAIT_MS, durability="normal", readonly=True)
         with translated(path, connection):
-            if not is_index(connection):
+            if not is_index(connection) or not _whole(connection):
                 return None
-            return _other_schema(connection) if _whole(connection) else None
+            version = connection.pragma("user_version")
+            same = version == SCHEMA_VERSION
+            return None if same else f"it has schema {version}, and this Recollect makes {SCHEMA_VERSION}"
     except StoreCorrupt as reason:
         # A read that ended too soon raises it too, although the file has the right length.
         return None if isinstance(reason.__cause__, apsw.IOError) else str(reason)
@@ -99,10 +101,3 @@ def _whole(connection: apsw.Connection) -> bool:
         if code is not None and int(code[1]) & 0xFF not in _DAMAGE:
             return False
     raise StoreCorrupt("; ".join(found[:_SHOWN]))
-
-
-def _other_schema(connection: apsw.Connection) -> str | None:
-    version = connection.pragma("user_version")
-    if version == SCHEMA_VERSION:
-        return None
-    return f"it has schema {version}, and this Recollect makes {SCHEMA_VERSION}"

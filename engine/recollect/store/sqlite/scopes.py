@@ -27,11 +27,7 @@ class SqliteScopes(Repository):
         """The id of each scope, new ones added."""
         names = tuple(paths)
         self._execute("INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),))
-        return dict(
-            self._execute(
-                "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(names),)
-            )
-        )
+        return self.ids(names)
 
     def intern_sources(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
         """The id of each (scope id, name), new ones added; two statements a scope."""

@@ -17,8 +17,6 @@ from recollect.text.tokens import tokenize
 
 _MESSAGES = Table("session_fts", "session_message m JOIN session s ON s.id = m.session_id", "m.id")
 
-_WITHIN = "(path = ? OR (path >= ? AND path < ?))"
-
 _SESSION = (
     "SELECT s.id, s.name, p.path, s.provider, (SELECT count(*) FROM session_message m WHERE m.session_id = s.id), "
     f"s.created_at, {SESSION_UPDATED} AS updated_at FROM session s JOIN scope p ON p.id = s.scope_id"
@@ -143,4 +141,4 @@ def within(scope: str) -> tuple[str, tuple[str, ...]]:
     """The condition on `path` that holds for a scope and its descendants, and what it binds."""
     if scope == "/":
         return "1", ()
-    return _WITHIN, (scope, scope + "/", scope + "0")
+    return "(path = ? OR (path >= ? AND path < ?))", (scope, scope + "/", scope + "0")

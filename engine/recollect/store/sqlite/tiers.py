@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
-import msgspec
 
 from recollect.policies import Consolidation
 from recollect.store.rows import read_row, read_rows
@@ -120,9 +119,9 @@ class SqliteExperience(Repository):
             "total(t.total_steps) / nullif(sum(t.steps_measured), 0), "
             "total(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
             "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
-            "WHERE p.path IN (SELECT value FROM json_each(?)) AND (?2 IS NULL OR t.task_type = ?2) "
+            "WHERE p.path IN (SELECT value FROM carray(?1)) AND (?2 IS NULL OR t.task_type = ?2) "
             "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",
-            (_json(scopes), task_type),
+            (apsw.carray(tuple(scopes)), task_type),
         )
         return read_rows(rows, ToolPattern, "tool_pattern")
 
@@ -137,9 +136,9 @@ class SqliteExperience(Repository):
     def recoveries(self, scopes: Sequence[str], tool: str) -> list[Recovery]:
         rows = self._rows(
             "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
-            "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM json_each(?)) AND e.tool = ? "
+            "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM carray(?)) AND e.tool = ? "
             "ORDER BY e.total_count DESC, e.error_pattern, p.path",
-            (_json(scopes), tool),
+            (apsw.carray(tuple(scopes)), tool),
         )
         return read_rows(rows, Recovery, "error_recovery")
 
@@ -213,7 +212,3 @@ class SqliteWorking(Repository):
             "SELECT w.items FROM working_state w JOIN scope p ON p.id = w.scope_id WHERE p.path = ?", (scope,)
         ).get
         return None if found is None else str(found)
-
-
-def _json(values: Sequence[str]) -> str:
-    return msgspec.json.encode(list(values)).decode()
