@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
-__all__ = ["AsyncMemory"]
 
 _TWINS = [service.twin for service in SERVICES.values()]  # imported here, not while the event loop waits
 

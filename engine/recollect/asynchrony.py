@@ -16,8 +16,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from recollect.errors import StoreClosed
 
-__all__ = ["MAX_THREADS", "AsyncHandle", "AsyncOf", "AsyncService", "awaited", "awaited_service"]
-
 MAX_THREADS = 4
 
 

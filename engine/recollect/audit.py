@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-__all__ = ["CHECKS", "audit"]
-
 CHECKS = {
     "duplicates": "forget",
     "near-duplicates": "forget",

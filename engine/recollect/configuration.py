@@ -28,11 +28,6 @@ from recollect.checks import check_choice, check_count, check_finite, check_flag
 from recollect.errors import InvalidInput
 from recollect.settings_files import read_table, with_path, write_table
 
-__all__ = [
-    "Count", "NonNegative", "Positive", "Section", "Setting", "SettingInfo", "Share", "check_keys", "declared",
-    "from_table", "list_settings", "to_table",
-]  # fmt: skip
-
 Built = TypeVar("Built")
 Check = Callable[[object, str], Any]
 

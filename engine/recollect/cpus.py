@@ -11,7 +11,6 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-__all__ = ["preemptions", "saturates_int8", "usable_cpus"]
 
 _MAX_THREADS = 16
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
-__all__ = ["AccessLog", "Engine"]
 
 _COUNTS_A_WRITE = 256
 # Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,

@@ -11,18 +11,6 @@ from recollect.checks import check_name, shown
 from recollect.errors import InvalidInput
 from recollect.remote.address import PROVIDERS, ROUTED, ModelAddress, address_of, provider_url, require
 
-__all__ = [
-    "VARIABLES",
-    "default_embedder",
-    "default_path",
-    "environment",
-    "key_in",
-    "language_model_address",
-    "named_embedder",
-    "named_key",
-    "named_language_model",
-]
-
 VARIABLES = {
     "RECOLLECT_DB": "Path of the store that is opened where none is given.",
     "RECOLLECT_SETTINGS": "Settings file of the command line.",

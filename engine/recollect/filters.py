@@ -24,20 +24,6 @@ from recollect import checks
 from recollect.checks import shown
 from recollect.errors import InvalidFilter, InvalidInput
 
-__all__ = [
-    "FIELDS",
-    "OPERATORS",
-    "And",
-    "Comparison",
-    "Expression",
-    "Filter",
-    "FilterFields",
-    "Not",
-    "Or",
-    "Versions",
-    "bound_filter",
-]
-
 _MAX_DEPTH = 20
 _MOST_SHOWN = 60
 _MOST_SCOPES = 5_000

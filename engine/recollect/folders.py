@@ -19,10 +19,6 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = [
-    "MOST", "Folder", "Stamp", "clamped", "compile_patterns", "kind_of", "open_file", "open_folder", "printable",
-    "read_steady", "stamp_of", "walk",
-]  # fmt: skip
 
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # A FIFO in the place of a file is opened without waiting for a writer, and then refused by its mode.

@@ -16,7 +16,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["FolderLock", "try_lock"]
 
 _POLL_SECONDS = 0.005
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from recollect.profiles import Profile
 
-__all__ = ["MATCH_REASONS", "reason_bits", "reasons_of"]
 
 MATCH_REASONS = ("semantic", "keyword", "rerank", "session", "link", "recency", "importance")
 """Every reason, in the order in which a hit names them."""

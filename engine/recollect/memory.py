@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
-__all__ = ["Memory"]
-
 
 class Memory(Services, Upkeep):
     """Long-term memory in one SQLite file.

@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from recollect.cpus import usable_cpus
 
-__all__ = ["blocks", "run_tasks", "threads"]
-
 Result = TypeVar("Result")
 
 _lock = threading.Lock()

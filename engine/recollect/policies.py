@@ -6,8 +6,6 @@ from recollect.configuration import Count, NonNegative, Section, Setting, Share
 from recollect.errors import InvalidInput
 from recollect.text.secrets import NO_DETECTOR, has_detector, redact, redact_all
 
-__all__ = ["Consolidation", "MergeStrategy", "WritePolicy"]
-
 MergeStrategy = Literal["append", "latest", "replace"]
 
 

@@ -9,8 +9,6 @@ from recollect.checks import shown
 from recollect.configuration import Count, NonNegative, Positive, Section, Setting, Share, declared
 from recollect.errors import InvalidInput
 
-__all__ = ["OPTIONS", "PROFILES", "Profile", "ProfileChoices", "resolve_profile"]
-
 _WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recollect.tiers.working import AsyncWorking, Working
     from recollect.upkeep import Upkeep
 
-__all__ = ["SERVICES", "Mounted", "Services"]
 
 S = TypeVar("S")
 A = TypeVar("A")

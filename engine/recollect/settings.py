@@ -14,8 +14,6 @@ from recollect.policies import Consolidation, WritePolicy
 from recollect.profiles import OPTIONS, PROFILES, Profile, resolve_profile
 from recollect.remote.address import ModelAddress
 
-__all__ = ["Settings"]
-
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
     "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),

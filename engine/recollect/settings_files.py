@@ -12,8 +12,6 @@ from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput
 from recollect.unfinished import unfinished
 
-__all__ = ["read_table", "with_path", "write_table"]
-
 _MOST_BYTES = 262_144
 _MOST_PARTS = 32
 _DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")

@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 
 from recollect.locks import try_lock
 
-__all__ = ["Part", "new_file_mode", "sweep", "unfinished"]
-
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _OLD = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)

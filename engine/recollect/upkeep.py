@@ -17,8 +17,6 @@ from recollect.remember.pending import Progress, drain_pending, reembed
 from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
 
-__all__ = ["Upkeep"]
-
 _REFUSED_SHOWN = 5
 
 

@@ -10,8 +10,6 @@ from recollect.cli import demo, options, read, tiers, tool, transfer, upkeep, wo
 from recollect.cli.options import option
 from recollect.services import SERVICES
 
-__all__ = ["app"]
-
 _EPILOG = """\b
 Exit codes:
   0    success

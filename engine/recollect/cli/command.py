@@ -13,8 +13,6 @@ import typer
 from recollect.cli.options import AsJson, Within, open_memory
 from recollect.cli.output import fail_quietly, print_json, progress
 
-__all__ = ["nothing", "prints"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

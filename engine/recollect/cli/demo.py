@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from recollect.records import Hits
     from recollect.reports import Stats
 
-__all__ = ["MEMORIES", "QUESTIONS", "demo"]
 
 MEMORIES = (
     "Ana is on parental leave until October. Until then Tom decides what goes into a release.",

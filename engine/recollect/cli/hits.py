@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from recollect.records import Explanation, Hit, Hits
 
-__all__ = ["marked", "print_explanation", "print_figures", "print_hits", "reasons"]
 
 _BAR_CELLS = 8
 _CHART_CELLS = 32

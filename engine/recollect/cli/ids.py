@@ -10,7 +10,6 @@ from recollect.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from recollect.memory import Memory
 
-__all__ = ["document_id", "whole_id"]
 
 _LEAST_CHARS, _MOST_CHARS = 4, 64
 _MOST_NAMED = 5

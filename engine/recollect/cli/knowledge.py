@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from recollect.records import Hit, Hits
     from recollect.remember.pending import Progress
 
-__all__ = ["knowledge"]
 
 knowledge = typer.Typer(no_args_is_help=True, help="Documents: PDF, Word, HTML, Markdown and text.")
 _SNIPPET_CHARS = 300

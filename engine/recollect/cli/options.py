@@ -13,11 +13,6 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from recollect.memory import Memory
 
-__all__ = [
-    "SETTINGS", "AsJson", "FilterOptions", "RecallOptions", "SelectOptions", "argument", "filter_fields", "flag",
-    "new_key", "open_memory", "option", "parse_json", "recall_fields",
-]  # fmt: skip
-
 
 def option(metavar: str, help: str, *names: str) -> Any:
     """An option with a value; without names it is called as its parameter."""

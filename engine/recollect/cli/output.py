@@ -16,10 +16,6 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "attributes", "console", "fail", "fail_quietly", "hint", "named", "one_line", "print_json", "print_number",
-    "print_pairs", "print_rows", "print_table", "progress", "safe", "short_ids", "stamp",
-]  # fmt: skip
 
 # What could move a terminal's cursor, change its colours or feed it keys.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

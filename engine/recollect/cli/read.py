@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.records import Explanation, Hits, Link, Reached, Record
 
-__all__ = ["count", "explain", "get", "history", "links", "list_", "neighbors", "recall"]
-
 
 class Answers(NamedTuple):
     """What recall found: the hits of each question, and whether the store has no memories."""

@@ -23,8 +23,6 @@ from recollect.errors import (
     StoreError,
 )
 
-__all__ = ["exit_code", "run"]
-
 INTERRUPTED = 130
 _UNEXPECTED = 70
 _CODES: tuple[tuple[type[Exception], int], ...] = (

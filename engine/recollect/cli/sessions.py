@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.tiers.sessions import MessageHit, SessionInfo
 
-__all__ = ["sessions"]
 
 sessions = typer.Typer(no_args_is_help=True, help="Sessions: conversations, message by message.")
 SessionId = Annotated[str, argument("ID", "The id of a session.")]

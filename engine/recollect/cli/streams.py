@@ -8,8 +8,6 @@ from typing import IO
 
 from recollect.errors import InvalidInput
 
-__all__ = ["stdin_lines", "stdin_stream", "stdin_text", "stdout_stream"]
-
 
 def stdin_stream() -> IO[str]:
     """Standard input, as UTF-8 whatever the locale."""

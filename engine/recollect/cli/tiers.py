@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from recollect.tiers.procedures import Procedure
     from recollect.tiers.snapshots import Snapshot
 
-__all__ = ["bootstrap", "consolidate", "episodes", "experience", "procedures"]
 
 episodes = typer.Typer(no_args_is_help=True, help="Episodes: what happened, and snapshots of sessions.")
 procedures = typer.Typer(no_args_is_help=True, help="Procedures: how things are done, and how often it worked.")

@@ -11,8 +11,6 @@ from recollect.cli.output import print_json
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
 
-__all__ = ["tool"]
-
 
 def tool(
     context: typer.Context,

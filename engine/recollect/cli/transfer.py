@@ -18,8 +18,6 @@ from recollect.reports import Exported, Imported, Restored
 if TYPE_CHECKING:
     from recollect.reports import FileTrouble
 
-__all__ = ["export", "import_", "print_exported", "print_restored"]
-
 
 def print_exported(done: Exported) -> None:
     """The receipt of an export to a folder."""

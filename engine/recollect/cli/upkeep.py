@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from recollect.remember.pending import Progress
     from recollect.reports import Audit, Forgotten, Stats, Verification
 
-__all__ = ["audit", "backup", "purge_expired", "rebuild", "reembed", "rekey", "stats", "vacuum", "verify", "warmup"]
 
 # As in recollect.audit, which is loaded when it is used.
 _CHECKS = (

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from recollect.workspace.search import SearchResult, SearchResults
     from recollect.workspace.workspace import Workspace
 
-__all__ = ["workspace"]
 
 workspace = typer.Typer(no_args_is_help=True, help="A folder of Markdown files as memory.")
 Folder = Annotated[

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from recollect.reports import ErasureReceipt, Forgotten
     from recollect.tiers.procedures import Procedure
 
-__all__ = ["forget", "link", "print_id", "remember", "restore", "unlink", "update"]
 
 From = Annotated[str, argument("FROM", "The id of a memory.")]
 To = Annotated[str, argument("TO", "The id of a memory.")]

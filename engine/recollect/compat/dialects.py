@@ -9,8 +9,6 @@ from recollect.checks import shown
 from recollect.configuration import check_keys
 from recollect.errors import InvalidInput
 
-__all__ = ["DIALECTS", "own_table", "with_file_keys"]
-
 
 class Dialect(NamedTuple):
     """A system's section: its key in the file, the profile it implies, and its keys with the (table, key) of ours.

@@ -8,8 +8,6 @@ from typing import Any
 from recollect.policies import Consolidation
 from recollect.settings import Settings
 
-__all__ = ["consolidation", "settings"]
-
 _TIERS = {"1": "standard", "2": "enhanced"}
 
 

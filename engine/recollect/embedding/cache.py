@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddedQuery", "QueryCache"]
-
 
 class EmbeddedQuery(NamedTuple):
     """A query's vector, float32 (dimension,), read-only, and its tokens if requested and available."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OVERLAP_TOKENS", "check_contexts", "embed_document_tokens", "embed_documents", "header", "split", "starts"]
 
 OVERLAP_TOKENS = 32
 _CHARS_PER_TOKEN = 4

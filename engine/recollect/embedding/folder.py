@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from recollect.errors import ModelInvalid
 
-__all__ = ["REINSTALL", "ModelFolder", "check_size", "read_folder", "sha256", "verify"]
-
 Pooling = Literal["mean", "cls"]
 REINSTALL = "restore the file, or reinstall recollect"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from recollect.embedding.places import Measure
     from recollect.embedding.protocol import Embedded, Embedder
 
-__all__ = ["EmbedderHandle", "Identity"]
-
 
 class Identity(NamedTuple):
     """What makes vectors comparable: embedders with the same fingerprint produce the same vectors."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["InstantEmbedder"]
 
 # Texts tokenised and pooled per batch: bounds memory, and progress is reported in between.
 _BATCH = 512

@@ -14,8 +14,6 @@ from recollect.environment import named_embedder
 from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
 from recollect.remote.address import ModelAddress
 
-__all__ = ["load", "model_folder"]
-
 _INSTANT = "instant"
 
 

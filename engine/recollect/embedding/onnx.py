@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OnnxEmbedder"]
 
 Run = Callable[[list[str], "dict[str, NDArray[np.int64]]"], "list[NDArray[np.float32]]"]
 Keep = Callable[[int, "NDArray[np.float32]"], None]

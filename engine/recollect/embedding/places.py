@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     Measure = Callable[[Sequence[str]], list[NDArray[np.int64]]]
 
-__all__ = ["measure_of"]
 
 _BUNDLED = ("default", "none", "instant")
 _CHARS_PER_TOKEN = 4

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DocumentEmbedder", "Embedded", "Embedder", "Progress", "QueryTokens", "TokenEmbedder"]
 
 Progress = Callable[[int, int], None]
 """Called with (parts done, parts in all), in the caller's thread."""

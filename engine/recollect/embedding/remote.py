@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RemoteEmbedder"]
-
 
 class _Item(Struct):
     embedding: list[float]

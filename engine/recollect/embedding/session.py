@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Runtime", "runtime"]
 
 # Tokens per batch, padding included. Chat turns per second on one core: one text 305, 128 tokens 368, 256 381, 512 365,
 # 1,024 366, 4,096 309: beyond 512 the activations no longer fit into the second-level cache.

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["TokenIds", "int64_array", "pieces"]
 
 # Longer texts are tokenised in pieces: the tokenizer uses about 100 bytes per character.
 PIECE_CHARS = 32_768

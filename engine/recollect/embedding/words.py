@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from recollect.embedding.tokens import TokenIds
 from recollect.errors import EmbedderError
 
-__all__ = ["LONGEST_CACHED", "WORD", "WordCache", "WordIds", "folded"]
-
 Found = TypeVar("Found")
 
 # Single ASCII punctuation characters, and runs of anything else between them and whitespace. BERT's own pre-tokenizer

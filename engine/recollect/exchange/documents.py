@@ -18,7 +18,6 @@ from recollect.store.values import CHUNK_KIND
 if TYPE_CHECKING:
     from recollect.filters import Filter
 
-__all__ = ["IncomingDocument", "check_document", "document_lines", "put_document"]
 
 _HASH_BYTES = 32
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recollect.filters import Filter
     from recollect.records import Link, Record
 
-__all__ = ["export"]
 
 _PROGRESS_EVERY = 500
 # Whole runs of white space: those with a line break become one space.

@@ -15,8 +15,6 @@ from recollect.errors import InvalidInput, RecollectError, StoreFull
 from recollect.store.opening import is_file_of
 from recollect.unfinished import new_file_mode, unfinished
 
-__all__ = ["Lines", "Place", "format_of", "reading", "writing"]
-
 Place = str | os.PathLike[str] | IO[str]
 FORMATS = ("jsonl", "csv", "text")
 _ENDINGS = {

@@ -17,8 +17,6 @@ from recollect.folders import open_file, walk
 from recollect.locks import FolderLock
 from recollect.unfinished import new_file_mode, sweep, unfinished
 
-__all__ = ["MAX_FILE_BYTES", "OWN", "Changed", "Folder", "digest"]
-
 OWN = ".recollect"
 """The folder for the files of exports themselves."""
 _WAIT_SECONDS = 60.0

@@ -28,8 +28,6 @@ from recollect.remember import change
 from recollect.reports import FileTrouble, Restored
 from recollect.store.protocol import Progress
 
-__all__ = ["import_folder"]
-
 _MEMORIES_A_BATCH = 1024
 
 

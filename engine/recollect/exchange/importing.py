@@ -25,7 +25,6 @@ from recollect.store.values import Row
 if TYPE_CHECKING:
     from recollect.engine import Engine
 
-__all__ = ["Batch", "import_"]
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12

@@ -16,22 +16,6 @@ from recollect.errors import InvalidInput
 from recollect.exchange.files import Lines
 from recollect.records import NewRecord, Record
 
-__all__ = [
-    "COLUMNS",
-    "FORMAT",
-    "RECORD_FIELDS",
-    "VERSION",
-    "DocumentLine",
-    "Embedder",
-    "Header",
-    "Incoming",
-    "LinkLine",
-    "LinkTo",
-    "parse",
-    "scope_within",
-    "written_time",
-]
-
 FORMAT = "recollect"
 VERSION = 1
 # The columns of CSV: `remember`'s arguments without the vector, and the id.

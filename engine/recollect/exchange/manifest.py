@@ -24,15 +24,6 @@ from recollect.exchange.markdown import Fields
 from recollect.records import Link, Record
 from recollect.remember.prepare import uuid7
 
-__all__ = [
-    "FileEntry",
-    "FolderManifest",
-    "changeable_fields",
-    "content_digest",
-    "fields_of",
-    "store_identity",
-    "stored_fields",
-]
 # Version control has the memories themselves.
 _IGNORED = f"{OWN}/.gitignore"
 

@@ -40,17 +40,6 @@ from recollect.exchange.lines import LinkTo
 from recollect.store.values import CHUNK_KIND
 from recollect.text.quoting import visible
 
-__all__ = [
-    "Fields",
-    "MemoryFile",
-    "Section",
-    "decoded",
-    "is_memory_file",
-    "parse_file",
-    "render_file",
-    "searchable_text",
-]
-
 _HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recollect ", "-->"
 _TITLE_BEGINS = "# Memories of "

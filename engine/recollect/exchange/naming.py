@@ -7,8 +7,6 @@ from collections.abc import Collection
 
 from recollect.store.protocol import Reader
 
-__all__ = ["name_document", "name_memories"]
-
 _NAMESPACE = uuid.UUID("8f6b3b0a-58e5-5d1c-9d0e-6d1f3c5f7c11")
 
 

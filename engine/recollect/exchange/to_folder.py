@@ -33,7 +33,6 @@ from recollect.store.values import Month
 if TYPE_CHECKING:
     from recollect.filters import Filter
 
-__all__ = ["export_folder", "file_of", "ids_of"]
 
 _PLAIN = re.compile(r"[^\w-]+")
 _MAX_NAME_CHARS = 60

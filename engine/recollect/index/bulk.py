@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from recollect.index.lexical import LexicalIndex
     from recollect.index.table import RecordTable
 
-__all__ = ["aligned", "load"]
 
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.
 _WORTH_A_THREAD = 4096

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from recollect.index.table import RecordTable
 
-__all__ = ["RecordGraph"]
-
 
 class RecordGraph(IndexPart):
     """Neighbours by row. The members of a source are chained by position, those without one last, then by record id.

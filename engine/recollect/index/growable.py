@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growable", "IndexPart"]
-
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 # NumPy requests huge pages from 4 MiB on, for which the kernel may first compact memory: filling 88 MB took 330 ms,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["K1", "B", "CorpusStatistics", "LexicalIndex", "Slices"]
 
 # Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9

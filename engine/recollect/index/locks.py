@@ -6,8 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["ReadWriteLock"]
-
 
 class ReadWriteLock:
     """Readers share; a writer waits for them, and new readers wait for a waiting writer."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from recollect.index.snapshot import Snapshot
     from recollect.index.snapshot_manager import SnapshotManager
 
-__all__ = ["MemoryIndex", "Selection"]
 
 # A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
 # This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.

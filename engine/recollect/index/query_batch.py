@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex, Selection
     from recollect.index.vectors import Originals
 
-__all__ = ["Found", "IndexView", "QueryBatch"]
 
 _EVERYTHING = np.empty(0, dtype=np.uint8)
 # From this many records on, words are looked up while the vectors are scanned.

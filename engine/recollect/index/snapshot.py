@@ -37,7 +37,6 @@ from recollect.store.values import Commit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Header", "Snapshot", "read", "write"]
 
 _MAGIC = b"RcIndex\x02"
 _PREFIX = struct.Struct("<8sII")

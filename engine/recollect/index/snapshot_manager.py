@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex
     from recollect.store.protocol import Store
 
-__all__ = ["SnapshotManager"]
 
 # Fewer records than this load from the store in less than 50 ms.
 _SMALLEST = 20_000

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from recollect.index.growable import Growable, IndexPart
 from recollect.store.values import NEVER, Columns
 
-__all__ = ["RecordTable", "RowFilter"]
-
 
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None where it does not restrict. Times are in microseconds.

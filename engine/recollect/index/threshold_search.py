@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from recollect.index.memory_index import MemoryIndex
     from recollect.index.vectors import Originals, VectorIndex
 
-__all__ = ["RowMatches", "ThresholdQuery", "VectorBlock", "rows_above_threshold"]
 
 # Queries per kernel call, as in recall.
 _GROUP = 32

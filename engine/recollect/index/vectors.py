@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from recollect.store.packing import PackedVectors
 
-__all__ = ["Originals", "Shortlist", "VectorIndex", "cosines_of_pairs", "farthest_sketch", "shortlist_size"]
 
 # The stored float32 vectors (n, dimension) with given ascending row ids.
 Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]

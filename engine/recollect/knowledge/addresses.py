@@ -5,8 +5,6 @@ from __future__ import annotations
 import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
-__all__ = ["is_metadata", "is_public"]
-
 # RFC 6052: an IPv4 address in the last 32 bits, which a gateway connects to. RFC 4291 has the deprecated form in ::/96.
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 # RFC 5214, ISATAP: an IPv4 address in the last 32 bits of an interface identifier that begins with one of these.

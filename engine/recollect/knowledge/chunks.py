@@ -16,8 +16,6 @@ from recollect.remember.documents import NewChunk
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter, page_starts
 from recollect.text.chunking.bounds import context_of, short_name, short_values
 
-__all__ = ["CHUNKING", "PLACE_KEYS", "cut", "repeated", "stated_by", "with_metadata"]
-
 _SIZE = ChunkSize(max_tokens=1000, target_tokens=500, overlap_tokens=100)
 CHUNKING = f"knowledge 1: {_SIZE.max_tokens}/{_SIZE.target_tokens}/{_SIZE.overlap_tokens}"
 """The version of reading and cutting, stored with each document; one of another version is cut again when ingested."""

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from recollect.records import Hit, Hits
 from recollect.text.quoting import NOTICE, visible
 
-__all__ = ["compose"]
-
 _HEAD = "# Knowledge\n\n" + NOTICE.replace("memory", "documents") + "\n"
 _NARROW = 0.9
 _SHORT_WORD = 2

@@ -10,8 +10,6 @@ from pathlib import PurePosixPath
 from recollect.errors import DocumentEncrypted, DocumentUnreadable
 from recollect.knowledge.loaded import Kind
 
-__all__ = ["BY_EXTENSION", "detect"]
-
 BY_EXTENSION: dict[str, Kind] = {
     ".pdf": "pdf", ".docx": "docx", ".html": "html", ".htm": "html", ".xhtml": "html", ".md": "markdown",
     ".markdown": "markdown", ".mdown": "markdown", ".mkd": "markdown",

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-__all__ = ["DeletedDocument", "Document", "Ingested", "IngestedDocument", "Skipped"]
-
 
 class Document(Struct, frozen=True, kw_only=True):
     """A document of the knowledge base. `source` is its path, URL or name; `content_hash` is the SHA-256 of its bytes.

@@ -13,8 +13,6 @@ from recollect.errors import DocumentEncrypted, DocumentTooLarge, DocumentUnread
 from recollect.knowledge.html import markdown_of
 from recollect.knowledge.loaded import Limits, Loaded
 
-__all__ = ["load_docx"]
-
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh\ncomment-reference => "
 _PROPERTIES = {

@@ -20,8 +20,6 @@ from recollect.errors import DocumentRefused, DocumentTooLarge, DocumentUnreadab
 from recollect.knowledge.addresses import is_metadata, is_public
 from recollect.knowledge.loaded import Limits
 
-__all__ = ["Fetched", "fetch"]
-
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 # A body sent in small chunks takes about twice its length; headers take some kilobytes.

@@ -15,8 +15,6 @@ from recollect.folders import Folder, Stamp, compile_patterns, kind_of, open_fol
 from recollect.knowledge.detecting import BY_EXTENSION
 from recollect.knowledge.documents import Skipped
 
-__all__ = ["FoundFile", "Walk", "find_file", "read_file"]
-
 _TEXT_EXTENSIONS = frozenset(
     (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".log", ".csv", ".tsv", ".srt", ".vtt")
 )

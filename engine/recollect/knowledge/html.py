@@ -15,8 +15,6 @@ from recollect.errors import DocumentTooLarge, DocumentUnreadable
 from recollect.knowledge.loaded import Loaded
 from recollect.knowledge.plain import decode
 
-__all__ = ["load_html", "markdown_of"]
-
 _CHARSET = re.compile(rb"<meta[^<>]+?charset\s*+=\s*+[\"']?+\s*+([\w:.-]+)", re.IGNORECASE)
 _AROUND = frozenset(("nav", "aside", "footer"))
 _METADATA = {

@@ -31,8 +31,6 @@ from recollect.knowledge.parser import Parser
 from recollect.remember.documents import NewChunk, NewDocument, Written, delete_documents, write_documents
 from recollect.store.values import DocumentRow
 
-__all__ = ["Ingest", "IngestOptions", "Progress", "is_url"]
-
 Progress = Callable[[int, int | None], None]
 """Called with the number of documents done and their total."""
 

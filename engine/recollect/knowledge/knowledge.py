@@ -25,8 +25,6 @@ from recollect.remember.documents import delete_documents
 from recollect.store.values import CHUNK_KIND, DocumentRow
 from recollect.tiers.service import Service
 
-__all__ = ["AsyncKnowledge", "Knowledge"]
-
 _CONTEXT_HITS = 20
 
 

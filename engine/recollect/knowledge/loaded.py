@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-__all__ = ["Kind", "Limits", "Loaded"]
-
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
 
 

@@ -21,8 +21,6 @@ from recollect.knowledge.loaded import Limits, Loaded
 from recollect.knowledge.plain import load_text
 from recollect.knowledge.worker import LENGTH_BYTES, Failure, Reply, Request
 
-__all__ = ["Parser"]
-
 # Not multiprocessing, which would run the caller's script again in the child.
 _BOOT = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from recollect.knowledge.worker import main; main()"
 # What Python needs to start, without secrets. Without HOME Python queries the user database, which may be remote.

@@ -30,8 +30,6 @@ from recollect.knowledge.pdf_layout import (
     without_page_number,
 )
 
-__all__ = ["load_pdf"]
-
 _PASSWORD_ERRORS = (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
 _INFORMATION = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created", "ModDate": "modified"}

@@ -9,10 +9,6 @@ from itertools import chain, pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
-__all__ = [
-    "LINE_END_HYPHEN", "Line", "clean", "columns_apart", "compose", "find_headings", "largest", "without_page_number",
-]  # fmt: skip
-
 LINE_END_HYPHEN = "\ufffe"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _BULLET = re.compile(r"([•◦▪‣–—*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]) ")

@@ -10,8 +10,6 @@ from recollect.errors import DocumentTooLarge, DocumentUnreadable, ParserMissing
 from recollect.extras import install_command
 from recollect.knowledge.loaded import Loaded
 
-__all__ = ["decode", "load_text"]
-
 # UTF-32 first: its little-endian byte order mark begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),

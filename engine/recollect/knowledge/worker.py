@@ -21,8 +21,6 @@ from recollect import errors
 from recollect.extras import install_command
 from recollect.knowledge.loaded import Kind, Limits, Loaded
 
-__all__ = ["LENGTH_BYTES", "Failure", "Reply", "Request", "main"]
-
 LENGTH_BYTES = 8
 _NESTED = 20_000
 _FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "ftplib.")

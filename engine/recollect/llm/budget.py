@@ -8,8 +8,6 @@ import time
 from recollect.checks import check_count, check_finite
 from recollect.errors import InvalidInput, LanguageModelError
 
-__all__ = ["Budget"]
-
 
 class Budget:
     """Counts requests and tokens, in total or per interval of `per_seconds`; thread-safe.

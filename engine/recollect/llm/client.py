@@ -17,8 +17,6 @@ from recollect.extras import install_command
 from recollect.llm.budget import Budget
 from recollect.remote.address import ModelAddress, require
 
-__all__ = ["OpenAICompatible"]
-
 _CHARS_PER_TOKEN = 4
 # Statuses by which endpoints refuse a parameter: most use 400, some 422 or 501.
 _REFUSED_PARAMETER = (400, 422, 501)

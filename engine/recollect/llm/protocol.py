@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["LanguageModel"]
-
 
 class LanguageModel(Protocol):
     """Answers a conversation. Recollect uses it to decompose long queries and to extract facts from episodes."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
 
-__all__ = ["SIGNALS", "Candidates", "Rerank", "gather", "measure", "share"]
 
 SIGNALS = kernels.SIGNALS
 # With 0 only 3.5 % of the records without a source reach the top 20 when half of a store's sessions lose theirs.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recollect.recall.query import Words
     from recollect.recall.request import Request
 
-__all__ = ["Assessment", "assess", "confidence_of", "find_gaps", "weigh_for_each"]
 
 # The evidence of confidence 0.5, and the slope there.
 _EVEN = 0.62

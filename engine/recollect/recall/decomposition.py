@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from recollect.recall.request import Request
 
-__all__ = ["FusedSubQueries", "SubQueries", "decompose", "fuse_sub_queries", "split_question"]
 
 MOST_SUB_QUERIES = 5
 _MOST_SCOPES = 50

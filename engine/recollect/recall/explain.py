@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from recollect.index.query_batch import QueryBatch
     from recollect.recall.request import Request
 
-__all__ = ["explain"]
-
 
 class Watched(NamedTuple):
     """One query's answer, with the means to measure a record that may not be in it.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.request import Request
 
-__all__ = ["ScoredHit", "fit_budget", "load_hits", "score_hits", "signals_by_name"]
 
 # The signals that a hit shows; the others are intermediate.
 _SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("spread_gain", "linked")}

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.query import Words
 
-__all__ = ["ReadCodes", "rerank", "rerank_one", "token_weights"]
 
 ReadCodes = Callable[["NDArray[np.int64]"], "list[tuple[int, bytes]]"]
 """(row id, codes) of the parts that have codes, of records with these row ids, grouped by record."""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from recollect.embedding.protocol import QueryTokens
 
-__all__ = ["Answer", "answer_all", "embed_queries", "fetch_hits", "recall_queries"]
 
 # Queries that go through the kernels together: with more, their buffers leave the second-level cache.
 _GROUP = 32

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from recollect.recall.request import Request
     from recollect.store.protocol import Reader
 
-__all__ = [
-    "Queries",
-    "Words",
-    "check_comparable",
-    "find_words",
-    "prepare_queries",
-    "query_words",
-    "words_in_vocabulary",
-]
-
 
 class Queries(NamedTuple):
     """Texts with a unit vector each, or none where only keywords are searched (`gap` says why).

@@ -11,8 +11,6 @@ from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.profiles import Profile, ProfileChoices, resolve_profile
 
-__all__ = ["Mode", "RecallOptions", "Request", "build_request"]
-
 Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,

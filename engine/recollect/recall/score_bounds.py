@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.candidates import Candidates
 
-__all__ = ["ExactTop", "add_score_bound_candidates"]
 
 # More than float64 sums of the same numbers differ in another order.
 _ROUNDING = 1e-9

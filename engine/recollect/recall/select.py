@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
     from recollect.recall.request import Request
 
-__all__ = ["available", "choose", "exact_top", "threshold"]
 
 # MMR chooses among this many times the limit, and at least this many.
 MMR_POOL, MMR_LEAST = 4, 32

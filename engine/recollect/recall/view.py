@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RecordLoader", "open_view", "select_rows"]
-
 
 class RecordLoader:
     """What recall reads from the store while it runs; one reader, so one thread at a time."""

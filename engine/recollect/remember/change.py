@@ -23,8 +23,6 @@ from recollect.store.values import CHUNK_KIND, Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["forget", "purge_expired", "purge_versions", "restore", "row_id", "update", "version_row"]
-
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
     "event_at", "expires_at", "pinned",

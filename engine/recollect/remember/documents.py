@@ -20,15 +20,6 @@ from recollect.remember.write import embed_some_pending
 from recollect.store.protocol import Reader
 from recollect.store.values import CHUNK_KIND, Chunk, DocumentRow, Parts, Row
 
-__all__ = [
-    "CachePolicy",
-    "NewChunk",
-    "NewDocument",
-    "Written",
-    "delete_documents",
-    "write_documents",
-]
-
 # How many new chunks are embedded together: an interruption loses at most these, and 64 are no faster. A model over
 # HTTP gets as many as it takes per request.
 EMBEDDED_TOGETHER = 32

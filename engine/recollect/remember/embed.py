@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = [
-    "EXTERNAL",
-    "embed_rows",
-    "embedder_of",
-    "finished",
-    "identity_for",
-    "insert_rows",
-    "parts_by_id",
-    "parts_of",
-    "retry_reason",
-]
-
 EXTERNAL = "external"
 _PLAIN = "memory"
 

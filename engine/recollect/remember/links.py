@@ -13,8 +13,6 @@ from recollect.records import Link, Reached
 from recollect.remember.change import row_id
 from recollect.store.values import Direction
 
-__all__ = ["LINK_TYPES", "check_link_type", "link", "neighbors", "traverse", "unlink"]
-
 LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
 
 

@@ -22,8 +22,6 @@ from recollect.text.quotes import Quotation
 from recollect.text.topics import same_topic
 from recollect.text.wrappers import Claim
 
-__all__ = ["SPARE", "CandidateRecord", "Match", "MergeCandidates"]
-
 SPARE = 6
 """Neighbours fetched beyond those that may be linked: this batch may replace the text of some."""
 

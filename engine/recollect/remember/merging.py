@@ -25,8 +25,6 @@ from recollect.store.protocol import Reader, Writer
 from recollect.store.values import Row
 from recollect.text.quotes import Quotation
 
-__all__ = ["write_one", "write_rows"]
-
 # Searching for this many inside the transaction holds the write lock a few milliseconds longer.
 _FEW = 8
 

@@ -10,8 +10,6 @@ from recollect.errors import EmbedderError
 from recollect.remember.embed import finished, parts_by_id, retry_reason
 from recollect.store.values import EmbedderRow
 
-__all__ = ["Progress", "drain_pending", "embed_pending", "reembed", "start_over"]
-
 Progress = Callable[[int, int | None], None]
 _BATCH = 256
 

@@ -32,8 +32,6 @@ from recollect.store.values import Row
 from recollect.text.normalise import content_hash
 from recollect.text.tokens import tokenize
 
-__all__ = ["as_new_record", "as_record", "prepare", "uuid7"]
-
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
 

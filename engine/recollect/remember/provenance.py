@@ -12,8 +12,6 @@ from recollect.numerics import kernels
 from recollect.records import Record
 from recollect.text.wrappers import Claim
 
-__all__ = ["claims_hold"]
-
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
 _NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
 _SIGNALS = re.compile(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")

@@ -21,7 +21,6 @@ from recollect.store.values import Commit, EmbedderRow, Row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BatchMatches", "Neighbor", "ThresholdMatches", "threshold_search"]
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24

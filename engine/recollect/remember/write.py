@@ -23,8 +23,6 @@ from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.store.values import Row
 
-__all__ = ["check_policy", "embed_some_pending", "remember_batches", "remember_one"]
-
 # How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32
 

@@ -11,8 +11,6 @@ from recollect.checks import check_count, check_finite, check_name, shown
 from recollect.errors import EmbedderMissing, InvalidInput
 from recollect.extras import install_command
 
-__all__ = ["PROVIDERS", "ROUTED", "ModelAddress", "address_of", "provider_url", "require"]
-
 PROVIDERS = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
 """Providers that speak OpenAI's protocol, and their base URLs."""
 ROUTED = (

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
-__all__ = ["Breaker"]
-
 _FIRST_SECONDS = 2.0
 _LONGEST_SECONDS = 300.0
 

@@ -15,8 +15,6 @@ from recollect.errors import InvalidInput
 from recollect.remote.address import ModelAddress
 from recollect.remote.service import EndpointError, Service
 
-__all__ = ["Endpoint", "retry_after"]
-
 MOST_BYTES = 256 * 1024 * 1024
 _KEPT_HEADERS = ("Content-Type", "Retry-After", "Location")
 _TOO_MANY = 429

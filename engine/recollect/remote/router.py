@@ -10,8 +10,6 @@ from typing import Any
 from recollect.remote.endpoint import retry_after
 from recollect.remote.service import EndpointError, Service
 
-__all__ = ["RoutedService"]
-
 # Without these litellm downloads a price list from GitHub when imported, and a list of headers for beta features of
 # Anthropic's models; without the last it reads a file `.env`.
 _QUIET = {

@@ -13,8 +13,6 @@ from recollect.checks import shown
 from recollect.remote.address import ModelAddress
 from recollect.remote.breaker import Breaker
 
-__all__ = ["CONTENT_REFUSED", "EndpointError", "Service", "service_at"]
-
 CONTENT_REFUSED = (400, 413, 422)
 """Statuses by which a working endpoint refuses the content that it was sent."""
 _SHOWN_CHARS = 300

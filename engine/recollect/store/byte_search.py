@@ -8,8 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["LEAST_BYTES", "Readable", "found_in"]
-
 # What is compared at every place of the file.
 LEAST_BYTES = 8
 _CHUNK_BYTES = 1 << 22

@@ -16,8 +16,6 @@ from recollect.numerics import kernels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PackedVectors", "pack", "unpack"]
-
 
 class PackedVectors(NamedTuple):
     """Row ids of n vectors and of the records that own them, int64; sketches (n, dimension / 64 rounded up) uint64;

@@ -11,8 +11,6 @@ import msgspec
 from recollect.checks import EARLIEST_US, LATEST_US, shown
 from recollect.errors import StoreCorrupt
 
-__all__ = ["Moment", "read_row", "read_rows", "stored_json"]
-
 # Microseconds since 1970 that a datetime can show.
 Moment = Annotated[int, msgspec.Meta(ge=EARLIEST_US, le=LATEST_US)]
 _PLACE = re.compile(r"`\$\[(\d+)\]")

@@ -18,8 +18,6 @@ from recollect.text.normalise import normalized
 from recollect.text.stopwords import STOP_WORDS
 from recollect.text.tokens import tokenize
 
-__all__ = ["Difference", "Statement", "contradiction", "is_plain", "other_subject", "same_statement"]
-
 Difference = Literal["negation", "number", "value"]
 
 

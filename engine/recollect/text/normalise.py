@@ -7,8 +7,6 @@ import unicodedata
 from hashlib import blake2b
 from typing import Literal
 
-__all__ = ["KEY_BYTES", "content_hash", "normalized", "text_key"]
-
 KEY_BYTES = 8
 _EXACT_BYTES = 8
 # Quote marks and emphasis around a text, and full stops, which quoting adds or drops.

@@ -12,8 +12,6 @@ from recollect.text.normalise import text_key
 from recollect.text.quoting import NOTICE, unquoted
 from recollect.text.wrappers import Claim, announced, bracket_claims, stripped_head, stripped_tail
 
-__all__ = ["Quotation"]
-
 M = TypeVar("M")
 
 # Longer texts are only recognised as a whole.

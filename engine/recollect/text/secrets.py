@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from recollect.errors import InvalidInput
 from recollect.extras import install_command
 
-__all__ = ["NO_DETECTOR", "Secret", "find_secrets", "has_detector", "redact", "redact_all", "strings_of"]
-
 # Classes of detect_secrets.plugins by module. Left out are detectors by entropy and of public IP addresses, and those
 # of npm tokens and keywords, which take quadratic time on "://://" and "passwordpassword".
 _DETECTORS = {

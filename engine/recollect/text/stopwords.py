@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from recollect.text.tokens import tokenize
 
-__all__ = ["STOP_TERMS", "STOP_WORDS"]
-
 _WORDS = """
     a an the this that these those
     i me my mine myself we our ours ourselves you your yours yourself yourselves

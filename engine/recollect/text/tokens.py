@@ -27,8 +27,6 @@ import Stemmer
 
 from recollect.text.normalise import normalized
 
-__all__ = ["MAX_TERM_CHARS", "query_terms", "tokenize"]
-
 MAX_TERM_CHARS = 64
 _MAX_CACHED_CHUNKS = 1 << 17  # 32 MB when full; a line of chat adds a third of a chunk
 _MAX_JOINED_PARTS = 4

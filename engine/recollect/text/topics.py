@@ -15,8 +15,6 @@ from msgspec import Struct
 from recollect.text.contrast import Statement, is_plain, other_subject
 from recollect.text.tokens import tokenize
 
-__all__ = ["same_topic"]
-
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
 _SENTENCE_END = re.compile(r"[.!?:;\n][^\w]*$")
 _MARKS = "\"'`.,:;!?()[]{}<>*"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["addresses_model", "is_junk", "passing_time"]
-
 _TARGET = (
     r"(?:(?:all|any|the|these|those|of) ){0,3}(?:your|my|previous|prior|earlier|above|preceding|system|existing) "
     r"(?:previous |prior |earlier |system |initial ){0,2}"

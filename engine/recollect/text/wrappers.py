@@ -12,8 +12,6 @@ from typing import Any
 
 from recollect.text.quoting import NOTICE
 
-__all__ = ["Claim", "announced", "bracket_claims", "stripped_head", "stripped_tail"]
-
 Claim = tuple[str, Any]
 """A field of a memory, and its value according to a wrapper."""
 

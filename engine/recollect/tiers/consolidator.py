@@ -20,8 +20,6 @@ from recollect.store.values import CycleRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
 from recollect.tiers.service import Service
 
-__all__ = ["AsyncConsolidator", "Consolidator", "Cycle"]
-
 
 class Cycle(Struct, frozen=True, kw_only=True):
     """What one cycle did; `created_at` is None where there was no episode to work on.

@@ -17,8 +17,6 @@ from recollect.tiers.messages import check_messages
 from recollect.tiers.service import own_metadata
 from recollect.tiers.snapshots import Snapshot, SnapshotService, checked_details
 
-__all__ = ["EVENT_TYPES", "AsyncEpisodes", "Episodes"]
-
 KIND = "episode"
 EVENT_TYPES = (
     "task-started", "task-completed", "task-failed", "decision-made", "error-encountered", "user-feedback",

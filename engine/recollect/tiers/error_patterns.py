@@ -7,8 +7,6 @@ import re
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
 
-__all__ = ["error_pattern", "similarity_of"]
-
 # Dice coefficient of the words. Different errors of one tool, as "no such file" and "permission denied", reach 1/3.
 _ALIKE = 0.5
 _MASKS = (

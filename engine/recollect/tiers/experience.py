@@ -16,8 +16,6 @@ from recollect.store.values import ToolPattern
 from recollect.tiers.error_patterns import error_pattern, similarity_of
 from recollect.tiers.service import Service
 
-__all__ = ["AsyncExperience", "Experience", "Tip", "unique_tools"]
-
 # The fewest runs and the lowest success rate of a pattern that is given as a tip.
 FEWEST_RUNS = 2
 LEAST_SUCCESS = 0.5

@@ -13,8 +13,6 @@ from recollect.errors import InvalidInput, LanguageModelError
 from recollect.llm.protocol import LanguageModel
 from recollect.records import Record
 
-__all__ = ["Extractor", "Fact", "ask_model", "check_facts"]
-
 # About 4,000 tokens of episodes per request; of a long episode only its beginning.
 _CHARS_A_QUESTION = 16_000
 _CHARS_AN_EPISODE = 2_000

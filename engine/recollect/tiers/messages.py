@@ -12,8 +12,6 @@ from recollect.policies import WritePolicy
 from recollect.store.protocol import Reader
 from recollect.store.values import SessionRow
 
-__all__ = ["Checked", "check_messages", "decoded", "no_session", "read_messages"]
-
 # Messages contain pictures and files as base64.
 MAX_MESSAGE_BYTES = 32_000_000
 

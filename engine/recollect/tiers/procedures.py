@@ -21,8 +21,6 @@ from recollect.store.protocol import Reader, Writer
 from recollect.store.values import Row
 from recollect.tiers.service import Service
 
-__all__ = ["AsyncProcedures", "Procedure", "Procedures"]
-
 KIND = "procedure"
 # The weight of the newest outcome in the moving rate.
 WEIGHT = 0.1

@@ -18,8 +18,6 @@ from recollect.records import Hits, Record
 from recollect.remember.change import row_id
 from recollect.tiers.service import Service, own_metadata
 
-__all__ = ["AsyncSemantic", "Semantic"]
-
 KIND = "memory"
 # The lowest cosine at which a new memory is linked to a stored one, and the most links that it gets.
 LINK_COSINE = 0.85

@@ -23,8 +23,6 @@ from recollect.remember.prepare import prepare
 from recollect.remember.write import remember_one
 from recollect.store.values import Row
 
-__all__ = ["Service", "own_metadata"]
-
 S = TypeVar("S", bound=Struct)
 AGENT_SCOPES = "/agents/"
 

@@ -22,8 +22,6 @@ from recollect.tiers.messages import check_messages, decoded, no_session
 from recollect.tiers.service import Service
 from recollect.tiers.snapshots import Snapshot, SnapshotService, checked_details
 
-__all__ = ["AsyncSession", "AsyncSessions", "MessageHit", "Session", "SessionInfo", "Sessions"]
-
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
     """A session as it is listed; `messages` is how many it has."""

@@ -18,8 +18,6 @@ from recollect.store.values import SnapshotRow
 from recollect.tiers.messages import read_messages
 from recollect.tiers.service import Service
 
-__all__ = ["Snapshot", "SnapshotService", "checked_details"]
-
 
 class Snapshot(Struct, frozen=True, kw_only=True):
     """A session as it was, with its complete messages as they were given."""

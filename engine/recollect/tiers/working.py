@@ -21,8 +21,6 @@ from recollect.tiers.episodes import Episodes
 from recollect.tiers.semantic import Semantic
 from recollect.tiers.service import Service
 
-__all__ = ["Added", "AsyncWorking", "Evicted", "Working", "WorkingItem"]
-
 Policy = Literal["fifo", "importance"]
 Tier = Literal["semantic", "episode"]
 CAPACITY = 7

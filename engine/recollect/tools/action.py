@@ -15,12 +15,6 @@ from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
 from recollect.tools.fields import Scope
 
-__all__ = [
-    "Action", "Call", "Candidate", "Changed", "DocumentAccess", "FailureType", "Quotes", "Recorded", "Shown", "Tool",
-    "ToolFault",
-]  # fmt: skip
-
-
 FailureType = Literal[
     "unknown_tool", "unknown_action", "invalid_json", "missing_field", "unknown_field", "wrong_type", "invalid_value",
     "not_found", "ambiguous", "damaged", "not_allowed", "unreadable",

@@ -17,8 +17,6 @@ from recollect.tools.action import Action, Call, DocumentAccess, FailureType, To
 from recollect.tools.offering import TOOLS
 from recollect.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
 
-__all__ = ["as_text", "call"]
-
 # How deep metadata may be nested.
 _DEEPEST = 64
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")

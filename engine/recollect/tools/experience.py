@@ -8,8 +8,6 @@ from recollect.tools.action import Action, Call, Quotes, Recorded, Tool, ToolFau
 from recollect.tools.fields import Count, Flag, TaskType, ToolName, ToolNames, Words
 from recollect.tools.schema import allowed_in
 
-__all__ = ["TOOL"]
-
 
 class Tip(Struct, frozen=True, kw_only=True):
     """A sentence about what worked."""

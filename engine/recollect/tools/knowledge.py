@@ -16,8 +16,6 @@ from recollect.text.quoting import NOTICE
 from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
 from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
 
-__all__ = ["TOOL"]
-
 _MOST_SHOWN = 50
 _LEFT_OUT = ("chars", "document")
 

@@ -29,8 +29,6 @@ from recollect.tools.fields import (
 )
 from recollect.tools.schema import allowed_in
 
-__all__ = ["TOOL"]
-
 # Kinds of records that this tool handles; other kinds have their own tools.
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5

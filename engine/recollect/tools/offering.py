@@ -12,8 +12,6 @@ from recollect.tools import memory
 from recollect.tools.action import Tool
 from recollect.tools.schema import properties, required, tag
 
-__all__ = ["TOOLS", "schemas"]
-
 TOOLS: dict[str, Tool] = {
     tool.name: tool for tool in (memory.TOOL, *(service.tool for service in SERVICES.values() if service.tool))
 }

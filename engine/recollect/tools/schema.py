@@ -12,8 +12,6 @@ from msgspec import structs
 from recollect.tools.action import Action
 from recollect.tools.fields import Check
 
-__all__ = ["allowed_in", "allowed_values", "checks_of", "properties", "required", "tag"]
-
 
 @cache
 def properties(action: type[Action]) -> dict[str, Any]:

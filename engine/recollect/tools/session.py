@@ -10,8 +10,6 @@ from msgspec import Struct
 from recollect.tools.action import Action, Call, Quotes, Recorded, Shown, Tool
 from recollect.tools.fields import Agent, Limit, MessageText, Provider, Query, Role, SessionId, Summary
 
-__all__ = ["TOOL"]
-
 
 class ListedSession(Shown, frozen=True, kw_only=True):
     """A session of a list."""

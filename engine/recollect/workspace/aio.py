@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
     from recollect.llm.protocol import LanguageModel
 
-__all__ = ["AsyncWorkspace"]
-
 
 class AsyncWorkspace(AsyncHandle[Workspace]):
     """`Workspace` for asyncio. Open it with `async with AsyncWorkspace("notes") as workspace:`; await its methods.

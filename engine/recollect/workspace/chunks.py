@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["MEDIA_TYPE", "chunking_name", "to_document"]
 
 MEDIA_TYPE = "text/markdown"
 # The version of the chunking rules: to be raised when they change.

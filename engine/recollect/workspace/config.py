@@ -9,20 +9,6 @@ from recollect.checks import check_name, check_path, shown
 from recollect.configuration import Count, Positive, Section, Setting, Share
 from recollect.errors import InvalidInput
 
-__all__ = [
-    "CacheConfig",
-    "ChunkingConfig",
-    "EmbeddingConfig",
-    "FlushConfig",
-    "HybridConfig",
-    "MMRConfig",
-    "QueryConfig",
-    "SyncConfig",
-    "TemporalDecayConfig",
-    "VectorConfig",
-    "WorkspaceConfig",
-]
-
 SKIPPED_FOLDERS = (
     "node_modules", "bower_components", "venv", "virtualenv", "site-packages", "__pycache__", "__pypackages__",
 )  # fmt: skip

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["memory_and_folder"]
-
 
 @contextmanager
 def memory_and_folder(

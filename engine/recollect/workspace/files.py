@@ -29,20 +29,6 @@ from recollect.folders import (
 )  # fmt: skip
 from recollect.workspace.config import WorkspaceConfig
 
-__all__ = [
-    "ENDINGS",
-    "EntryState",
-    "FileProblem",
-    "FoundFile",
-    "Listing",
-    "Scan",
-    "Selection",
-    "Unreadable",
-    "decode",
-    "problem_of",
-    "read_file",
-]
-
 ENDINGS = (".md", ".markdown")
 _DEEPEST = 64
 _UNREAD = "it cannot be read"

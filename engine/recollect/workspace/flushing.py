@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import FlushConfig, WorkspaceConfig
 
-__all__ = ["SILENT", "append_to_day", "extract", "known_lines", "language_model_of", "new_facts", "today_in"]
 
 SILENT = "@@SILENT_REPLY@@"
 """The answer of a model where nothing is worth keeping."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from recollect.records import Plain
 from recollect.workspace.files import FileProblem
 
-__all__ = ["FileInfo", "IndexResult", "StoreStatus"]
-
 
 class IndexResult(Plain, frozen=True, kw_only=True):
     """What an index run did.

@@ -12,8 +12,6 @@ from zoneinfo import ZoneInfo
 
 from recollect.checks import now_us
 
-__all__ = ["age_days", "dated", "is_evergreen", "source_label", "written_at"]
-
 _DATED = re.compile(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})\.(?:md|markdown)$", re.ASCII | re.IGNORECASE)
 _EVERGREEN = ("MEMORY.md", "memory.md")
 _DAY_US = 86_400_000_000

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["MIN_CONFIDENCE", "MIN_SCORE", "Extensions", "SearchResult", "SearchResults", "search"]
 
 MIN_SCORE = 0.35
 """memweave's threshold, for rows without a confidence."""

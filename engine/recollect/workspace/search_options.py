@@ -12,8 +12,6 @@ from recollect.configuration import Section, declared
 from recollect.errors import InvalidInput
 from recollect.workspace.config import HybridConfig, QueryConfig
 
-__all__ = ["SearchOptions"]
-
 
 class SearchOptions(Struct, frozen=True):
     """What one search does.

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from recollect.recall.query import query_words
 from recollect.text.tokens import tokenize
 
-__all__ = ["Snippet", "cut_snippet", "highlight"]
-
 # A word, with what may join its parts; scripts without spaces are matched two characters at a time.
 _WORD = re.compile(r"[^\W_]+(?:[-_.'’+#]+[^\W_]+)*[+#]*")
 _UNSPACED = re.compile(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["file_infos", "store_status", "unread"]
 
 _SHOWN = 5
 _ASIDE = "this index was damaged and replaced by a new one: it can be deleted"

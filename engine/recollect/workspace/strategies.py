@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from recollect.records import Hit
     from recollect.workspace.config import HybridConfig
 
-__all__ = ["BUILT_IN", "Found", "RawSearchRow", "ask_strategy", "check_rows", "check_strategy", "find"]
 
 BUILT_IN = ("hybrid", "vector", "keyword")
 # Least share of BM25 in the score of a chunk with every word of the query, whatever its cosine. Unrelated cosines are

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from recollect.engine import Engine
     from recollect.workspace.config import WorkspaceConfig
 
-__all__ = ["Plan", "Settled", "add_file", "make_plan", "synchronise", "waiting"]
 
 SCOPE = "/"
 # Within this time a file can be changed twice without a change of its time stamp.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recollect.workspace.config import WorkspaceConfig
     from recollect.workspace.results import IndexResult
 
-__all__ = ["Watcher"]
 
 # How often the watcher checks for quiet, and for its end.
 _TICK_MS = 100

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from recollect.llm.protocol import LanguageModel
     from recollect.memory import Memory
 
-__all__ = ["Workspace"]
 
 Result = TypeVar("Result")
 # A search does not wait longer for another run: it answers from what is indexed.

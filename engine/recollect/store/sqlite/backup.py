@@ -21,7 +21,6 @@ from recollect.unfinished import unfinished
 if TYPE_CHECKING:
     from recollect.store.sqlite.store import SqliteStore
 
-__all__ = ["backup"]
 
 _PAGES_A_STEP = 4096
 _READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ)

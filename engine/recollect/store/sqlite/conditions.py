@@ -11,8 +11,6 @@ from msgspec import Struct
 
 from recollect.filters import And, Comparison, Expression, Filter, Not, Versions
 
-__all__ = ["Condition", "in_scopes", "matching"]
-
 _COLUMNS = {"id": "public_id", "scope": "scope_id", "source": "source_id"}
 # What has its name in a table of its own is found by the id there, so that the index of the column serves.
 _NAMED = {"scope": "SELECT id FROM scope WHERE path", "source": "SELECT id FROM source WHERE name"}

@@ -14,8 +14,6 @@ from recollect.store.sqlite.faults import not_writable, translated
 from recollect.store.sqlite.keys import Key, refuse_unfit
 from recollect.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION, UNRELEASED
 
-__all__ = ["MEMORY", "open_connection", "resolve", "sqlite_vec_version"]
-
 MEMORY = ":memory:"
 # 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)

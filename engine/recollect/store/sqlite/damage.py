@@ -15,8 +15,6 @@ from recollect.store.sqlite.files import RawDatabase
 from recollect.store.sqlite.meta import is_index
 from recollect.store.sqlite.schema import SCHEMA_VERSION
 
-__all__ = ["proven_damage"]
-
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 # SQLite's check reports pages that could not be read as well; only these result codes mean damage.

@@ -25,7 +25,6 @@ from recollect.store.values import Erased
 if TYPE_CHECKING:
     from recollect.store.sqlite.store import SqliteStore
 
-__all__ = ["SqliteErasure", "prove"]
 
 # Pieces of a longer value, one every so many bytes.
 _PIECE_BYTES = 32

@@ -22,8 +22,6 @@ from recollect.errors import (
     WrongKey,
 )
 
-__all__ = ["as_store_error", "not_writable", "reading_failed", "translated"]
-
 # SQLite reports these as a malformed file.
 _UNREADABLE = (errno.EIO, errno.ENXIO)
 # `xFileControl` in `sqlite3_io_methods`, counted in pointers.

@@ -12,19 +12,6 @@ import apsw
 
 from recollect.store.sqlite.connection import MEMORY
 
-__all__ = [
-    "RawDatabase",
-    "bytes_on_disk",
-    "copy_database",
-    "files_beside",
-    "files_of",
-    "is_file_of",
-    "part_of_snapshot",
-    "remove_database",
-    "rename_database",
-    "snapshot_of",
-]
-
 
 def snapshot_of(database: str) -> str:
     """The path of the index snapshot of a database."""

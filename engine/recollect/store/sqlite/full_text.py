@@ -19,7 +19,6 @@ from recollect.store.sqlite.repository import id_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Table", "bm25"]
 
 # Those of fts5_aux.c.
 _K1, _B = 1.2, 0.75

@@ -17,8 +17,6 @@ import apsw
 from recollect.checks import encodable
 from recollect.errors import EncryptionMissing, InvalidInput, NotADatabase, WrongKey
 
-__all__ = ["Key", "ciphers_version", "form_of", "refuse_unfit", "remove_key"]
-
 _INSTALL = "pip uninstall apsw, then pip install apsw-sqlite3mc, which provides the same module with ciphers"
 _CIPHER = "chacha20"
 _ITERATIONS = 64_007

@@ -15,7 +15,6 @@ from recollect.store.values import TermList
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SqliteLexicon", "WordNumbers"]
 
 _CACHE_WORDS = 250_000
 

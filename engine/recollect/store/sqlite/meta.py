@@ -6,8 +6,6 @@ import apsw
 
 from recollect.store.sqlite.repository import Repository
 
-__all__ = ["SqliteMeta", "is_index"]
-
 _ROLE, _INDEX = "purpose", "workspace index"
 # A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")

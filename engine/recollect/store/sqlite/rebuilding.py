@@ -15,7 +15,6 @@ from recollect.text.tokens import tokenize
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
 
-__all__ = ["drop_unused", "rebuild"]
 
 _BATCH = 2000
 

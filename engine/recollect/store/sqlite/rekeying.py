@@ -15,8 +15,6 @@ import apsw
 from recollect.errors import StoreCorrupt, StoreError, StoreFull
 from recollect.store.sqlite.keys import Key, remove_key
 
-__all__ = ["remove_unfinished", "replace_file"]
-
 _WIPED_BYTES = 1 << 20
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from recollect.store.sqlite.transaction import SqliteTransaction
 
-__all__ = ["Repository", "id_array"]
-
 
 class Repository:
     """Part of a transaction."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from recollect.store.sqlite.service_schema import SERVICE_SCHEMA
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "PACKED_SQL", "PAGE_SIZE_BYTES", "SCHEMA_VERSION", "UNRELEASED"]
-
 APPLICATION_ID = 0x5265636F  # "Reco"
 # Five 384-dimensional float32 vectors fill a page of 8192; at 4096 two do, and bulk writing took 1.7 times as long.
 PAGE_SIZE_BYTES = 8192

@@ -7,8 +7,6 @@ The views run on SQLite 3.40 and later, and show rows with invalid values unchan
 
 from __future__ import annotations
 
-__all__ = ["SERVICE_SCHEMA", "SESSION_UPDATED"]
-
 
 def _iso(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1e6, 'unixepoch')"

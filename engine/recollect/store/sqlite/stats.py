@@ -14,8 +14,6 @@ from recollect.store.sqlite.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
 
-__all__ = ["figures"]
-
 
 def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
     """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""

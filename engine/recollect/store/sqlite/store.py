@@ -25,8 +25,6 @@ from recollect.store.sqlite.transaction import SqliteTransaction
 from recollect.store.sqlite.verifying import verify
 from recollect.store.values import Erased
 
-__all__ = ["SqliteStore"]
-
 
 class SqliteStore(Store):
     """A database file, open for one process.

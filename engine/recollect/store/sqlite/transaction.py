@@ -25,8 +25,6 @@ from recollect.store.sqlite.vectors import SqliteVectors
 if TYPE_CHECKING:
     from recollect.store.protocol import ReadOnlySql
 
-__all__ = ["SqliteTransaction"]
-
 
 class SqliteTransaction(Writer):
     """Made once for a connection and used for one transaction after the other; `path` is the store's, for messages."""

@@ -20,7 +20,6 @@ from recollect.text.tokens import tokenize
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
 
-__all__ = ["verify"]
 
 _SHOWN = 5
 _REBUILD = "recollect rebuild"

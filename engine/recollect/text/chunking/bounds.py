@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["context_of", "short_name", "short_values"]
-
 _MOST_CONTEXT_CHARS = 400
 _MOST_NAME_CHARS = 200
 _MOST_VALUE_BYTES = 2_000

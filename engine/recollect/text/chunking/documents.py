@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Places = Sequence[int] | NDArray[np.int64]
     TokenStarts = Places | Callable[[], Places]
 
-__all__ = ["Chunk", "chunk_markdown", "chunk_plain"]
-
 
 class Chunk(Struct, frozen=True):
     """A passage of a document: `text == document[start:end]`, in characters.

@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["front_matter", "front_matter_span"]
-
 _MAX_CHARS = 65_536
 _MAX_DEPTH = 16
 # Nesting and aliases need marks: with few of them the YAML cannot be a bomb, and is not checked for one.

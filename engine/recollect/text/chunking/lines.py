@@ -6,8 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-__all__ = ["Lines", "page_starts", "segments"]
-
 _SEGMENT_CHARS = 262_144
 _fence = re.compile(r" {0,3}(`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})([^\r\n]*)").match
 

@@ -14,8 +14,6 @@ from markdown_it.token import Token
 from recollect.text.chunking.front_matter import front_matter_span
 from recollect.text.chunking.lines import Lines, segments
 
-__all__ = ["Block", "Section", "markdown_sections", "paragraphs"]
-
 Kind = Literal["prose", "code", "rows", "group"]
 _KINDS: dict[str, Kind] = {
     "fence": "code",

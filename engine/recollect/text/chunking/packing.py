@@ -10,8 +10,6 @@ from msgspec import Struct
 from recollect.errors import InvalidInput
 from recollect.text.chunking.atoms import NEVER, Atom
 
-__all__ = ["ChunkSize", "pack"]
-
 
 class ChunkSize(Struct, frozen=True):
     """Sizes in tokens: at most `max_tokens`; chunks of a section that must be cut have at least `target_tokens` if
