@@ -149,3 +149,22 @@ def test_an_export_names_a_record_whose_id_is_no_text(path):
             writer.connection.execute("UPDATE record SET public_id = x'00ff'")
         with pytest.raises(StoreCorrupt, match="public_id is not what was stored"):
             memory.export(io.StringIO(), format="jsonl")
+
+
+def test_a_text_that_is_none_stops_a_rebuild_and_is_named(stored):
+    diverge(stored, "UPDATE record SET text = x'ff' WHERE id = 3")
+    with Memory(stored, settings=PLAIN) as memory:
+        with pytest.raises(StoreCorrupt, match="record 3: text is not what was stored"):
+            memory.rebuild()
+        assert memory.count() > 1
+
+
+def test_a_message_that_is_none_stops_a_rebuild_and_is_named(stored):
+    with Memory(stored, settings=PLAIN) as memory:
+        memory.sessions.open("talk").append("user", "hello")
+    diverge(stored, "UPDATE session_message SET content = x'ff'")
+    with (
+        Memory(stored, settings=PLAIN) as memory,
+        pytest.raises(StoreCorrupt, match="message 1: content is not what was stored"),
+    ):
+        memory.rebuild()

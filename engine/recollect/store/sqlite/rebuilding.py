@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from recollect.store.protocol import Progress
+from recollect.store.rows import read_rows
 from recollect.store.sqlite.repository import id_array
 from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL
 from recollect.text.normalise import content_hash
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 
 _BATCH = 2000
+
+
+class _Text(NamedTuple):
+    id: int
+    text: str
+    context: str | None
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
@@ -60,11 +67,11 @@ def drop_unused(tx: SqliteTransaction) -> None:
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
 
 
-def _texts(tx: SqliteTransaction, after_id: int) -> list[tuple[int, str, str | None]]:
+def _texts(tx: SqliteTransaction, after_id: int) -> list[_Text]:
     rows: Any = tx.connection.execute(
         "SELECT id, text, context FROM record WHERE id > ? ORDER BY id LIMIT ?", (after_id, _BATCH)
-    ).fetchall()
-    return list(rows)
+    )
+    return read_rows(rows, _Text, "record")
 
 
 def _recreate(tx: SqliteTransaction) -> None:

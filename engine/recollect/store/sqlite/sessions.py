@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,11 @@ _SNAPSHOT = (
     "SELECT t.public_id, p.path, t.session, t.messages, t.summary, t.key_decisions, t.task_ids, t.started_at, "
     "t.ended_at, t.total_cost, t.total_tokens FROM session_snapshot t JOIN scope p ON p.id = t.scope_id"
 )
+
+
+class _Message(NamedTuple):
+    id: int
+    content: str
 
 
 class SqliteSessions(Repository):
@@ -130,7 +135,7 @@ class SqliteSessions(Repository):
 
     def rebuild_words(self) -> None:
         """Fill the empty full-text table with the words of all messages."""
-        rows = self._rows("SELECT id, content FROM session_message")
+        rows = read_rows(self._execute("SELECT id, content FROM session_message"), _Message, "message")
         self._execute_many(
             "INSERT INTO session_fts (rowid, words) VALUES (?, ?)",
             [(row_id, " ".join(tokenize(content))) for row_id, content in rows],
