@@ -79,7 +79,7 @@ class Parser:
     """Extracts the text of documents. Use it as a context manager, from any thread; one document is read at a time.
 
     Plain text and Markdown are read here, everything else in a subprocess, which is started for the first document,
-    reads the next ones too, and is replaced after a crash or a timeout.
+    reads the next ones too, and is replaced after a crash, a timeout or a document that was too large.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -118,6 +118,9 @@ class Parser:
             except BaseException:
                 self._end()
                 raise
+            # What such a document has taken is not all given back: the next one would lack the memory.
+            if isinstance(reply, Failure) and reply.error == "DocumentTooLarge":
+                self._end()
         if isinstance(reply, Failure):
             raise getattr(errors, reply.error)(reply.message)
         return reply
