@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recollect.recall.candidates import SIGNALS, Candidates
+from recollect.recall.features import covered_share
 from recollect.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -54,14 +55,8 @@ def weigh_evidence(
     asked of its own store from those asked of another's (names masked) with ROC AUC 0.92; the cosine alone with 0.88.
     At 0.5, 82 % of the first and 13 % of the second pass.
     """
-    covered, met = batch.coverage(offsets, rows)
-    idf, unseen = batch.slices.idf, batch.unseen_idf
-    masses = [
-        float(idf[start:stop].sum(dtype=np.float64)) + unknown * unseen
-        for (start, stop), unknown in zip(pairwise(batch.slices.word_offsets.tolist()), unknown_words, strict=True)
-    ]
-    mass = np.repeat(np.array(masses), np.diff(offsets))
-    evidence = np.maximum(cosines, 0.0) + _COVERAGE * np.divide(covered, mass, out=np.zeros(len(rows)), where=mass > 0)
+    coverage, met = covered_share(batch, offsets, rows, unknown_words)
+    evidence = np.maximum(cosines, 0.0) + _COVERAGE * coverage
     return Evidence(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), met)
 
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.filters import Filter
-from recollect.index.query_batch import IndexView
+from recollect.index.query_batch import IndexView, QueryBatch
 from recollect.parallel import run_tasks, threads
 from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import assess, find_gaps
@@ -164,15 +164,24 @@ def answer_all(
     return [each for group in groups for each in group]
 
 
-def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request, wanted: int) -> list[Answer]:
-    """A group through every stage, with the best `wanted` by each signal as candidates."""
-    profile, clock = request.profile, request.clock
+def search(
+    view: IndexView, loader: RecordLoader, group: Group, request: Request, wanted: int
+) -> tuple[QueryBatch, Sequence[Words], Candidates, NDArray[np.bool_]]:
+    """The group as a batch, its words, its candidates, and whether each query may have more of them."""
+    profile = request.profile
     batch = view.batch(group.vectors, [each.terms for each in group.words])
     words = words_in_vocabulary(group.words, batch.slices.in_vocabulary)
     by_tokens = None
     if group.tokens is not None:
         by_tokens = partial(rerank, batch, group.texts, group.tokens, words, loader.codes, profile)
-    candidates, more = gather(batch, profile, wanted, clock, by_tokens, exact_top(request, wanted))
+    candidates, more = gather(batch, profile, wanted, request.clock, by_tokens, exact_top(request, wanted))
+    return batch, words, candidates, more
+
+
+def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request, wanted: int) -> list[Answer]:
+    """A group through every stage, with the best `wanted` by each signal as candidates."""
+    profile, clock = request.profile, request.clock
+    batch, words, candidates, more = search(view, loader, group, request, wanted)
     fused = None
     if group.decomposed:
         fused = fuse_sub_queries(share(candidates, batch, profile, clock))

@@ -1,0 +1,71 @@
+"""The features of the best candidates of many queries: what a ranking or a confidence is trained on.
+
+Recall itself measures the same in `features.py`; nothing here is used by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recollect.recall.candidates import Candidates
+from recollect.recall.decomposition import SubQueries
+from recollect.recall.features import measure_features
+from recollect.recall.pipeline import Group, embed_queries, search
+from recollect.recall.query import find_words
+from recollect.recall.view import open_view
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.engine import Engine
+    from recollect.recall.request import Request
+
+
+_GROUP = 32
+
+
+class MeasuredQuery(NamedTuple):
+    """The best candidates of one query, best first.
+
+    - ids: those of their records
+    - features: float64 (features, candidates), in rows as `FEATURES` names them
+    - signals: float64 (signals, candidates), in rows as `SIGNALS` names them
+    """
+
+    ids: list[str]
+    features: NDArray[np.float64]
+    signals: NDArray[np.float64]
+
+
+def measure_queries(engine: Engine, queries: Sequence[str], request: Request, depth: int = 100) -> list[MeasuredQuery]:
+    """The best `depth` candidates of each query by the formula; no question is decomposed."""
+    embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
+    found = []
+    with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, loader):
+        words = find_words(reader, engine.index.loads, embedded, request)
+        for start in range(0, len(words), _GROUP):
+            own = slice(start, start + _GROUP)
+            vectors = None if embedded.vectors is None else np.stack(embedded.vectors[own])
+            tokens = None if embedded.tokens is None else embedded.tokens[own]
+            group = Group(embedded.texts[own], vectors, tokens, words[own], False)
+            batch, known, candidates, _ = search(view, loader, group, request, request.wanted)
+            offsets, places = best_places(candidates, depth)
+            features = measure_features(batch, candidates, offsets, places, known)
+            records = reader.records.fetch(candidates.keys[places].tolist())
+            ids = [records[key].public_id for key in candidates.keys[places].tolist()]
+            found += [
+                MeasuredQuery(ids[begin:end], features[:, begin:end], candidates.signals[:, places[begin:end]])
+                for begin, end in pairwise(offsets.tolist())
+            ]
+    return found
+
+
+def best_places(candidates: Candidates, depth: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of the best `depth` of each query, best first, as `measure_features` takes them."""
+    best = candidates.best(depth)
+    offsets = np.cumsum([0, *map(len, best)], dtype=np.int64)
+    return offsets, np.concatenate([np.empty(0, dtype=np.int64), *best])
