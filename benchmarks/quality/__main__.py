@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe
-from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.result import Evaluation
 from recollect import Memory, Settings
 from recollect.embedding import load
@@ -23,6 +23,7 @@ SETS: dict[str, Evaluation] = {
     "realmem": realmem.evaluate,
     "scifact": scifact.evaluate,
     "confidence": confidence.evaluate,
+    "first_tries": first_tries.evaluate,
 }
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
 
@@ -33,7 +34,9 @@ def main() -> None:
     if options.render:
         print(report.markdown(json.loads(options.out.read_text(encoding="utf-8"))))
         return
-    run = evaluate(options.data, options.set or list(SETS), options.embedder, options.cache, codes=not options.no_codes)
+    run = evaluate(
+        options.data or Path(), options.set or list(SETS), options.embedder, options.cache, codes=not options.no_codes
+    )
     if options.out.exists():
         before = json.loads(options.out.read_text(encoding="utf-8"))
         if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
@@ -45,7 +48,7 @@ def main() -> None:
 def evaluate(
     data: Path, names: list[str], embedder_name: str | None, cache: Path | None, *, codes: bool = True
 ) -> dict[str, Any]:
-    """All figures of the named sets; without `codes` of tokens no reranked column."""
+    """All figures of the named sets; without `codes` of tokens `default` reranks nothing."""
     inner = load(embedder_name)
     run: dict[str, Any] = {**describe(), "embedder": inner.name, "fingerprint": inner.fingerprint, "sets": {}}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -64,7 +67,7 @@ def evaluate(
                 # How many texts were not in the cache: it explains the seconds.
                 run["sets"][name]["embedded"] = embedder.embedded
                 if not run["sets"][name].get("code_bytes_per_record"):
-                    run["sets"][name]["figures"].pop("reranked", None)
+                    run["sets"][name]["figures"].pop("no reranking", None)
             finally:
                 embedder.flush()
     return run
@@ -77,10 +80,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
-    parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: no reranked column")
+    parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing is reranked")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
-    if not options.render and options.data is None:
+    if not options.render and options.data is None and options.set != ["first_tries"]:
         parser.error("--data is needed: the folder with the sets")
     return options
 

@@ -1,4 +1,4 @@
-"""The columns of the table: one signal, two fused, the engine as it comes, and with token-level reranking.
+"""The columns of the table: one signal, two fused, the engine without token-level reranking, and as it comes.
 
 Every store has codes of tokens; a column with a rerank weight of 0 ignores them.
 """
@@ -16,7 +16,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "keyword": {"mode": "keyword"},
     "RRF": {"fusion": "rrf", **_FUSION_ALONE},
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
-    "default": {"rerank_weight": 0.0},
-    "reranked": {},
+    "no reranking": {"rerank_weight": 0.0},
+    "default": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

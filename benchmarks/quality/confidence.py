@@ -33,7 +33,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
         with open_memory() as memory:
             memory.remember_many(stored.turns)
             for asked in conversations:
-                answers = memory.recall_many(_questions(asked), limit=LIMIT, rerank_weight=0.0)
+                answers = memory.recall_many(_questions(asked), limit=LIMIT)
                 scores = own if asked is stored else others
                 scores += [
                     (max((hit.confidence for hit in hits), default=0.0), hits[0].confidence if hits else 0.0)

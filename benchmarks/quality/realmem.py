@@ -2,8 +2,10 @@
 
 Every memory statement is a record with its date; its source is the session it came from and its position the turn
 (entries of a schedule come from no turn and have none).
-A request may see only what is dated no later than itself: it is asked at the end of its day (`as_of`), and ages are
-measured from then. Each persona is a store of its own. recall@20 is the share of the gold memories among the first 20.
+A request is asked at the start of its day (`as_of`): it sees only what is dated before that day, ages are measured from
+then, and only gold memories dated before it count; a request without any is left out. The memories of the day itself
+come from the very conversation that the request opens. Each persona is a store of its own. recall@20 is the share of
+the gold memories among the first 20.
 """
 
 from __future__ import annotations
@@ -34,20 +36,20 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
         with open_memory() as memory:
             ids = tally.remember(memory, [_record(statement) for statement in persona["memories"]])
             names = {id: statement["id"] for id, statement in zip(ids, persona["memories"], strict=True)}
-            known = set(names.values())
+            dates = {statement["id"]: _day(statement["time"]) for statement in persona["memories"]}
             for query in persona["queries"]:
-                gold = known & set(query["gold_memory_ids"])
-                if gold:
+                if gold := {id for id in query["gold_memory_ids"] if id in dates and dates[id] < _day(query["time"])}:
                     _ask(memory, query, gold, names, tally)
         on_progress(done, len(personas))
     return tally.result(stores=len(personas))
 
 
 def _ask(memory: Memory, query: dict[str, Any], gold: set[str], names: dict[str, str], tally: Tally) -> None:
-    end_of_day = _day(query["time"]) + timedelta(days=1, microseconds=-1)
+    # A memory is dated at midnight, and `as_of` shows what was there at that very moment.
+    before = _day(query["time"]) - timedelta(microseconds=1)
     for column, options in COLUMNS.items():
         with tally.timed(column):
-            hits = memory.recall(query["query"], limit=LIMIT, as_of=end_of_day, **options)
+            hits = memory.recall(query["query"], limit=LIMIT, as_of=before, **options)
         ranked = [names[hit.id] for hit in hits]
         figures = {
             "recall@20": recall_at_k(ranked, gold, LIMIT),

@@ -20,13 +20,15 @@ TITLES = {
     "realmem": "RealMem, statements",
     "scifact": "SciFact, abstracts",
     "confidence": "Confidence, answerable or not",
+    "first_tries": "First tries, small stores",
 }
 _MAIN = {
     "locomo": ("recall@20", "hit@20", "MRR"),
     "longmemeval": ("recall_any@5", "recall_all@5", "recall_any@1", "recall_all@5, asked today"),
-    "realmem": ("recall@20",),
+    "realmem": ("recall@20", "MRR"),
     "scifact": ("nDCG@10",),
     "confidence": ("ROC AUC", "ROC AUC, first hit"),
+    "first_tries": ("answered first", "first and confident"),
 }
 _HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 

@@ -63,7 +63,7 @@ class Tally:
         self._asked[column].append(_Asked(category, figures))
 
     def result(self, **more: Any) -> dict[str, Any]:
-        """Means over all questions, and by category where there are any."""
+        """Means over the questions that have the figure, and by category where there are any."""
         categories = sorted({asked.category for asked in self._asked["default"] if asked.category is not None})
         result = {
             "questions": len(self._asked["default"]),
@@ -91,4 +91,5 @@ class Tally:
 
 
 def _means(asked: list[_Asked]) -> dict[str, float]:
-    return {name: round(fmean(one.figures[name] for one in asked), 4) for name in asked[0].figures} if asked else {}
+    names = dict.fromkeys(name for one in asked for name in one.figures)
+    return {name: round(fmean(one.figures[name] for one in asked if name in one.figures), 4) for name in names}

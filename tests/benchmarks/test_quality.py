@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
-from benchmarks.quality import confidence, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
 from benchmarks.quality.columns import COLUMNS
 from recollect import Memory
 from recollect.embedding import QueryTokens, embed_documents
@@ -127,16 +127,35 @@ def test_longmemeval_searches_sessions_even_after_the_question_and_leaves_out_un
     assert set(result["figures"]["default"].values()) == {1.0}
 
 
-def test_realmem_sees_only_what_is_dated_no_later_than_the_query(tmp_path, open_memory):
+def test_realmem_sees_and_counts_only_what_is_dated_before_the_day_of_the_query(tmp_path, open_memory):
     dates = {"m1": "2025-12-01 (Monday)", "m2": "2025-12-28 (Sunday)", "m3": "2025-12-29 (Monday)"}
     memories = [
         {"id": id, "content": f"Statement {id} on roses", "session_uuid": "s", "source_turn": turn, "time": date}
         for turn, (id, date) in enumerate(dates.items(), -1)
     ]
     query = {"query": "roses", "time": "2025-12-28 (Sunday)", "gold_memory_ids": ["m1", "m2", "m3", "gone"]}
-    write_gz(tmp_path / "realmem.json.gz", [{"persona": "P", "memories": memories, "queries": [query]}])
+    of_the_day = {**query, "gold_memory_ids": ["m2"]}
+    write_gz(tmp_path / "realmem.json.gz", [{"persona": "P", "memories": memories, "queries": [query, of_the_day]}])
     result = realmem.evaluate(tmp_path, open_memory, lambda done, total: None)
-    assert result["figures"]["default"]["recall@20"] == pytest.approx(2 / 3, abs=1e-4)
+    assert result["questions"] == 1
+    assert result["figures"]["default"] == {"recall@20": 1.0, "hit@20": 1.0, "MRR": 1.0}
+
+
+def test_there_are_thirty_first_tries_in_stores_of_two_to_ten_memories():
+    stores = first_tries.STORES.values()
+    assert all(2 <= len(store.memories) <= 10 for store in stores)
+    places = [place for store in stores for place in store.questions.values()]
+    assert (len(places), sum(place is None for place in places)) == (30, 5)
+    assert all(
+        place < len(store.memories) for store in stores for place in store.questions.values() if place is not None
+    )
+
+
+def test_first_tries_count_the_answerable_questions_and_all_that_come_out_right(tmp_path, open_memory):
+    result = first_tries.evaluate(tmp_path, open_memory, lambda done, total: None)
+    assert (result["questions"], result["records"], result["stores"]) == (30, 42, 8)
+    wrong = len(result["missed"])
+    assert result["figures"]["default"]["first and confident"] == pytest.approx((30 - wrong) / 30, abs=1e-4)
 
 
 def test_scifact_asks_the_judged_claims_only(tmp_path, open_memory):
@@ -213,7 +232,7 @@ def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(
     }
     run = {"sets": sets, "embedder": "letters", "commit": "abc", "date": "2026-01-01", "cores": 2}
     text = report.markdown(run)
-    columns = "vector | keyword | RRF | weighted | default | reranked | code bytes a record"
+    columns = "vector | keyword | RRF | weighted | no reranking | default | code bytes a record"
     assert f"| set | questions | metric | {columns} |" in text
-    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  | 1.000 |  |  |" in text
+    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  |  | 1.000 |  |" in text
     assert "| 4 single-hop | 2 | 1.000 |" in text
