@@ -132,6 +132,13 @@ def test_max_sim(benchmark, backend, sketches):
     benchmark(kernels.max_sim, sketches[:8], np.ones(8, np.float32), sketches[8:1008], offsets, DIMENSIONS)
 
 
+def test_forest_scores(benchmark, backend, generator):
+    """100 candidates, 80 trees of depth 5."""
+    nodes = generator.integers(0, 16, (80, 31)).astype(np.uint8)
+    forest = kernels.Forest(nodes, generator.standard_normal((80, 31)), generator.standard_normal((80, 32)))
+    benchmark(kernels.forest_scores, generator.standard_normal((16, 100)), forest)
+
+
 @pytest.mark.parametrize("queries", [1, 64])
 def test_rescore_shortlist(benchmark, backend, generator, vectors, codes, queries):
     rows = generator.integers(0, ROWS, (queries, 2 * SHORTLIST))

@@ -5,6 +5,7 @@ Every function checks its arguments once and raises `KernelError` for those it r
 """
 
 from recollect_kernels.arguments import Codes as Codes
+from recollect_kernels.arguments import Forest as Forest
 from recollect_kernels.arguments import Graph as Graph
 from recollect_kernels.arguments import Lists as Lists
 from recollect_kernels.arguments import Postings as Postings
@@ -16,6 +17,7 @@ from recollect_kernels.dispatch import cached as cached
 from recollect_kernels.dispatch import start_background as start_background
 from recollect_kernels.dispatch import status as status
 from recollect_kernels.dispatch import warmup as warmup
+from recollect_kernels.forest import forest_scores as forest_scores
 from recollect_kernels.late_interaction import max_sim as max_sim
 from recollect_kernels.lexical import allowed_in_slices as allowed_in_slices
 from recollect_kernels.lexical import bm25_for_rows as bm25_for_rows

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect_kernels.contract import F32, I8, I32, I64, U8, U64
+from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U64
 
 
 class Lists(NamedTuple):
@@ -89,6 +89,18 @@ class Records(NamedTuple):
     keys: I64
     created_at: I64
     importance: F32
+
+
+class Forest(NamedTuple):
+    """Complete binary trees of one depth d, each with n = 2^d - 1 nodes in order of breadth.
+
+    Node i asks whether feature nodes[tree, i], uint8 (trees, n), is above thresholds[tree, i], float64 (trees, n): then
+    2 i + 2 follows, else 2 i + 1. Leaves are float64 (trees, n + 1). A threshold of infinity always goes left.
+    """
+
+    nodes: U8
+    thresholds: F64
+    leaves: F64
 
 
 NO_VECTORS = Codes(

@@ -99,6 +99,15 @@ def postings(generator, n, terms, slices_per_term=1, most=0.6):
     )
 
 
+def forest(generator, trees, depth, features):
+    """Complete trees; thresholds are whole numbers, and some are infinite, as those of shallow branches are."""
+    size = trees, 2**depth - 1
+    thresholds = generator.integers(-2, 3, size).astype(np.float64)
+    thresholds[generator.random(size) < 0.1] = np.inf
+    nodes = generator.integers(0, features, size).astype(np.uint8)
+    return freeze(kernels.Forest(nodes, thresholds, generator.standard_normal((trees, 2**depth))))
+
+
 def freeze(group):
     """A group of arguments whose arrays cannot be written to."""
     for value in group:

@@ -34,6 +34,19 @@ def max_sim(query, weights, codes, offsets, dimension):
     return scores
 
 
+def forest_scores(candidates, nodes, thresholds, leaves):
+    scores = []
+    for features in candidates:
+        score = 0.0
+        for asked, least, values in zip(nodes, thresholds, leaves, strict=True):
+            at = 0
+            while at < len(asked):
+                at = 2 * at + (2 if features[asked[at]] > least[at] else 1)
+            score += values[at - len(asked)]
+        scores.append(score)
+    return scores
+
+
 def nearest(distances, rows, size):
     return sorted(rows, key=lambda row: (distances[row], row))[:size]
 

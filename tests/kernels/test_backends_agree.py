@@ -11,7 +11,7 @@ import recollect_kernels as kernels
 from recollect_kernels import dispatch, python_backend
 from recollect_kernels.protocol import Backend
 from tests.kernels import test_rank
-from tests.kernels.cases import TOLERANCE, forward, holds, mask, postings, rng, seeds, tokens
+from tests.kernels.cases import TOLERANCE, forest, forward, holds, mask, postings, rng, seeds, tokens
 
 
 def both(jit, call):
@@ -100,6 +100,9 @@ def test_the_float64_stages(jit, seed):
     fused = both(jit, lambda: kernels.reciprocal_rank_fusion(ranks, weights))
     # To the last bit: a tie in one backend is a tie in the other.
     assert fused[0].tobytes() == fused[1].tobytes()
+    features, some = generator.random((9, m)), forest(generator, 80, 5, features=9)
+    scores = both(jit, lambda: kernels.forest_scores(features, some))
+    assert scores[0].tobytes() == scores[1].tobytes()
     for form in ("half_life", "exp"):
         np.testing.assert_allclose(*both(jit, lambda form=form: kernels.decay(ages, 30.0, 0.1, form)), rtol=1e-12)
 

@@ -1,0 +1,26 @@
+"""A forest of small regression trees over the features of candidates: gradient boosting as it is applied."""
+
+from __future__ import annotations
+
+from recollect_kernels import contract, dispatch
+from recollect_kernels.arguments import Forest
+from recollect_kernels.contract import F64, KernelError, array
+
+
+def forest_scores(features: F64, forest: Forest) -> F64:
+    """The sum of each candidate's leaves: features float64 (f, m) -> float64 (m,).
+
+    A candidate goes right at a node where its feature is above the threshold. Values are added tree by tree, so both
+    backends give the same bits.
+    """
+    array("features", features, contract.f64, None, None)
+    contract.finite("features", features)
+    trees, nodes = array("nodes", forest.nodes, contract.u8, None, None).shape
+    if nodes < 1 or nodes & (nodes + 1):
+        raise KernelError(f"nodes: {nodes} a tree; wanted complete trees: 1, 3, 7, 15, ... nodes")
+    array("thresholds", forest.thresholds, contract.f64, trees, nodes)
+    array("leaves", forest.leaves, contract.f64, trees, nodes + 1)
+    contract.finite("leaves", forest.leaves)
+    if trees and int(forest.nodes.max()) >= features.shape[0]:
+        raise KernelError(f"nodes: name feature {int(forest.nodes.max())}; wanted 0 to {features.shape[0] - 1}")
+    return dispatch.active.forest_scores(features, forest)
