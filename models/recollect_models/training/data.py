@@ -162,10 +162,18 @@ def qmsum(repositories: Path, split: Split) -> Iterator[Store]:
                 yield Store(f"qmsum/{name}", turns, questions)
 
 
+def facts(repositories: Path, split: Split) -> Iterator[Store]:
+    """Stores made by the rules of `recollect_models.training.facts`; they need no repository."""
+    from recollect_models.training import facts as made
+
+    return made.stores(split)
+
+
 SETS: dict[str, Callable[[Path, Split], Iterator[Store]]] = {
     "friendsqa": friendsqa,
     "molweni": molweni,
     "qmsum": qmsum,
+    "facts": facts,
 }
 
 
