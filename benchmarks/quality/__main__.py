@@ -1,4 +1,4 @@
-"""python -m benchmarks.quality --data DIR [--set NAME ...] [--out FILE] [--embedder NAME] [--cache DIR]."""
+"""python -m benchmarks.quality [--data DIR] [--beam DIR] [--realtalk DIR] [--set NAME ...] and more: see --help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe
-from benchmarks.quality import confidence, first_tries, locomo, longmemeval, realmem, report, scifact
+from benchmarks.quality import beam, confidence, first_tries, locomo, longmemeval, realmem, realtalk, report, scifact
 from benchmarks.quality.result import Evaluation
 from recollect import Memory, Settings
 from recollect.embedding import load
@@ -23,6 +23,8 @@ SETS: dict[str, Evaluation] = {
     "realmem": realmem.evaluate,
     "scifact": scifact.evaluate,
     "confidence": confidence.evaluate,
+    "beam": beam.evaluate,
+    "realtalk": realtalk.evaluate,
     "first_tries": first_tries.evaluate,
 }
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
@@ -34,9 +36,7 @@ def main() -> None:
     if options.render:
         print(report.markdown(json.loads(options.out.read_text(encoding="utf-8"))))
         return
-    run = evaluate(
-        options.data or Path(), options.set or list(SETS), options.embedder, options.cache, codes=not options.no_codes
-    )
+    run = evaluate(_folders(options), options.embedder, options.cache, codes=not options.no_codes)
     if options.out.exists():
         before = json.loads(options.out.read_text(encoding="utf-8"))
         if all(before.get(key) == run[key] for key in ("commit", "fingerprint")):
@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def evaluate(
-    data: Path, names: list[str], embedder_name: str | None, cache: Path | None, *, codes: bool = True
+    folders: dict[str, Path], embedder_name: str | None, cache: Path | None, *, codes: bool = True
 ) -> dict[str, Any]:
-    """All figures of the named sets; without `codes` of tokens `default` reranks nothing."""
+    """All figures of the sets, each read from its folder; without `codes` of tokens `default` reranks nothing."""
     inner = load(embedder_name)
     run: dict[str, Any] = {**describe(), "embedder": inner.name, "fingerprint": inner.fingerprint, "sets": {}}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        for name in names:
+        for name, data in folders.items():
             # Confidence asks LoCoMo's stores, so they share a cache. What is cached is let go after each set.
             folder = None if cache is None else cache / ("locomo" if name == "confidence" else name)
             embedder = cached(inner, folder) if codes else CachedEmbedder(inner, folder)
@@ -73,18 +73,27 @@ def evaluate(
     return run
 
 
+def _folders(options: argparse.Namespace) -> dict[str, Path]:
+    """The folder of each set that is named, or that has one."""
+    given = {"beam": options.beam, "realtalk": options.realtalk, "first_tries": Path()}
+    folders = {name: given.get(name, options.data) for name in SETS}
+    return {name: folder for name, folder in folders.items() if folder and name in (options.set or SETS)}
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description="Retrieval quality, as a table.")
     parser.add_argument("--data", type=Path, help="folder with locomo*.json.gz, longmemeval_s*.json.gz, ... , scifact/")
-    parser.add_argument("--set", nargs="+", choices=list(SETS), help="the sets to run (all)")
+    parser.add_argument("--set", nargs="+", choices=list(SETS), help="the sets to run (all that have a folder)")
+    parser.add_argument("--beam", type=Path, help="folder or git repository with BEAM")
+    parser.add_argument("--realtalk", type=Path, help="folder or git repository with REALTALK")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
     parser.add_argument("--no-codes", action="store_true", help="without codes of tokens: nothing is reranked")
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
-    if not options.render and options.data is None and options.set != ["first_tries"]:
-        parser.error("--data is needed: the folder with the sets")
+    if not options.render and (missing := set(options.set or ("locomo",)) - set(_folders(options))):
+        parser.error(f"no folder for {', '.join(sorted(missing))}: give --data, --beam or --realtalk")
     return options
 
 

@@ -24,7 +24,7 @@ from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.metrics import hit_at_k, recall_at_k, reciprocal_rank
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 
-__all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "read"]
+__all__ = ["CATEGORIES", "Conversation", "Question", "evaluate", "measure", "questions_of", "read", "with_caption"]
 
 CATEGORIES = {1: "1 multi-hop", 2: "2 temporal", 3: "3 open-domain", 4: "4 single-hop", 5: "5 adversarial"}
 LIMIT = 20
@@ -48,7 +48,11 @@ class Conversation(NamedTuple):
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """recall@20, hit@20 and MRR of every column, in all and by category."""
-    conversations = list(read(data))
+    return measure(list(read(data)), open_memory, on_progress)
+
+
+def measure(conversations: list[Conversation], open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
+    """Each conversation's store is asked its questions: the figures of every column, in all and by category."""
     tally = Tally()
     for done, conversation in enumerate(conversations, 1):
         with open_memory() as memory:
@@ -89,7 +93,7 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
             places[turn["dia_id"]] = len(turns)
             turns.append(
                 {
-                    "text": _text(turn),
+                    "text": with_caption(turn["text"], turn.get("blip_caption")),
                     "context": turn["speaker"],
                     "source": f"session {number}",
                     "position": position,
@@ -97,17 +101,20 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
                     "event_at": moment,
                 }
             )
-    questions = []
-    for item in sample["qa"]:
-        gold = frozenset(places[id] for id in _evidence(item.get("evidence", [])) if id in places)
-        if gold:
-            questions.append(Question(item["question"], item["category"], gold))
+    questions = list(questions_of(sample["qa"], places))
     return Conversation((sessions["speaker_a"], sessions["speaker_b"]), turns, questions)
 
 
-def _text(turn: dict[str, Any]) -> str:
-    caption = turn.get("blip_caption")
-    return f"{turn['text']} [shares a photo of {caption}]".strip() if caption else turn["text"]
+def questions_of(asked: list[dict[str, Any]], places: dict[str, int]) -> Iterator[Question]:
+    """Those that name evidence, by the places of the turns."""
+    for item in asked:
+        if gold := frozenset(places[id] for id in _evidence(item.get("evidence", [])) if id in places):
+            yield Question(item["question"], item["category"], gold)
+
+
+def with_caption(text: str, caption: str | None) -> str:
+    """A turn's text with the caption of the photo that it shares."""
+    return f"{text} [shares a photo of {caption}]".strip() if caption else text
 
 
 def _evidence(named: list[str]) -> Iterator[str]:

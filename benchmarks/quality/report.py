@@ -20,6 +20,8 @@ TITLES = {
     "realmem": "RealMem, statements",
     "scifact": "SciFact, abstracts",
     "confidence": "Confidence, answerable or not",
+    "beam": "BEAM 100K, messages",
+    "realtalk": "REALTALK, turns",
     "first_tries": "First tries, small stores",
 }
 _MAIN = {
@@ -28,8 +30,11 @@ _MAIN = {
     "realmem": ("recall@20", "MRR"),
     "scifact": ("nDCG@10",),
     "confidence": ("ROC AUC", "ROC AUC, first hit"),
+    "beam": ("recall@40", "all@40", "MRR", "abstention AUC", "abstention AUC, first hit"),
+    "realtalk": ("recall@20", "hit@20", "MRR"),
     "first_tries": ("answered first", "first and confident"),
 }
+_BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
 _HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 
 
@@ -47,12 +52,11 @@ def show(run: dict[str, Any], console: Console) -> None:
     for row in _rows(run):
         table.add_row(*row)
     console.print(table)
-    categories = run["sets"].get("locomo", {}).get("categories")
-    if categories:
-        table = Table(title="LoCoMo by category, default")
-        for name in ("category", "questions", *_MAIN["locomo"]):
+    for title, header, rows in _categories(run):
+        table = Table(title=title)
+        for name in header:
             table.add_column(name, justify="left" if name == "category" else "right")
-        for row in _category_rows(categories):
+        for row in rows:
             table.add_row(*row)
         console.print(table)
 
@@ -60,10 +64,8 @@ def show(run: dict[str, Any], console: Console) -> None:
 def markdown(run: dict[str, Any]) -> str:
     """The tables of a run in Markdown, without headings."""
     lines = [*_markdown(_HEADER, list(_rows(run)), left=("set", "metric"))]
-    categories = run["sets"].get("locomo", {}).get("categories")
-    if categories:
-        lines += ["", "LoCoMo by category, default:", ""]
-        lines += _markdown(("category", "questions", *_MAIN["locomo"]), list(_category_rows(categories)), ("category",))
+    for title, header, rows in _categories(run):
+        lines += ["", f"{title}:", "", *_markdown(header, rows, ("category",))]
     return "\n".join([*lines, "", f"{_caption(run)}."])
 
 
@@ -80,10 +82,21 @@ def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _category_rows(categories: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    for name, result in categories.items():
-        figures = result["figures"]["default"]
-        yield name, f"{result['questions']:,}", *(f"{figures[metric]:.3f}" for metric in _MAIN["locomo"])
+def _categories(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Title, header and rows of each set that is shown by category."""
+    for name, title in _BY_CATEGORY.items():
+        categories = run["sets"].get(name, {}).get("categories", {})
+        metrics = _MAIN[name][:3]
+        rows = [
+            (
+                category,
+                f"{result['questions']:,}",
+                *(f"{result['figures']['default'][metric]:.3f}" for metric in metrics),
+            )
+            for category, result in categories.items()
+        ]
+        if rows:
+            yield title, ("category", "questions", *metrics), rows
 
 
 def _caption(run: dict[str, Any]) -> str:

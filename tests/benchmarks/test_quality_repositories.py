@@ -1,0 +1,138 @@
+"""The sets that are read from a folder or a git repository of theirs, on small made-up ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from benchmarks.quality import beam, realtalk
+from benchmarks.quality.__main__ import SETS, evaluate
+from recollect import Memory
+
+
+class Letters:
+    """Embeds a text as its counts of letters."""
+
+    name, dimension, fingerprint = "letters", 26, "test:letters"
+
+    def embed(self, texts):
+        counts = np.array([[1 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def open_memory():
+    return lambda: Memory(":memory:", embedder=Letters())
+
+
+def committed(folder):
+    """The folder as a git repository without its files."""
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "set"], check=True)
+    return folder / ".git"
+
+
+CHAT = [
+    {
+        "batch_number": 1,
+        "time_anchor": None,
+        "turns": [
+            [
+                {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "My kettle leaks. ->-> 1,1"},
+                {"role": "assistant", "id": 1, "content": "Mend it."},
+            ],
+            [{"role": "user", "id": 2, "content": "The violin is in the attic."}],
+        ],
+    },
+    {"batch_number": 2, "turns": [[{"role": "user", "id": 3, "content": "I sold the violin."}]]},
+]
+ASKED = {
+    "abstention": [{"question": "What colour is my hat?"}],
+    "event_ordering": [{"question": "What happened to the violin?", "source_chat_ids": [2, [3]]}],
+    "knowledge_update": [{"question": "Does the kettle leak?", "source_chat_ids": {"old": [0], "new": [1]}}],
+    "summarization": [{"question": "What is named nowhere?", "source_chat_ids": [99]}],
+}
+
+
+@pytest.fixture
+def beam_folder(tmp_path):
+    for name in "12345":
+        folder = tmp_path / "chats" / "100K" / name
+        (folder / "probing_questions").mkdir(parents=True)
+        (folder / "chat.json").write_text(json.dumps(CHAT))
+        (folder / "probing_questions" / "probing_questions.json").write_text(json.dumps(ASKED))
+    return tmp_path
+
+
+def test_a_message_of_beam_is_a_record_of_its_batch_dated_by_its_anchor(beam_folder):
+    messages = next(beam.read(beam_folder)).messages
+    assert [(each["text"], each["context"], each["source"], each["position"]) for each in messages] == [
+        ("My kettle leaks.", "user", "batch 1", 0),
+        ("Mend it.", "assistant", "batch 1", 1),
+        ("The violin is in the attic.", "user", "batch 1", 2),
+        ("I sold the violin.", "user", "batch 2", 0),
+    ]
+    assert messages[2]["created_at"].isoformat() == "2024-03-15T00:00:00+00:00"
+    assert "created_at" not in messages[3]
+
+
+def test_evidence_of_beam_is_read_in_every_form(beam_folder):
+    assert [(kind, sorted(gold)) for _, kind, gold in next(beam.read(beam_folder)).questions] == [
+        ("abstention", []),
+        ("event_ordering", [2, 3]),
+        ("knowledge_update", [0, 1]),
+    ]
+
+
+def test_beam_is_asked_by_type_and_abstention_questions_apart(beam_folder, open_memory):
+    result = beam.evaluate(beam_folder, open_memory, lambda done, total: None)
+    assert (result["questions"], result["records"], result["stores"]) == (10, 20, 5)
+    # Four messages and a limit of forty.
+    assert result["figures"]["default"]["all@40"] == 1.0
+    assert result["figures"]["default"]["abstention AUC"] == 1.0
+    assert list(result["categories"]) == ["event_ordering", "knowledge_update"]
+
+
+@pytest.fixture
+def realtalk_folder(tmp_path):
+    def turn(id, speaker, text, **more):
+        return {"dia_id": id, "speaker": speaker, "clean_text": text, "date_time": "29.12.2023, 22:42:04", **more}
+
+    chat = {
+        "name": {"speaker_1": "Ada", "speaker_2": "Bob"},
+        "session_1": [turn("D1:1", "Ada", "Look!", blip_caption="a kettle"), turn("D1:2", "Bob", "It leaks.")],
+        "events_session_1": {},
+        "session_2": [turn("D1:30", "Ada", "I sold it.")],
+        "qa": [{"question": "What leaks?", "category": 1, "evidence": ["D1:1; D1:30"]}],
+    }
+    (tmp_path / "data" / "locomo").mkdir(parents=True)
+    (tmp_path / "data" / "Chat_1_Ada_Bob.json").write_text(json.dumps(chat))
+    return tmp_path
+
+
+def test_a_chat_of_realtalk_is_read_as_one_of_locomo(realtalk_folder):
+    (chat,) = realtalk.read(realtalk_folder)
+    assert [(turn["text"], turn["context"], turn["source"], turn["position"]) for turn in chat.turns] == [
+        ("Look! [shares a photo of a kettle]", "Ada", "session 1", 0),
+        ("It leaks.", "Bob", "session 1", 1),
+        ("I sold it.", "Ada", "session 2", 0),
+    ]
+    assert chat.turns[0]["created_at"].isoformat() == "2023-12-29T22:42:04+00:00"
+    assert [question.gold for question in chat.questions] == [{0, 2}]
+
+
+@pytest.mark.parametrize("module", [beam, realtalk])
+def test_a_git_repository_reads_as_its_folder(module, beam_folder, realtalk_folder):
+    read = list(module.read(beam_folder))
+    assert list(module.read(committed(beam_folder))) == read != []
+
+
+def test_only_sets_with_a_folder_run(realtalk_folder):
+    run = evaluate({"realtalk": realtalk_folder}, "instant", None)
+    assert list(run["sets"]) == ["realtalk"]
+    assert set(SETS) > {"beam", "realtalk"}
