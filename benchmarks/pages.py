@@ -1,4 +1,4 @@
-"""python -m benchmarks.pages: write the saved results into the tables of docs/, and draw the quality.
+"""python -m benchmarks.pages: write the saved results into the tables of docs/, and draw them.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end -->`; NAME is a key of `TABLES`.
 """
@@ -19,11 +19,10 @@ from benchmarks.quality import report as quality
 from benchmarks.resilience import __main__ as attacks
 from benchmarks.scaling import report as scaling
 
-__all__ = ["PAGES", "PLOT", "TABLES", "drawn", "filled", "main"]
+__all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md")]
-PLOT = ROOT / "benchmarks" / "results" / "quality.svg"
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -45,19 +44,21 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+PLOTS: dict[Path, Callable[[], str]] = {
+    ROOT / "benchmarks" / "results" / "quality.svg": lambda: plot.bars(_saved("quality")),
+    ROOT / "benchmarks" / "results" / "reliability.svg": lambda: plot.reliability(_saved("quality")),
+}
+
+
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
     return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}", text)
 
 
-def drawn() -> str:
-    """The plot of quality as the saved results have it."""
-    return plot.bars(_saved("quality"))
-
-
 def main() -> None:
-    """Write the pages and the plot."""
-    PLOT.write_text(drawn(), "utf-8")
+    """Write the pages and the plots."""
+    for path, drawn in PLOTS.items():
+        path.write_text(drawn(), "utf-8")
     for page in PAGES:
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
 

@@ -10,9 +10,9 @@ The evidence of a question is every message that the set names for it (`source_c
 answer). recall@40 is the share of the evidence among the first 40 messages, all@40 whether it is all there, MRR the
 reciprocal rank of the first, 0 beyond 40; by type of question too.
 
-Abstention questions are about the chat's topics and have no answer in it. Their figure is the area under the ROC curve
-of the best hit's confidence, each answerable question of a chat against each abstention question of the same chat:
-"abstention AUC" reads the highest confidence of the 40 hits, "abstention AUC, first hit" that of the first.
+Abstention questions are about the chat's topics and have no answer in it. Their figures are those of `calibration`,
+over the first ten hits; the ROC AUC is the mean over the chats, each answerable question of a chat against each
+abstention question of the same chat.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from benchmarks.quality import checkout
+from benchmarks.quality import calibration, checkout
+from benchmarks.quality.calibration import Asked
 from benchmarks.quality.columns import COLUMNS
-from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank, roc_auc
+from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_rank
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recollect.records import Hits
 
@@ -35,6 +36,7 @@ __all__ = ["ABSTENTION", "Chat", "evaluate", "read"]
 
 ABSTENTION = "abstention"
 LIMIT = 40
+_SHOWN = 10
 _FOLDER = "chats/100K"
 _CHATS = ("1", "2", "3", "4", "5")
 _MARK = re.compile(r"\s*->->\s*[\d,]+\s*$")
@@ -48,12 +50,13 @@ class Chat(NamedTuple):
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
-    """recall@40, all@40 and MRR of every column, in all and by type; and the AUC against abstention questions."""
+    """recall@40, all@40 and MRR of every column, in all and by type; and what confidence says of abstention."""
     tally = Tally()
-    separated: dict[str, list[tuple[float, float]]] = {column: [] for column in COLUMNS}
+    asked: dict[str, list[list[Asked]]] = {column: [] for column in COLUMNS}
     for done, chat in enumerate(read(data), 1):
         with open_memory() as memory:
-            places = {id: place for place, id in enumerate(tally.remember(memory, chat.messages))}
+            ids = tally.remember(memory, chat.messages)
+            places = {id: place for place, id in enumerate(ids)}
             for column, options in COLUMNS.items():
                 with tally.timed(column):
                     answers = memory.recall_many([text for text, _, _ in chat.questions], limit=LIMIT, **options)
@@ -66,12 +69,11 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                             "MRR": reciprocal_rank(ranked, gold),
                         }
                         tally.add(column, figures, kind)
-                separated[column].append(_separation([kind for _, kind, _ in chat.questions], answers))
+                asked[column].append(_asked(chat, ids, answers))
         on_progress(done, len(_CHATS))
     result = tally.result(stores=len(_CHATS))
-    for column, of_chats in separated.items():
-        highest, first = (round(fmean(each[i] for each in of_chats), 4) for i in (0, 1))
-        result["figures"][column] |= {"abstention AUC": highest, "abstention AUC, first hit": first}
+    for column, chats in asked.items():
+        result["figures"][column] |= _abstention(chats)
     return result
 
 
@@ -119,17 +121,17 @@ def _ids(named: object) -> Iterator[int]:
             yield from _ids(each)
 
 
-def _separation(kinds: list[str], answers: list[Hits]) -> tuple[float, float]:
-    """The AUC of the highest and of the first hit's confidence, answerable above abstention questions."""
-    highest = [max((hit.confidence for hit in hits), default=0.0) for hits in answers]
-    first = [hits[0].confidence if hits else 0.0 for hits in answers]
+def _asked(chat: Chat, ids: list[str], answers: list[Hits]) -> list[Asked]:
+    gold = [{ids[place] for place in places} for _, _, places in chat.questions]
+    return [calibration.asked(hits, right, _SHOWN) for hits, right in zip(answers, gold, strict=True)]
 
-    def auc(scores: list[float]) -> float:
-        asked = list(zip(kinds, scores, strict=True))
-        answerable = [score for kind, score in asked if kind != ABSTENTION]
-        return roc_auc(answerable, [score for kind, score in asked if kind == ABSTENTION])
 
-    return auc(highest), auc(first)
+def _abstention(chats: list[list[Asked]]) -> dict[str, float]:
+    """The figures of all chats together, but the areas chat by chat."""
+    pooled = calibration.summary([each for chat in chats for each in chat])
+    of_chats = [calibration.summary(chat) for chat in chats]
+    areas = {name: round(fmean(each[name] for each in of_chats), 4) for name in pooled if name.startswith("ROC AUC")}
+    return {f"abstention: {name}": figure for name, figure in {**pooled, **areas}.items()}
 
 
 def _moment(anchor: str) -> datetime:

@@ -1,61 +1,82 @@
-"""Confidence: does it tell questions that a store can answer from those it cannot?
+"""Confidence: does it tell questions that a store can answer from those it cannot, and is it the chance it says?
 
 The answerable questions of each LoCoMo conversation (categories 1 to 4), the speakers' names replaced by "someone", are
-asked of their own conversation's store and of each of the others'. The score of a question is the confidence of its
-best hit; the figure is the area under the ROC curve, 0.5 for chance. Two readings of "best" are given: the highest
-confidence among the ten hits, as `evidence_gaps` reads it, and the confidence of the first hit.
+asked of their own conversation's store and of each of the others'. The figures are those of `calibration`, over the
+first ten hits.
+
+Category 5 is apart: its questions name the wrong speaker, so the turn that they are about is there and does not answer
+them. The figure is the ROC AUC of the best hit's confidence, questions of the categories 1 to 4 against them, both with
+names, in their own store.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any
 
+from benchmarks.quality import calibration
+from benchmarks.quality.calibration import THRESHOLD, Asked
 from benchmarks.quality.locomo import Conversation, read
 from benchmarks.quality.metrics import roc_auc
 from benchmarks.quality.result import OpenMemory, Progress
+from recollect import Memory
 
 __all__ = ["evaluate", "masked"]
 
 LIMIT = 10
 MASK = "someone"
+_WRONG_SPEAKER = 5
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
-    """ROC AUC of the best hit's confidence with the default profile."""
+    """The figures of the default profile, the bins of the diagram, and category 5 apart."""
     conversations = list(read(data))
-    own: list[tuple[float, float]] = []
-    others: list[tuple[float, float]] = []
+    questions: list[Asked] = []
+    named: list[float] = []
+    wrong: list[float] = []
     began = perf_counter()
     for done, stored in enumerate(conversations, 1):
         with open_memory() as memory:
-            memory.remember_many(stored.turns)
-            for asked in conversations:
-                answers = memory.recall_many(_questions(asked), limit=LIMIT)
-                scores = own if asked is stored else others
-                scores += [
-                    (max((hit.confidence for hit in hits), default=0.0), hits[0].confidence if hits else 0.0)
-                    for hits in answers
-                ]
+            ids = memory.remember_many(stored.turns)
+            for other in conversations:
+                questions += _ask(memory, other, ids if other is stored else None)
+            for category, best in _named(memory, stored):
+                (wrong if category == _WRONG_SPEAKER else named).append(best)
         on_progress(done, len(conversations))
-    highest, first = (roc_auc([one[i] for one in own], [one[i] for one in others]) for i in (0, 1))
+    own = sum(each.answerable for each in questions)
     return {
-        "questions": len(own),
-        "asked_elsewhere": len(others),
+        "questions": own,
+        "asked_elsewhere": len(questions) - own,
         "stores": len(conversations),
-        "figures": {"default": {"ROC AUC": round(highest, 4), "ROC AUC, first hit": round(first, 4)}},
-        "at_even": {
-            "answerable_kept": round(sum(score[0] >= 0.5 for score in own) / len(own), 4),
-            "unanswerable_passed": round(sum(score[0] >= 0.5 for score in others) / len(others), 4),
+        "threshold": THRESHOLD,
+        "figures": {"default": calibration.summary(questions)},
+        "reliability": calibration.reliability(questions),
+        "wrong_speaker": {
+            "questions": len(wrong),
+            "ROC AUC": round(roc_auc(named, wrong), 4),
+            "passed": round(fmean(best >= THRESHOLD for best in wrong), 4),
         },
         "seconds": {"all": round(perf_counter() - began, 2)},
     }
 
 
-def _questions(conversation: Conversation) -> list[str]:
-    return [masked(each.text, conversation.speakers) for each in conversation.questions if each.category != 5]
+def _ask(memory: Memory, conversation: Conversation, ids: list[str] | None) -> list[Asked]:
+    """The questions of categories 1 to 4, names masked; `ids` are the turns' in their own store, None elsewhere."""
+    chosen = [each for each in conversation.questions if each.category != _WRONG_SPEAKER]
+    texts = [masked(each.text, conversation.speakers) for each in chosen]
+    gold = [set() if ids is None else {ids[place] for place in each.gold} for each in chosen]
+    answers = memory.recall_many(texts, limit=LIMIT)
+    return [calibration.asked(hits, right, LIMIT) for hits, right in zip(answers, gold, strict=True)]
+
+
+def _named(memory: Memory, conversation: Conversation) -> list[tuple[int, float]]:
+    """Of each question as it stands, its category and the highest confidence."""
+    answers = memory.recall_many([each.text for each in conversation.questions], limit=LIMIT)
+    best = [max((hit.confidence for hit in hits), default=0.0) for hits in answers]
+    return [(each.category, score) for each, score in zip(conversation.questions, best, strict=True)]
 
 
 def masked(question: str, names: tuple[str, ...]) -> str:

@@ -15,13 +15,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.quality.calibration import THRESHOLD
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.result import OpenMemory, Progress, Tally
-from recollect.profiles import Profile
 
-__all__ = ["STORES", "THRESHOLD", "Store", "evaluate"]
+__all__ = ["STORES", "Store", "evaluate"]
 
-THRESHOLD = Profile().gap_confidence
 LIMIT = 10
 _WRITTEN = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _ASKED = datetime(2026, 3, 12, 18, tzinfo=UTC)

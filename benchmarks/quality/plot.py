@@ -1,4 +1,4 @@
-"""quality.svg: a bar for each column of the table, of the sets that ask for the first 20."""
+"""Plots of a run: a bar for each column of the sets that ask for the first 20, and the reliability of confidence."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 from benchmarks.quality.columns import COLUMNS
 from benchmarks.quality.report import TITLES
 
-__all__ = ["bars"]
+__all__ = ["bars", "reliability"]
 
 # As in benchmarks.drawing, which needs matplotlib.
 _OURS, _GREY = "#2f81f7", "#7d8590"
 _WIDTH, _STEP, _LEFT, _BAR = 700, 22, 90, 520
 _METRIC = "recall@20"
+_SIDE, _MARGIN = 300, 44
 
 
 def bars(run: dict[str, Any]) -> str:
@@ -39,3 +40,39 @@ def bars(run: dict[str, Any]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" font-family="sans-serif" font-size="13">'
     )
     return "\n".join((start, *parts, "</svg>", ""))
+
+
+def reliability(run: dict[str, Any]) -> str:
+    """The reliability diagram of a run as SVG: the share of right hits over the mean confidence of each bin."""
+    lines = run["sets"]["confidence"]["reliability"]
+    height = _SIDE + 2 * _MARGIN
+    parts = [
+        f'<rect x="{_x(0)}" y="{_y(1)}" width="{_SIDE}" height="{_SIDE}" fill="none" stroke="{_GREY}" opacity="0.4"/>',
+        f'<path d="M{_x(0)} {_y(0)} L{_x(1)} {_y(1)}" stroke="{_GREY}" stroke-dasharray="4 4" fill="none"/>',
+        f'<text x="{_x(0.5)}" y="{height - 4}" fill="{_GREY}" text-anchor="middle">confidence</text>',
+        f'<text x="0" y="{_y(1) - 12}" fill="{_GREY}">share of right hits</text>',
+    ]
+    parts += [
+        f'<text x="{_x(share)}" y="{_y(0) + 18}" fill="{_GREY}" text-anchor="middle">{share:g}</text>'
+        f'<text x="{_x(0) - 8}" y="{_y(share) + 4}" fill="{_GREY}" text-anchor="end">{share:g}</text>'
+        for share in (0, 0.5, 1)
+    ]
+    for place, (name, colour) in enumerate((("all hits", _GREY), ("first hit", _OURS))):
+        points = [(_x(each["confidence"]), _y(each["right"])) for each in lines[name]]
+        path = " L".join(f"{x} {y}" for x, y in points)
+        parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
+        parts += [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in points]
+        parts.append(f'<text x="{_x(0) + 12}" y="{_y(1) + 22 + 18 * place}" fill="{colour}">{name}</text>')
+    start = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_SIDE + 2 * _MARGIN} {height}" '
+        'font-family="sans-serif" font-size="13">'
+    )
+    return "\n".join((start, *parts, "</svg>", ""))
+
+
+def _x(share: float) -> float:
+    return round(_MARGIN + share * _SIDE, 1)
+
+
+def _y(share: float) -> float:
+    return round(_MARGIN + (1 - share) * _SIDE, 1)

@@ -29,8 +29,15 @@ _MAIN = {
     "longmemeval": ("recall_any@5", "recall_all@5", "recall_any@1", "recall_all@5, asked today"),
     "realmem": ("recall@20", "MRR"),
     "scifact": ("nDCG@10",),
-    "confidence": ("ROC AUC", "ROC AUC, first hit"),
-    "beam": ("recall@40", "all@40", "MRR", "abstention AUC", "abstention AUC, first hit"),
+    "confidence": (
+        "ROC AUC",
+        "ROC AUC, first hit",
+        "calibration error, first hit",
+        "calibration error, all hits",
+        "answers kept",
+        "unanswerable passed",
+    ),
+    "beam": ("recall@40", "all@40", "MRR", "abstention: ROC AUC", "abstention: ROC AUC, first hit"),
     "realtalk": ("recall@20", "hit@20", "MRR"),
     "first_tries": ("answered first", "first and confident"),
 }

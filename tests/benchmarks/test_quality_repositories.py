@@ -94,7 +94,7 @@ def test_beam_is_asked_by_type_and_abstention_questions_apart(beam_folder, open_
     assert (result["questions"], result["records"], result["stores"]) == (10, 20, 5)
     # Four messages and a limit of forty.
     assert result["figures"]["default"]["all@40"] == 1.0
-    assert result["figures"]["default"]["abstention AUC"] == 1.0
+    assert result["figures"]["default"]["abstention: ROC AUC"] == 1.0
     assert list(result["categories"]) == ["event_ordering", "knowledge_update"]
 
 

@@ -77,8 +77,9 @@ def test_tables_are_the_saved_results(page):
     assert pages.filled(text) == text, "run python -m benchmarks.pages"
 
 
-def test_the_plot_of_quality_is_the_saved_results():
-    assert pages.PLOT.read_text("utf-8") == pages.drawn(), "run python -m benchmarks.pages"
+@pytest.mark.parametrize("plot", pages.PLOTS, ids=name)
+def test_plots_are_the_saved_results(plot):
+    assert plot.read_text("utf-8") == pages.PLOTS[plot](), "run python -m benchmarks.pages"
 
 
 def test_the_reference_has_every_public_name():

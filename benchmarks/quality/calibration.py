@@ -1,0 +1,105 @@
+"""What confidence is worth: whether it separates questions, and whether it is the chance it says.
+
+A hit is right if it is evidence of its question. Of questions asked of a store, some without an answer there:
+
+- ROC AUC of the best hit's confidence, answerable against unanswerable. "Best" is the highest confidence among the
+  hits, as `evidence_gaps` reads it; "first hit" is that of the first.
+- Expected calibration error (Guo et al., 2017, "On calibration of modern neural networks"): hits fall into ten bins of
+  equal width by confidence, and the distances between a bin's mean confidence and its share of right hits are averaged
+  by count; over the first hit of every question, and over all hits.
+- At `THRESHOLD`, the value of `min_confidence` that the documentation names: of the questions with a right hit, how
+  many keep one ("answers kept"), and how many unanswerable questions keep any hit ("unanswerable passed").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from benchmarks.quality.metrics import roc_auc
+from recollect.profiles import Profile
+from recollect.records import Hits
+
+__all__ = ["THRESHOLD", "Asked", "asked", "bins", "expected_calibration_error", "reliability", "summary"]
+
+THRESHOLD = Profile().gap_confidence
+_BINS = 10
+
+
+class Asked(NamedTuple):
+    """A question: whether its store can answer it; of each hit, best score first, the confidence and if it is right."""
+
+    answerable: bool
+    confidence: tuple[float, ...]
+    right: tuple[bool, ...]
+
+
+def asked(hits: Hits, gold: Collection[str], limit: int) -> Asked:
+    """The first hits of a question; it is answerable if `gold` names any."""
+    shown = hits[:limit]
+    return Asked(bool(gold), tuple(hit.confidence for hit in shown), tuple(hit.id in gold for hit in shown))
+
+
+def summary(questions: Sequence[Asked]) -> dict[str, float]:
+    """All figures, where there are questions of both kinds."""
+    own = [each for each in questions if each.answerable]
+    others = [each for each in questions if not each.answerable]
+    answered = [each for each in own if any(each.right)]
+    return {
+        "ROC AUC": round(roc_auc([_highest(each) for each in own], [_highest(each) for each in others]), 4),
+        "ROC AUC, first hit": round(roc_auc([_first(each) for each in own], [_first(each) for each in others]), 4),
+        "calibration error, first hit": round(expected_calibration_error(_first_hits(questions)), 4),
+        "calibration error, all hits": round(expected_calibration_error(_all_hits(questions)), 4),
+        "answers kept": round(fmean(_keeps(each) for each in answered), 4) if answered else 0.0,
+        "unanswerable passed": round(fmean(_highest(each) >= THRESHOLD for each in others), 4),
+    }
+
+
+def reliability(questions: Sequence[Asked]) -> dict[str, list[dict[str, float]]]:
+    """The bins of the first hits and of all hits, for a diagram."""
+    return {"first hit": bins(_first_hits(questions)), "all hits": bins(_all_hits(questions))}
+
+
+def bins(hits: Iterable[tuple[float, bool]]) -> list[dict[str, float]]:
+    """Of each bin that holds any (confidence, whether right): count, mean confidence and share of right ones."""
+    found: list[list[tuple[float, bool]]] = [[] for _ in range(_BINS)]
+    for confidence, right in hits:
+        found[min(int(confidence * _BINS), _BINS - 1)].append((confidence, right))
+    return [
+        {
+            "count": len(each),
+            "confidence": round(fmean(confidence for confidence, _ in each), 4),
+            "right": round(fmean(right for _, right in each), 4),
+        }
+        for each in found
+        if each
+    ]
+
+
+def expected_calibration_error(hits: Iterable[tuple[float, bool]]) -> float:
+    """The mean distance of confidence from the share of right hits, bin by bin, weighted by count."""
+    found = bins(hits)
+    distances = [each["count"] * abs(each["confidence"] - each["right"]) for each in found]
+    return sum(distances) / sum(each["count"] for each in found)
+
+
+def _first_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
+    return [(each.confidence[0], each.right[0]) for each in questions if each.confidence]
+
+
+def _all_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
+    return [hit for each in questions for hit in zip(each.confidence, each.right, strict=True)]
+
+
+def _highest(question: Asked) -> float:
+    return max(question.confidence, default=0.0)
+
+
+def _first(question: Asked) -> float:
+    return question.confidence[0] if question.confidence else 0.0
+
+
+def _keeps(question: Asked) -> bool:
+    hits = zip(question.confidence, question.right, strict=True)
+    return any(right and confidence >= THRESHOLD for confidence, right in hits)
