@@ -22,6 +22,8 @@ __all__ = ["CachedEmbedder", "CachedTokens", "cached"]
 
 _SHARD_ROWS = 4096
 _CHUNK = 2048
+# Its codes name their folder: they change with how tokens are chosen and coded, which no fingerprint says.
+_PROBE = " ".join(f"Note {place} of the violin that Ada mended in room {7 * place}." for place in range(60))
 
 
 class CachedEmbedder:
@@ -129,8 +131,10 @@ class CachedTokens(CachedEmbedder):
         self._codes: dict[bytes, list[bytes]] = {}
         self._unsaved_codes: list[bytes] = []
         self._asked: dict[str, tuple[NDArray[np.float32], QueryTokens]] = {}
-        self._codes_folder = None if self._folder is None else self._folder / "codes"
-        if self._codes_folder is not None:
+        self._codes_folder: Path | None = None
+        if self._folder is not None:
+            _, codes = embedder.embed_document_tokens([_PROBE], ["Ada"])
+            self._codes_folder = self._folder / f"codes-{hashlib.sha256(b''.join(codes)).hexdigest()[:12]}"
             self._codes_folder.mkdir(exist_ok=True)
             for path in sorted(self._codes_folder.glob("*.npz")):
                 with np.load(path) as shard:

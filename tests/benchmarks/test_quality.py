@@ -215,14 +215,31 @@ def test_the_cache_keeps_codes_of_tokens_too(tmp_path):
     assert [each.codes.tolist() for each in tokens] == [[[1]], [[2]], [[1]]]
     assert vectors.shape == (3, first.dimension)
     first.flush()
+    second = cached(letters, tmp_path)
     given = letters.given
-    again, same = cached(letters, tmp_path).embed_document_tokens(texts, [None] * 4)
+    again, same = second.embed_document_tokens(texts, [None] * 4)
     assert np.array_equal(again.vectors, embedded.vectors)
     assert np.array_equal(again.owners, embedded.owners)
     assert same == codes
     assert len(codes) == len(embedded.owners) > 4
     assert letters.given == given
     assert not hasattr(cached(Letters()), "embed_query_tokens")
+
+
+class Recoded(Lettered):
+    """The same embedder, whose codes are made otherwise."""
+
+    def embed_document_tokens(self, texts, contexts, on_progress=None):
+        embedded, codes = super().embed_document_tokens(texts, contexts)
+        return embedded, [code[:4] for code in codes]
+
+
+def test_codes_that_are_made_otherwise_are_not_taken_from_the_cache(tmp_path):
+    first = cached(Lettered(), tmp_path)
+    first.embed_document_tokens(["hello"], [None])
+    first.flush()
+    _, codes = cached(Recoded(), tmp_path).embed_document_tokens(["hello"], [None])
+    assert [len(code) for code in codes] == [4]
 
 
 def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(locomo_folder, open_memory):
