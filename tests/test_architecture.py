@@ -57,14 +57,15 @@ FLOORS = {
     "exchange": 11,
     "tiers": 11,
     "knowledge": 12,  # a Service as the tiers are
-    "upkeep": 12,
-    "services": 13,
-    "memory": 14,
-    "aio": 15,
-    "workspace": 15,  # writes the memories of a Memory as files
-    "tools": 15,
-    "compat": 16,
-    "cli": 17,
+    "evaluation": 12,
+    "upkeep": 13,
+    "services": 14,
+    "memory": 15,
+    "aio": 16,
+    "workspace": 16,  # writes the memories of a Memory as files
+    "tools": 16,
+    "compat": 17,
+    "cli": 18,
 }
 PUBLIC = {
     "Memory": "memory", "AsyncMemory": "aio", "Filter": "filters", "Hit": "records", "Settings": "settings",

@@ -1,20 +1,21 @@
-"""The maintenance methods of Memory: verification, repair, backup, export, import and audit."""
+"""The maintenance methods of Memory: verification, repair, backup, export, import, audit and evaluation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import IO, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, Unpack
 
 from recollect import audit as auditing
-from recollect import checks, exchange
+from recollect import checks, evaluation, exchange
 from recollect.checks import check_flag
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.numerics import kernels as backend
+from recollect.recall.request import RecallOptions
 from recollect.remember.pending import Progress, drain_pending, reembed
-from recollect.reports import Audit, Exported, Imported, Restored, Stats, Verification
+from recollect.reports import Audit, Evaluation, Exported, Imported, Restored, Stats, Verification
 from recollect.settings import Settings
 
 _REFUSED_SHOWN = 5
@@ -203,6 +204,33 @@ class Upkeep:
             checks = [checks]
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return auditing.audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
+
+    def evaluate(
+        self,
+        /,
+        questions: str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]],
+        *,
+        k: int = 10,
+        against: Mapping[str, Any] | None = None,
+        on_progress: Progress | None = None,
+        **options: Unpack[RecallOptions],
+    ) -> Evaluation:
+        """Ask questions whose answers are known, and report what the first `k` hits of each find and miss.
+
+        `questions` are dicts, or a file or text stream of JSON lines: `question`; `expected`, the memories to be found,
+        each by its text, a unique part of its text, its id or a unique start or end of that (none: the store has no
+        answer); and, if needed, `id` and the fields of a filter, such as `scope` or `as_of`. `options` are those of
+        `recall`. `against` are options that differ in a second run, which is compared with the first by question.
+
+        An expected text that is not in the store is no miss: `Evaluation.not_stored` lists it. The store does not
+        change: hits are not counted as accesses. All questions are asked at one time; give `as_of` to have the same
+        ages in a later evaluation.
+
+        Raises InvalidInput for a bad option and a bad question, whose line it names, before any is asked.
+        """
+        return evaluation.evaluate(
+            self._engine, questions, base=self._scope, k=k, options=options, against=against, on_progress=on_progress
+        )
 
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Embed all records with the configured embedder, or those that wait or were refused; returns how many.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
@@ -70,12 +70,17 @@ class FilterOptions(SelectOptions, total=False):
     as_of: Annotated[str | None, option("TIME", "As the store was at this time.")]
 
 
-class RecallOptions(FilterOptions, total=False):
-    """Which memories, and how they are ranked."""
+class LimitOption(FilterOptions, total=False):
+    """Which memories, and how many."""
 
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", help="The most hits to show. Default: the profile's limit.")
     ]
+
+
+class RankOptions(TypedDict, total=False):
+    """How memories are ranked."""
+
     mode: Mode
     profile: Annotated[str | None, option("NAME", "A named set of recall's options.")]
     group_by: Annotated[str | None, option("source", "Only the best hit of each source.")]
@@ -83,7 +88,16 @@ class RecallOptions(FilterOptions, total=False):
     min_score: Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
     min_confidence: Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]
     overrides: Overrides
+
+
+class RecallOptions(LimitOption, RankOptions, total=False):
+    """Which memories, how many, and how they are ranked."""
+
     vector: Vector
+
+
+class EvaluationOptions(FilterOptions, RankOptions, total=False):
+    """Which memories, and how they are ranked, for many questions of the same number of hits."""
 
 
 # The options that may be repeated are called in the singular.
@@ -173,19 +187,24 @@ def recall_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _overrides(pairs: list[str] | None) -> dict[str, Any]:
-    """The options of `--set name=value`: JSON values, and plain words as they are."""
+    """The options of `--set name=value`."""
+    from recollect.profiles import OPTIONS
+
+    return parse_pairs(pairs, "--set", [name for name in OPTIONS if name != "limit"])  # which has its own option
+
+
+def parse_pairs(pairs: list[str] | None, option: str, allowed: Sequence[str]) -> dict[str, Any]:
+    """The values of a repeated option `name=value`: JSON values, and plain words as they are."""
     import msgspec
 
     from recollect.checks import shown
-    from recollect.profiles import OPTIONS
 
-    allowed = [name for name in OPTIONS if name != "limit"]  # which has its own option
     chosen: dict[str, Any] = {}
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in allowed:
-            raise InvalidInput(f"--set is {shown(pair)}: give name=value with one of {', '.join(allowed)}")
+            raise InvalidInput(f"{option} is {shown(pair)}: give name=value with one of {', '.join(allowed)}")
         try:
             chosen[name] = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

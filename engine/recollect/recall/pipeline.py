@@ -125,7 +125,8 @@ def _recall(
     for each in hits:
         each.stages = stages
         each.sub_queries, each.scopes = sub.queries, sub.scopes
-    engine.accesses.add(hit.id for each in hits for hit in each)
+    if request.counted:
+        engine.accesses.add(hit.id for each in hits for hit in each)
     return hits
 
 

@@ -40,7 +40,10 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What every query of one call shares. Times are microseconds since 1970 UTC."""
+    """What every query of one call shares. Times are microseconds since 1970 UTC.
+
+    Without `counted` its hits are no accesses of their records.
+    """
 
     profile: Profile
     filter: Filter
@@ -50,6 +53,7 @@ class Request(Struct, frozen=True, kw_only=True):
     group_by: str | None = None
     token_budget: int | None = None
     explain: bool = False
+    counted: bool = True
 
     @property
     def clock(self) -> int:

@@ -43,10 +43,14 @@ def content_hash(text: str, context: str | None = None) -> bytes:
 
 
 def text_key(text: str) -> bytes:
-    """8 bytes that are equal for texts that differ in case, white space, quote marks around them or a final stop."""
+    """8 bytes that are equal for texts of the same `bare_text`."""
+    return blake2b(bare_text(text).encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+
+
+def bare_text(text: str) -> str:
+    """A text without what its copies differ in: case, white space, quote marks around it and a final stop."""
     plain = " ".join(text.split()) if text.isascii() else " ".join(normalized("NFKC", text).split())
-    inner = plain.lstrip(_LEADING).rstrip(_TRAILING) or plain
-    return blake2b(inner.casefold().encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    return (plain.lstrip(_LEADING).rstrip(_TRAILING) or plain).casefold()
 
 
 def _encoded(text: str) -> bytes:
