@@ -150,15 +150,19 @@ def _print_figures(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
 
 
 def _print_comparisons(terminal: Console, found: Evaluation, names: Sequence[str]) -> None:
-    for place, each in enumerate(found.comparisons):
-        if not place:
-            _say(terminal, f"\n{names[1]}, question by question", style="bold")
+    if found.comparisons:
+        _say(terminal, f"\n{names[1]}, question by question", style="bold")
+    for each in found.comparisons:
+        figure = _FIGURES[each.figure].format(k=found.k)
+        if not each.better and not each.worse:
+            _say(terminal, f"{figure}: equal at all {each.equal:,}")
+            continue
         verdict = "more than chance" if each.clear else "this may be chance"
         _say(
             terminal,
-            f"{_FIGURES[each.figure].format(k=found.k)}: better at {len(each.better):,}, worse at {len(each.worse):,}, "
-            f"equal at {each.equal:,}; {each.difference:+.3f} (95 % interval {each.low:+.3f} to {each.high:+.3f}, "
-            f"sign test p = {each.p:.2g}): {verdict}",
+            f"{figure}: better at {len(each.better):,}, worse at {len(each.worse):,}, equal at {each.equal:,}; "
+            f"{each.difference:+.3f} (95 % interval {each.low:+.3f} to {each.high:+.3f}, sign test p = {each.p:.2g}): "
+            f"{verdict}",
         )
 
 
