@@ -176,6 +176,7 @@ def _options(actor: Actor, random: Random) -> dict[str, Any]:
         "min_confidence": lambda: random.choice((0.1, 0.5, 0.9)),
         "min_score": lambda: 0.3,
         "group_by": lambda: "source",
+        "spread_over": lambda: "time",
         "explain": lambda: True,
         "candidates": lambda: random.choice((1, 5)),
         "mmr_lambda": lambda: 0.6,

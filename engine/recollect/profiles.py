@@ -59,6 +59,8 @@ class Profile(Section, frozen=True, kw_only=True):
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
+    - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
+      are recognised, searched by their topic, and answered with `spread_over="time"`.
     """
 
     name: Literal["default", "reeve", "hermes", "memweave"] = "default"
@@ -94,6 +96,7 @@ class Profile(Section, frozen=True, kw_only=True):
     rerank_weight: NonNegative = 0.5
     rerank_depth: int = 50
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
+    adaptive: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,6 +164,7 @@ class ProfileChoices(TypedDict, total=False):
     rerank_weight: float
     rerank_depth: int
     long_query_chars: int | None
+    adaptive: bool
 
 
 OPTIONS = Profile.__struct_fields__[1:]
@@ -171,7 +175,7 @@ PROFILES: dict[str, Profile] = {
     # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
     "reeve": Profile(
         name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
-        rerank_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0,
+        rerank_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0, adaptive=False,
     ),
     # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
     # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
@@ -179,13 +183,14 @@ PROFILES: dict[str, Profile] = {
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
         rerank_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
         half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
-        gap_score=0.55,
+        gap_score=0.55, adaptive=False,
     ),
     # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
     "memweave": Profile(
         name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
         candidate_multiplier=4, spread=0.0, rerank_weight=0.0, min_score=0.35, min_score_of="relevance", decay="none",
         half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
+        adaptive=False,
     ),
 }  # fmt: skip
 

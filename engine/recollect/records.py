@@ -160,14 +160,14 @@ class Hit(Plain, frozen=True, kw_only=True):
 
 
 class Hits(list[Hit]):
-    """The hits of one query, best first.
+    """The hits of one query, best first; in order of time where `spread_over` says what they were spread over.
 
     `left_out` counts the hits that did not fit into `token_budget`; `evidence_gaps` says what the store seems not to
     know; `stages` has the milliseconds of each stage. `sub_queries` were searched besides a long query, and `scopes`
     are those that a language model restricted the search to.
     """
 
-    __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "stages", "sub_queries")
+    __slots__ = ("evidence_gaps", "left_out", "query", "scopes", "spread_over", "stages", "sub_queries")
 
     def __init__(
         self,
@@ -178,6 +178,7 @@ class Hits(list[Hit]):
         sub_queries: tuple[str, ...] = (),
         scopes: tuple[str, ...] = (),
         left_out: int = 0,
+        spread_over: str | None = None,
         stages: dict[str, float] | None = None,
     ) -> None:
         super().__init__(hits)
@@ -186,6 +187,7 @@ class Hits(list[Hit]):
         self.sub_queries = sub_queries
         self.scopes = scopes
         self.left_out = left_out
+        self.spread_over = spread_over
         self.stages = stages or {}
 
     def to_dict(self) -> dict[str, Any]:

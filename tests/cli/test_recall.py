@@ -52,7 +52,9 @@ def test_recall_explained_is_an_object(run, stored):
     answer = run("recall", "which database?", "--json", "--explain").json
     assert answer["query"] == "which database?"
     assert [hit["id"] for hit in answer["hits"]] == [stored["mysql"]]
-    assert set(answer) == {"query", "hits", "evidence_gaps", "sub_queries", "scopes", "left_out", "stages"}
+    assert set(answer) == {
+        "query", "hits", "evidence_gaps", "sub_queries", "scopes", "spread_over", "left_out", "stages",
+    }  # fmt: skip
     assert answer["stages"]
     plain = run("recall", "which database?", "--explain")
     assert "bm25=" in plain.out
@@ -321,3 +323,14 @@ def test_any_option_of_the_profile_can_be_set(run, remember):
     done = run("recall", "apple", "--set", "halfLife=1")
     assert done.code == 2
     assert "half_life_days" in done.err
+
+
+def test_recall_in_order_of_time(run, remember):
+    for month in (3, 1, 2):
+        remember(f"Porto in month {month}", "--event-at", f"2024-0{month}-01T00:00:00Z")
+    asked = run("recall", "Porto", "--spread-over", "time")
+    assert [line.rpartition(" ")[2] for line in asked.out.splitlines()] == ["1", "2", "3"]
+    assert "in order of time, not of score" in asked.err
+    assert run("recall", "Porto", "--spread-over", "time", "--json", "--explain").json["spread_over"] == "time"
+    wrong = run("recall", "Porto", "--spread-over", "week")
+    assert (wrong.code, wrong.err) == (2, "recollect: InvalidInput: spread_over is 'week': use 'time' or 'source'\n")

@@ -41,6 +41,8 @@ def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
         _print_lines(hits, many=many, explained=explained)
     else:
         _draw_hits(terminal, hits, many=many, explained=explained)
+    if hits.spread_over is not None and len(hits) > 1:
+        hint("in order of time, not of score")
     for part in hits.sub_queries:
         hint(f"searched too: {part}")
     for gap in hits.evidence_gaps:

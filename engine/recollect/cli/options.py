@@ -84,6 +84,9 @@ class RankOptions(TypedDict, total=False):
     mode: Mode
     profile: Annotated[str | None, option("NAME", "A named set of recall's options.")]
     group_by: Annotated[str | None, option("source", "Only the best hit of each source.")]
+    spread_over: Annotated[
+        str | None, option("time|source", "Cover the relevant times or sources; the hits come in order of time.")
+    ]
     token_budget: Annotated[int | None, typer.Option(help="Only hits that fit into so many tokens.")]
     min_score: Annotated[float | None, typer.Option(help="Drop hits that score below this.")]
     min_confidence: Annotated[float | None, typer.Option(help="Drop hits of a confidence below this.")]

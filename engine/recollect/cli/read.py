@@ -43,7 +43,7 @@ class Answers(NamedTuple):
 
 def _answers_json(found: Answers) -> object:
     """The hits of one question; with --explain, or of many questions, an object a question."""
-    names = "evidence_gaps sub_queries scopes left_out stages"
+    names = "evidence_gaps sub_queries scopes spread_over left_out stages"
     shown = [{"query": hits.query, "hits": list(hits), **attributes(hits, names)} for hits in found.hits]
     return shown if found.many else shown[0] if found.explained else found.hits[0]
 

@@ -218,3 +218,8 @@ class QueryBatch:
         """Source of each row, -1 for none."""
         sources: NDArray[np.int64] = self._index.table.sources[rows]
         return sources
+
+    def moments(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """When what each row tells happened, in microseconds."""
+        moments: NDArray[np.int64] = self._index.table.moments[rows]
+        return moments

@@ -93,6 +93,11 @@ class RecordTable(IndexPart):
         return self._created_at.array
 
     @property
+    def moments(self) -> NDArray[np.int64]:
+        """When what each row tells happened: its event time, else its creation time, in microseconds."""
+        return self._moments.array
+
+    @property
     def importance(self) -> NDArray[np.float32]:
         """Importance by row."""
         return self._importance.array

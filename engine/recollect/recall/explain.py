@@ -10,13 +10,14 @@ import numpy as np
 from recollect.checks import check_query
 from recollect.engine import Engine
 from recollect.filters import Filter
+from recollect.recall.adaptive import adapt
 from recollect.recall.candidates import SIGNALS, measure
 from recollect.recall.confidence import weigh_for_each
 from recollect.recall.decomposition import SubQueries, decompose
 from recollect.recall.hits import signals_by_name
 from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
 from recollect.recall.query import find_words, words_in_vocabulary
-from recollect.recall.select import threshold
+from recollect.recall.select import RELEVANT_SHARE, threshold
 from recollect.recall.view import open_view
 from recollect.records import Explanation
 from recollect.store.protocol import Reader
@@ -64,9 +65,10 @@ def explain(
     request: Request,
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
-    sub = decompose(engine, check_query(query), request) if vectors is None else SubQueries(())
-    queries, request = embed_queries(engine, [query], vectors, request, sub)
-    text = queries.texts[0]
+    text = check_query(query)
+    asked, request = adapt(text, request) if vectors is None else (text, request)
+    sub = decompose(engine, asked, request) if vectors is None else SubQueries(())
+    queries, request = embed_queries(engine, [asked], vectors, request, sub)
     with engine.store.read() as reader:
         if request.filter.as_of is not None:
             record_id = reader.records.version_at(record_id, request.filter.as_of)
@@ -180,6 +182,10 @@ def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, 
         same = watched.batch.sources(candidates.rows[found.chosen]) == source
         if source >= 0 and same.any():
             return "group", "another record of its source is better and represents it", rank
+    if request.spread_over is not None:
+        covered = "periods" if request.spread_over == "time" else "sources"
+        relevant = f"less than {RELEVANT_SHARE:.0%} as relevant as the best"
+        return "spread", f"it is {relevant}, or others cover more of the {covered}", rank
     if profile.mmr_lambda is not None and rank <= request.limit:
         return "diversify", "MMR preferred records less similar to those already chosen", rank
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank

@@ -15,6 +15,8 @@ from recollect.records import Hit, SourceRef
 from recollect.store.values import Found
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from numpy.typing import NDArray
 
     from recollect.profiles import Profile
@@ -120,6 +122,17 @@ def fit_budget(hits: list[Hit], budget_tokens: int, count: Callable[[list[str]],
             kept.append(hit)
             used += cost
     return kept, len(hits) - len(kept)
+
+
+def in_time_order(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits by when what they tell happened; those of one moment by source and position."""
+
+    def place(hit: Hit) -> tuple[datetime, str, int, str]:
+        source = hit.source
+        position = -1 if source is None or source.position is None else source.position
+        return hit.event_at or hit.created_at, "" if source is None else source.id, position, hit.id
+
+    return sorted(hits, key=place)
 
 
 def _rank_of(values: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -21,10 +21,11 @@ from recollect.engine import Engine
 from recollect.filters import Filter
 from recollect.index.query_batch import IndexView, QueryBatch
 from recollect.parallel import run_tasks, threads
+from recollect.recall.adaptive import adapt_all
 from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import assess, find_gaps
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
-from recollect.recall.hits import ScoredHit, fit_budget, load_hits, score_hits
+from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, score_hits
 from recollect.recall.late_interaction import rerank
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
@@ -83,6 +84,21 @@ def recall_queries(
     own.
     """
     engine.start_kernels(len(queries))
+    if vectors is not None or not request.profile.adaptive:
+        return _recall_alike(engine, queries, vectors, request)
+    found: dict[int, Hits] = {}
+    for group in adapt_all(queries, request):
+        hits = _recall_alike(engine, group.texts, None, group.request)
+        found.update(zip(group.places, hits, strict=True))
+    for place, query in enumerate(queries):
+        found[place].query = query
+    return [found[place] for place in range(len(queries))]
+
+
+def _recall_alike(
+    engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
+) -> list[Hits]:
+    """The hits of queries that share a request; long questions are searched by sub-queries too."""
     if vectors is not None or request.profile.long_query_chars is None:
         return _recall(engine, queries, vectors, request, SubQueries(()))
     every, split_ms = [], []
@@ -193,7 +209,7 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     if profile.min_confidence > 0:
         confidence = weigh([np.arange(len(each)) for each in own]).by_answer
     chosen = [
-        choose(each, None if confidence is None else confidence[place], batch, request, loader.terms)
+        choose(each, None if confidence is None else confidence[place], batch, request, loader)
         for place, each in enumerate(own)
     ]
     evidence = weigh(chosen)
@@ -218,5 +234,8 @@ def fetch_hits(
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
-        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out))
+        if request.spread_over is not None:
+            hits = in_time_order(hits)
+        over = request.spread_over
+        fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, spread_over=over))
     return fetched

@@ -15,9 +15,11 @@ Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "composition": "product", "keyword_fallback": False,
-    "long_query_chars": None,
+    "long_query_chars": None, "adaptive": False,
 }  # fmt: skip
 MAX_LIMIT = 10_000
+# What is spread is chosen among this many times the limit.
+_SPREAD_POOL = 8
 
 
 class RecallOptions(FilterFields, ProfileChoices, total=False):
@@ -27,6 +29,8 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     - mode: "hybrid", or "vector" or "keyword" for one signal alone, without spreading, decay, MMR or thresholds
     - profile: "default", "reeve", "hermes", "memweave" or a `Profile`
     - group_by: "source" for one hit per source
+    - spread_over: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
+      score; in place of MMR
     - token_budget: as many hits as fit, at least the best
     - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
     """
@@ -35,6 +39,7 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     mode: Mode
     profile: str | Profile | None
     group_by: Literal["source"] | None
+    spread_over: Literal["time", "source"] | None
     token_budget: int | None
     explain: bool
 
@@ -43,6 +48,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """What every query of one call shares. Times are microseconds since 1970 UTC.
 
     Without `counted` its hits are no accesses of their records.
+    `own_words` says that what the user said is asked for, not what was said to them.
     """
 
     profile: Profile
@@ -51,6 +57,8 @@ class Request(Struct, frozen=True, kw_only=True):
     limit: int = 10
     now: int
     group_by: str | None = None
+    spread_over: str | None = None
+    own_words: bool = False
     token_budget: int | None = None
     explain: bool = False
     counted: bool = True
@@ -63,7 +71,10 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def wanted(self) -> int:
         """How many candidates by each signal."""
-        return max(self.profile.candidates, self.profile.candidate_multiplier * self.limit)
+        multiplier = self.profile.candidate_multiplier
+        if self.spread_over is not None:
+            multiplier = max(multiplier, _SPREAD_POOL)
+        return max(self.profile.candidates, multiplier * self.limit)
 
     @property
     def time_range(self) -> str | None:
@@ -86,6 +97,7 @@ def build_request(
     filter: Filter | None = None,
     profile: str | Profile | None = None,
     group_by: str | None = None,
+    spread_over: str | None = None,
     token_budget: int | None = None,
     explain: bool = False,
     **options: Any,
@@ -97,6 +109,10 @@ def build_request(
     mode = checks.check_choice(mode, "mode", ("hybrid", "vector", "keyword"))
     if group_by is not None and not (isinstance(group_by, str) and group_by == "source"):
         raise InvalidInput(f"group_by is {checks.shown(group_by)}: 'source' or None")
+    if spread_over is not None:
+        checks.check_choice(spread_over, "spread_over", ("time", "source"))
+        if group_by is not None and spread_over == "source":
+            raise InvalidInput("group_by='source' gives one hit a source already: leave out spread_over, or use 'time'")
     chosen = resolve_profile(default_profile if profile is None else profile).override(options)
     if mode != "hybrid":
         # One signal alone; options that this call names are kept.
@@ -114,6 +130,7 @@ def build_request(
         limit=limit,
         now=checks.now_us(),
         group_by=group_by,
+        spread_over=spread_over,
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
         explain=bool(explain),
     )

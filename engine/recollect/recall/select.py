@@ -1,8 +1,8 @@
-"""From scored candidates to the few that are returned: threshold, diversify, group, limit."""
+"""From scored candidates to the few that are returned: threshold, diversify, group, spread, limit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,15 +18,22 @@ if TYPE_CHECKING:
     from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
     from recollect.recall.request import Request
+    from recollect.recall.view import RecordLoader
 
 
 # MMR chooses among this many times the limit, and at least this many.
 MMR_POOL, MMR_LEAST = 4, 32
+# Hits that are spread have at least this share of the best one's relevance, and come from so many periods.
+RELEVANT_SHARE = 0.4
+_PERIODS = 10
+# Contexts of records that are not the user's own words, and what their relevance counts where those are asked for.
+_OTHER_ROLES = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "tool", "developer", "function"))
+_OTHER_WORDS = 0.5
 
 
 def exact_top(request: Request, wanted: int) -> ExactTop:
     """How many of the best candidates have to be exact so that the hits are."""
-    if request.profile.min_confidence > 0:
+    if request.profile.min_confidence > 0 or request.spread_over is not None:
         return ExactTop(wanted)
     if request.profile.mmr_lambda is not None:
         return ExactTop(max(MMR_POOL * request.limit, MMR_LEAST))
@@ -38,13 +45,16 @@ def choose(
     confidence: NDArray[np.float64] | None,
     batch: QueryBatch,
     request: Request,
-    load_terms: Callable[[NDArray[np.int64]], TermBlock],
+    loader: RecordLoader,
 ) -> NDArray[np.int64]:
-    """The places of the candidates of one query that are returned."""
+    """The places of the candidates of one query that are returned; those first that a token budget keeps first."""
     chosen = threshold(candidates, confidence, request.profile)
-    chosen = diversify(candidates, chosen, request, load_terms)
+    if request.spread_over is None:
+        chosen = diversify(candidates, chosen, request, loader.terms)
     if request.group_by is not None:
         chosen = group_by_source(candidates, chosen, batch)
+    if request.spread_over is not None:
+        chosen = spread_out(candidates, chosen, batch, request, loader)
     return chosen[: request.limit]
 
 
@@ -109,3 +119,64 @@ def group_by_source(candidates: Candidates, order: NDArray[np.int64], batch: Que
     sources = batch.sources(candidates.rows)[order]
     groups = np.where(sources >= 0, sources, -2 - order)
     return order[np.sort(np.unique(groups, return_index=True)[1])]
+
+
+def spread_out(
+    candidates: Candidates, order: NDArray[np.int64], batch: QueryBatch, request: Request, loader: RecordLoader
+) -> NDArray[np.int64]:
+    """The places that cover the periods, or the sources, of what is relevant; those first that add most.
+
+    What is relevant has `RELEVANT_SHARE` of the best relevance, before recency: an old event is no less of a story.
+    The n-th best of a period or source adds a n-th of its relevance, as seats are shared out by D'Hondt. Taking what
+    adds most maximises the sum, a monotone submodular function (Lin and Bilmes, 2011).
+    """
+    relevance = candidates.signals[SIGNALS.spread, order]
+    if request.own_words:
+        relevance = relevance * _own_words(loader.contexts(candidates.keys[order]))
+    best_first = np.argsort(-relevance, kind="stable")
+    order, relevance = order[best_first], relevance[best_first]
+    order = order[relevance >= RELEVANT_SHARE * max(relevance.max(initial=0.0), 0.0)]
+    relevance = relevance[: len(order)]
+    rows = candidates.rows[order]
+    groups = _sources(rows, batch) if request.spread_over == "source" else _periods(batch.moments(rows), request.limit)
+    added = relevance / _numbers(groups)
+    spread: NDArray[np.int64] = order[np.argsort(-added, kind="stable")]
+    return spread
+
+
+def _periods(moments: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """The period of each moment: there are ten, or as many as hits.
+
+    A moment's place is the mean of its share of the time and of its rank: neither one record of long ago nor one busy
+    week takes all periods.
+    """
+    if not len(moments):
+        return moments
+    since = (moments - moments.min()).astype(np.float64)
+    ranks = np.searchsorted(np.sort(moments), moments).astype(np.float64)
+    places = (since / max(since.max(), 1.0) + ranks / max(ranks.max(), 1.0)) / 2
+    periods = min(_PERIODS, limit)
+    return np.minimum((places * periods).astype(np.int64), periods - 1)
+
+
+def _sources(rows: NDArray[np.int64], batch: QueryBatch) -> NDArray[np.int64]:
+    """The source of each row; a record without one is by itself."""
+    sources = batch.sources(rows)
+    alone: NDArray[np.int64] = -1 - np.arange(len(rows))
+    alone[sources >= 0] = sources[sources >= 0]
+    return alone
+
+
+def _numbers(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of each place within its group, from 1, in order."""
+    order = np.argsort(groups, kind="stable")
+    _, starts, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    numbers = np.empty(len(groups), dtype=np.int64)
+    numbers[order] = 1 + np.arange(len(groups)) - np.repeat(starts, counts)
+    return numbers
+
+
+def _own_words(contexts: Sequence[str | None]) -> NDArray[np.float64]:
+    """What the relevance of each record counts, by its context, where the user's own words are asked for."""
+    others = [context is not None and context.strip().lower() in _OTHER_ROLES for context in contexts]
+    return np.where(others, _OTHER_WORDS, 1.0)

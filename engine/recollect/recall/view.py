@@ -41,6 +41,11 @@ class RecordLoader:
         with self._lock:
             return self._reader.vectors.token_codes_of(keys)
 
+    def contexts(self, keys: NDArray[np.int64]) -> list[str | None]:
+        """The context of each of these records."""
+        with self._lock:
+            return self._reader.records.contexts(keys)
+
     def terms(self, keys: NDArray[np.int64]) -> TermBlock:
         """The words of these records."""
         with self._lock:

@@ -55,6 +55,14 @@ Scope = Annotated[
 ]
 Unit = Annotated[float, Meta(ge=0.0, le=1.0, description="From 0 (trivial) to 1 (critical).")]
 Limit = Annotated[int, Meta(ge=1, le=100, description="At most so many results.")]
+SpreadOver = Annotated[
+    str,
+    _field(
+        "For a whole story: time or source, to cover the relevant times or sources; results come in order of time.",
+        lambda value, name, _: checks.check_choice(value, name, ("time", "source")),
+        "time or source",
+    ),
+]
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning.")]
 Time = Annotated[
     str, _field("ISO 8601 with an offset, e.g. 2026-03-01T09:30:00+00:00.", _unlimited(checks.check_time), _WHEN)

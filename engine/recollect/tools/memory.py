@@ -22,6 +22,7 @@ from recollect.tools.fields import (
     OldText,
     Query,
     Question,
+    SpreadOver,
     Tags,
     Time,
     Topic,
@@ -152,6 +153,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
+    spread_over: SpreadOver | None = None
 
     def __call__(self, call: Call) -> Recalled:
         if (self.content is None) == (self.query is None):
@@ -162,6 +164,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
         hits = call.memory.recall(
             self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
             kinds=_KINDS, profile=_profile(call.memory, "hermes"),
+            spread_over=self.spread_over,  # type: ignore[arg-type]  # checked by the field
         )  # fmt: skip
         return Recalled(
             results=[RecalledMemory.of(hit, **_place(call, hit)) for hit in hits],

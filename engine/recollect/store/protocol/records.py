@@ -34,6 +34,9 @@ class Records(Protocol):
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
 
+    def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
+        """The contexts of these records, in their order; None where there is none or no such record."""
+
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         """Row ids by public id, of open records in a scope and its descendants; others are absent."""
 

@@ -111,6 +111,15 @@ class SqliteRecordReader(Repository):
             "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
         )
 
+    def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
+        found = dict(
+            self._execute(
+                "SELECT id, context FROM record WHERE id IN (SELECT value FROM carray(?)) AND context IS NOT NULL",
+                (id_array(record_ids),),
+            )
+        )
+        return [found.get(key) for key in record_ids.tolist()]
+
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         if not public_ids:
             return {}
