@@ -321,7 +321,9 @@ class Evaluation(Plain, frozen=True, kw_only=True):
     - figures: means over the `counted` questions, which have an expected memory that is stored; None if there are none
     - lost: how many expected memories each stage dropped
     - results: each question, in the order given; not_stored: expected memories that the store does not have
-    - against, comparisons: the second run and how it compares with this one, if one was requested
+    - against, comparisons: the second run, or the earlier report, and how it compares with this one, if requested
+
+    `msgspec.json.decode(text, type=Evaluation)` reads back what `to_json` gives.
     """
 
     k: int

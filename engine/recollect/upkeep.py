@@ -211,7 +211,7 @@ class Upkeep:
         questions: str | os.PathLike[str] | IO[str] | Iterable[Mapping[str, Any]],
         *,
         k: int = 10,
-        against: Mapping[str, Any] | None = None,
+        against: Mapping[str, Any] | Evaluation | None = None,
         on_progress: Progress | None = None,
         **options: Unpack[RecallOptions],
     ) -> Evaluation:
@@ -220,7 +220,8 @@ class Upkeep:
         `questions` are dicts, or a file or text stream of JSON lines: `question`; `expected`, the memories to be found,
         each by its text, a unique part of its text, its id or a unique start or end of that (none: the store has no
         answer); and, if needed, `id` and the fields of a filter, such as `scope` or `as_of`. `options` are those of
-        `recall`. `against` are options that differ in a second run, which is compared with the first by question.
+        `recall`. `against` are options that differ in a second run, which is compared with the first by question; or it
+        is an earlier report, as of another embedder, with which this one is compared.
 
         An expected text that is not in the store is no miss: `Evaluation.not_stored` lists it. The store does not
         change: hits are not counted as accesses. All questions are asked at one time; give `as_of` to have the same

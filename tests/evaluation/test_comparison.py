@@ -8,6 +8,7 @@ import pytest
 
 from recollect.evaluation.comparison import bootstrap_interval, compare, sign_test
 from recollect.evaluation.metrics import measure
+from recollect.reports import AnsweredQuestion, ConfidenceReport, Evaluation
 from tests.evaluation import oracle
 
 
@@ -43,12 +44,21 @@ def test_the_interval_is_the_same_every_time():
     assert low < sum(differences) / len(differences) < high
 
 
-def figures(ranks):
-    return {str(place): measure([rank], 10) for place, rank in enumerate(ranks)}
+def run(ranks, names="0123456789"):
+    """An evaluation whose questions have one expected memory each, at these ranks."""
+    results = [
+        AnsweredQuestion(id=name, question="?", answerable=True, figures=measure([rank], 10))
+        for rank, name in zip(ranks, names, strict=False)
+    ]
+    confidence = ConfidenceReport(right=0, unanswerable=0, thresholds=())
+    return Evaluation(
+        k=10, options={}, counted=len(ranks), figures=None, lost={}, confidence=confidence, results=tuple(results),
+        not_stored=(),
+    )  # fmt: skip
 
 
 def test_a_comparison_counts_questions():
-    recall, mrr = compare(figures([1, 2, None, 4]), figures([1, 1, 3, None]))
+    recall, mrr = compare(run([1, 2, None, 4]), run([1, 1, 3, None]))
     assert (recall.figure, recall.better, recall.worse, recall.equal) == ("recall", ("2",), ("3",), 2)
     assert (mrr.figure, mrr.better, mrr.worse, mrr.equal) == ("mrr", ("1", "2"), ("3",), 1)
     assert recall.difference == 0
@@ -58,7 +68,7 @@ def test_a_comparison_counts_questions():
 
 
 def test_the_other_order_is_the_mirror_image():
-    first, second = figures([1, 2, None, 4, 5, 1, 1]), figures([1, 1, 3, None, 1, 2, 2])
+    first, second = run([1, 2, None, 4, 5, 1, 1]), run([1, 1, 3, None, 1, 2, 2])
     for there, back in zip(compare(first, second), compare(second, first), strict=True):
         assert (there.better, there.worse, there.equal, there.p) == (back.worse, back.better, back.equal, back.p)
         assert there.difference == pytest.approx(-back.difference)
@@ -67,13 +77,13 @@ def test_the_other_order_is_the_mirror_image():
 
 
 def test_a_clear_difference_needs_more_than_a_few_questions():
-    assert not compare(figures([2] * 5), figures([1] * 5))[1].clear, "five of five: p is 0.06"
-    assert compare(figures([2] * 6), figures([1] * 6))[1].clear, "six of six: p is 0.03"
-    assert not compare(figures([2] * 30), figures([2] * 30))[1].clear
+    assert not compare(run([2] * 5), run([1] * 5))[1].clear, "five of five: p is 0.06"
+    assert compare(run([2] * 6), run([1] * 6))[1].clear, "six of six: p is 0.03"
+    assert not compare(run([2] * 10), run([2] * 10))[1].clear
 
 
 def test_only_questions_of_both_runs_are_compared():
-    first, second = figures([1, 2]), figures([1, 1, 1])
+    first, second = run([1, 2]), run([1, 1, 1])
     (recall, _) = compare(first, second)
     assert recall.equal == 2
-    assert compare({}, second) == ()
+    assert compare(run([1], "a"), run([1], "b")) == ()

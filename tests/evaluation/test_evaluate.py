@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from recollect import AsyncMemory, Filter, Memory, Settings
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
+from recollect.reports import Evaluation
 
 
 def lost(memory, question, expected, **options):
@@ -167,6 +170,20 @@ def test_the_other_order_of_two_runs_is_the_mirror_image(fruit):
     for one, other in zip(there.comparisons, back.comparisons, strict=True):
         assert (one.better, one.worse, one.p) == (other.worse, other.better, other.p)
         assert one.difference == -other.difference
+
+
+def test_an_earlier_evaluation_is_compared_as_it_is(fruit):
+    before = fruit.evaluate(QUESTIONS, k=2, min_score=0.9, against={"spread": 0})
+    saved = msgspec.json.decode(before.to_json(), type=Evaluation)
+    assert saved == before
+    reworded = [{**QUESTIONS[0], "question": "cider"}, *QUESTIONS[1:]]
+    found = fruit.evaluate(reworded, k=2, against=saved)
+    assert found.against == structs.replace(before, against=None, comparisons=())
+    assert found.figures == fruit.evaluate(reworded, k=2).figures
+    both = fruit.evaluate(reworded[1:], k=2, against={"min_score": 0.9}).comparisons[0]
+    assert found.comparisons[0].difference == both.difference, "the reworded question is not compared"
+    with pytest.raises(InvalidInput, match="the earlier evaluation counts the first 2 hits: give k=2"):
+        fruit.evaluate(QUESTIONS, against=saved)
 
 
 def test_options_of_every_kind_are_taken_and_named(fruit):

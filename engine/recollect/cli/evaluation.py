@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 import typer
@@ -11,6 +12,7 @@ from recollect.cli.command import prints
 from recollect.cli.options import EvaluationOptions, argument, option, parse_pairs, recall_fields
 from recollect.cli.output import hint, one_line
 from recollect.cli.streams import stdin_stream
+from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,10 +39,11 @@ _REMEDIES = {
 
 
 class Shown(NamedTuple):
-    """An evaluation, and how many missed questions to show of it."""
+    """An evaluation, how many missed questions to show of it, and the earlier report that it is compared with."""
 
     evaluation: Evaluation
     missed: int
+    earlier: str | None
 
 
 def _asked(found: Evaluation) -> int:
@@ -55,7 +58,7 @@ def _print_evaluation(shown: Shown) -> None:
     if not terminal.is_terminal:
         terminal = Console(highlight=False, width=_PIPE_COLUMNS)
     runs = [found] if found.against is None else [found, found.against]
-    names = _names(runs)
+    names = _names(runs, shown.earlier)
     without = found.confidence.unanswerable
     counted = f"{found.counted:,} question{'s' * (found.counted != 1)} with an answer"
     also = f" and {without:,} without" if without else ""
@@ -86,6 +89,9 @@ def eval_(
         list[str] | None,
         option("NAME=VALUE", "Compare with this option of recall, as mode=keyword; repeat for more."),
     ] = None,
+    against_report: Annotated[
+        str | None, option("FILE", "Compare with a report that --out wrote, as of another store or embedder.")
+    ] = None,
     missed: Annotated[int, typer.Option(min=0, help="The most missed questions to show.")] = 20,
     out: Annotated[str | None, option("FILE", "Write the whole report to this file, as JSON.")] = None,
     **options: Unpack[EvaluationOptions],
@@ -101,19 +107,32 @@ def eval_(
 
     Shown are recall@k, hit@k, MRR and nDCG; what was missed, with the stage of recall that lost it; and what
     min_confidence would keep. With --against the questions are asked again with other options, and both runs are
-    compared question by question.
+    compared question by question; --against-report compares with an earlier run.
     """
     fields = recall_fields(options)
-    other = _against(against)
-    found = memory.evaluate(
-        stdin_stream() if file == "-" else file, k=k, against=other or None, on_progress=report, **fields
-    )
+    other: dict[str, Any] | Evaluation | None = _against(against) or None
+    if against_report is not None:
+        if other is not None:
+            raise InvalidInput("give --against or --against-report, not both")
+        other = _earlier(against_report)
+    found = memory.evaluate(stdin_stream() if file == "-" else file, k=k, against=other, on_progress=report, **fields)
     if out is not None:
         from recollect.exchange.files import writing
 
         with writing(out, store=memory.path) as stream:
             stream.write(found.to_json() + "\n")
-    return Shown(found, missed)
+    return Shown(found, missed, None if against_report is None else Path(against_report).name)
+
+
+def _earlier(path: str) -> Evaluation:
+    import msgspec
+
+    from recollect.reports import Evaluation
+
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=Evaluation)
+    except (OSError, ValueError) as fault:
+        raise InvalidInput(f"{path} is no report that eval --out wrote: {fault}") from None
 
 
 def _against(pairs: list[str] | None) -> dict[str, Any]:
@@ -122,10 +141,12 @@ def _against(pairs: list[str] | None) -> dict[str, Any]:
     return parse_pairs(pairs, "--against", [name for name in RecallOptions.__annotations__ if name not in _NO_PAIR])
 
 
-def _names(runs: Sequence[Evaluation]) -> list[str]:
-    """What the runs are called: the options of the first, and what the second has otherwise."""
+def _names(runs: Sequence[Evaluation], earlier: str | None) -> list[str]:
+    """What the runs are called: the options of the first, and the file of the second or what it has otherwise."""
     first, *more = (run.options for run in runs)
     names = [_label(first) or "settings"]
+    if earlier is not None:
+        return [*names, earlier]
     for options in more:
         differing = {name: value for name, value in options.items() if name not in first or first[name] != value}
         names.append(_label(differing) or "the same")
@@ -146,6 +167,7 @@ def _print_figures(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
         )
         for field, name in _FIGURES.items()
     ]
+    terminal.print()
     _table(terminal, ("", *names), rows)
 
 
@@ -170,13 +192,16 @@ def _print_changed(terminal: Console, runs: Sequence[Evaluation], names: Sequenc
     """The questions whose first right hit moved, with its rank in both runs."""
     if len(runs) == 1:
         return
+    asked = {(each.id, each.question): each for each in runs[1].results}
+    pairs = [(each, asked.get((each.id, each.question))) for each in runs[0].results]
     rows = [
         (first.id, _first_right(first), _first_right(second), _short(first.question))
-        for first, second in zip(*(run.results for run in runs), strict=True)
-        if first.figures != second.figures
+        for first, second in pairs
+        if second is not None and first.figures != second.figures
     ]
     if rows and most:
-        _table(terminal, ("rank of the first right hit", *names, "question"), rows[:most], last_is_text=True)
+        _say(terminal, "\nrank of the first right hit", style="bold")
+        _table(terminal, ("", *names, "question"), rows[:most], last_is_text=True)
     if len(rows) > most:
         hint(f"{len(rows) - most:,} more questions have other ranks: --missed shows them")
 
@@ -190,6 +215,7 @@ def _print_lost(terminal: Console, runs: Sequence[Evaluation], names: Sequence[s
     if stages:
         rows = [(stage, *(f"{run.lost.get(stage, 0):,}" for run in runs), _REMEDIES.get(stage, "")) for stage in stages]
         heads = names if len(runs) > 1 else ("memories",)
+        terminal.print()
         _table(terminal, ("lost at", *heads, "what may help"), rows, last_is_text=True)
 
 
@@ -225,9 +251,11 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
     reports = [run.confidence for run in runs]
     if not any(each.right for each in reports):
         return
-    heads = names if len(runs) > 1 else ("keeps",)
+    heads = names if len(runs) > 1 else ("kept",)
     rows = zip(*map(_kept, reports), strict=True)
     thresholds = (f"{each.min_confidence:g}" for each in reports[0].thresholds)
+    others = " and questions without an answer" * bool(reports[0].unanswerable)
+    _say(terminal, f"\nright hits{others} that each min_confidence lets through", style="bold")
     _table(terminal, ("min_confidence", *heads), [(least, *kept) for least, kept in zip(thresholds, rows, strict=True)])
     for report, name in zip(reports, names, strict=True):
         if report.keeps_95 is not None:
@@ -237,8 +265,8 @@ def _print_confidence(terminal: Console, runs: Sequence[Evaluation], names: Sequ
 
 
 def _kept(report: ConfidenceReport) -> list[str]:
-    """What each threshold would have kept, in words."""
-    without = f" right, {{}} of {report.unanswerable:,} without an answer" if report.unanswerable else " right"
+    """What passes each threshold, in words."""
+    without = f", {{}} of {report.unanswerable:,}" if report.unanswerable else ""
     return [f"{at.right:,} of {report.right:,}{without.format(f'{at.unanswerable:,}')}" for at in report.thresholds]
 
 
@@ -254,7 +282,6 @@ def _table(
         table.add_column(Text(name), justify="left" if is_text else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    terminal.print()
     terminal.print(table)
 
 

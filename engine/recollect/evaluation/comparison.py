@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from recollect.reports import Comparison, Figures
+from recollect.reports import Comparison, Evaluation, Figures
 
 # The recall of many hits says what a prompt gets, the reciprocal rank what comes first.
 COMPARED = ("recall", "mrr")
@@ -14,29 +14,32 @@ _SEED = 0
 _INTERVAL = (0.025, 0.975)
 
 
-def compare(first: Mapping[str, Figures], second: Mapping[str, Figures]) -> tuple[Comparison, ...]:
-    """The second run against the first, by question id; questions that only one of them counted are left out."""
-    both = [name for name in first if name in second]
-    if not both:
+def compare(first: Evaluation, second: Evaluation) -> tuple[Comparison, ...]:
+    """The second run against the first, over the questions of the same id and text that both counted."""
+    asked = {(each.id, each.question): each.figures for each in second.results}
+    pairs = {
+        each.id: (each.figures, other)
+        for each in first.results
+        if each.figures is not None and (other := asked.get((each.id, each.question))) is not None
+    }
+    if not pairs:
         return ()
-    return tuple(_compare(figure, both, first, second) for figure in COMPARED)
+    return tuple(_compare(figure, pairs) for figure in COMPARED)
 
 
-def _compare(
-    figure: str, both: Sequence[str], first: Mapping[str, Figures], second: Mapping[str, Figures]
-) -> Comparison:
-    differences = {name: getattr(second[name], figure) - getattr(first[name], figure) for name in both}
+def _compare(figure: str, pairs: Mapping[str, tuple[Figures, Figures]]) -> Comparison:
+    differences = {name: getattr(second, figure) - getattr(first, figure) for name, (first, second) in pairs.items()}
     better = tuple(name for name, difference in differences.items() if difference > 0)
     worse = tuple(name for name, difference in differences.items() if difference < 0)
     low, high = bootstrap_interval([*differences.values()])
     return Comparison(
         figure=figure,
-        difference=math.fsum(differences.values()) / len(both),
+        difference=math.fsum(differences.values()) / len(pairs),
         low=low,
         high=high,
         better=better,
         worse=worse,
-        equal=len(both) - len(better) - len(worse),
+        equal=len(pairs) - len(better) - len(worse),
         p=sign_test(len(better), len(worse)),
     )
 

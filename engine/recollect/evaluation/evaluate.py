@@ -46,21 +46,18 @@ def evaluate(
     base: str,
     k: int,
     options: Mapping[str, Any],
-    against: Mapping[str, Any] | None,
+    against: Mapping[str, Any] | Evaluation | None,
     on_progress: Progress | None,
 ) -> Evaluation:
     """Ask every question with the options, and again with those that `against` changes; compare the answers.
 
-    Everything is checked before the first question is asked.
+    An earlier evaluation is compared as it is. Everything is checked before the first question is asked.
     """
-    if against is not None and not isinstance(against, Mapping):
-        raise InvalidInput(
-            f"against is {shown(against)}: give options of recall that differ, e.g. {{'mode': 'vector'}}"
-        )
-    asked = read_questions(questions, engine.store.path)
     most, now = check_count(k, "k", maximum=MAX_LIMIT), now_us()
+    earlier, changes = _checked_against(against, most)
+    asked = read_questions(questions, engine.store.path)
     runs = []
-    for chosen in (options,) if against is None else (options, {**options, **against}):
+    for chosen in (options,) if changes is None else (options, {**options, **changes}):
         requests = [request_of(each, base, engine.settings.profile, most, chosen, now) for each in asked]
         runs.append(_Run(engine, asked, requests, base, most, chosen))
     total, done = len(runs) * len(asked), count(1)
@@ -73,10 +70,21 @@ def evaluate(
                 if on_progress is not None:
                     on_progress(next(done), total)
             made.append(run.report([results[place] for place in range(len(asked))]))
-    if against is None:
-        return made[0]
-    counted = [{each.id: each.figures for each in one.results if each.figures is not None} for one in made]
-    return structs.replace(made[0], against=made[1], comparisons=compare(*counted))
+    first, *others = made if earlier is None else [*made, structs.replace(earlier, against=None, comparisons=())]
+    return structs.replace(first, against=others[0], comparisons=compare(first, others[0])) if others else first
+
+
+def _checked_against(against: object, k: int) -> tuple[Evaluation | None, Mapping[str, Any] | None]:
+    """The earlier evaluation to compare with, or the options that differ in a second run."""
+    if isinstance(against, Evaluation):
+        if against.k != k:
+            raise InvalidInput(f"the earlier evaluation counts the first {against.k} hits: give k={against.k}")
+        return against, None
+    if against is None or isinstance(against, Mapping):
+        return None, against
+    raise InvalidInput(
+        f"against is {shown(against)}: give options of recall that differ, e.g. {{'mode': 'vector'}}, or an Evaluation"
+    )
 
 
 class _Expected(NamedTuple):
