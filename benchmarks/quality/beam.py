@@ -8,7 +8,8 @@ The questions have no date, so they are asked now.
 
 The evidence of a question is every message that the set names for it (`source_chat_ids`, whatever their part in the
 answer). recall@40 is the share of the evidence among the first 40 messages, all@40 whether it is all there, MRR the
-reciprocal rank of the first, 0 beyond 40; by type of question too.
+reciprocal rank of the first in order of score, 0 beyond 40; by type of question too. Questions about a whole story
+(event ordering, summarization) are asked in three more ways: `WHOLE_STORY`.
 
 Abstention questions are about the chat's topics and have no answer in it. Their figures are those of `calibration`,
 over the first ten hits; the ROC AUC is the mean over the chats, each answerable question of a chat against each
@@ -32,9 +33,17 @@ from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recollect.records import Hits
 
-__all__ = ["ABSTENTION", "Chat", "evaluate", "read"]
+__all__ = ["ABSTENTION", "WHOLE_STORY", "Chat", "evaluate", "read"]
 
 ABSTENTION = "abstention"
+STORIES = ("event_ordering", "summarization")
+WHOLE_STORY: dict[str, dict[str, Any]] = {
+    "not adaptive": {"adaptive": False},
+    "default": {},
+    "spread over time": {"spread_over": "time"},
+    "spread over sources": {"spread_over": "source"},
+}
+"""Options of `Memory.recall` for questions about a whole story."""
 LIMIT = 40
 _SHOWN = 10
 _FOLDER = "chats/100K"
@@ -52,6 +61,7 @@ class Chat(NamedTuple):
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
     """recall@40, all@40 and MRR of every column, in all and by type; and what confidence says of abstention."""
     tally = Tally()
+    stories = Tally(WHOLE_STORY)
     asked: dict[str, list[list[Asked]]] = {column: [] for column in COLUMNS}
     for done, chat in enumerate(read(data), 1):
         with open_memory() as memory:
@@ -62,18 +72,18 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
                     answers = memory.recall_many([text for text, _, _ in chat.questions], limit=LIMIT, **options)
                 for (_, kind, gold), hits in zip(chat.questions, answers, strict=True):
                     if kind != ABSTENTION:
-                        ranked = [places[hit.id] for hit in hits]
-                        figures = {
-                            "recall@40": recall_at_k(ranked, gold, LIMIT),
-                            "all@40": recall_all_at_k(ranked, gold, LIMIT),
-                            "MRR": reciprocal_rank(ranked, gold),
-                        }
-                        tally.add(column, figures, kind)
+                        tally.add(column, _figures(hits, places, gold), kind)
                 asked[column].append(_asked(chat, ids, answers))
+            for column, options in WHOLE_STORY.items():
+                for text, kind, gold in chat.questions:
+                    if kind in STORIES:
+                        hits = memory.recall(text, limit=LIMIT, **options)
+                        stories.add(column, _figures(hits, places, gold), kind)
         on_progress(done, len(_CHATS))
     result = tally.result(stores=len(_CHATS))
     for column, chats in asked.items():
         result["figures"][column] |= _abstention(chats)
+    result["whole_story"] = stories.result()["categories"]
     return result
 
 
@@ -119,6 +129,15 @@ def _ids(named: object) -> Iterator[int]:
     elif isinstance(named, dict | list):
         for each in named.values() if isinstance(named, dict) else named:
             yield from _ids(each)
+
+
+def _figures(hits: Hits, places: dict[str, int], gold: frozenset[int]) -> dict[str, float]:
+    ranked = [places[hit.id] for hit in sorted(hits, key=lambda hit: -hit.score)]
+    return {
+        "recall@40": recall_at_k(ranked, gold, LIMIT),
+        "all@40": recall_all_at_k(ranked, gold, LIMIT),
+        "MRR": reciprocal_rank(ranked, gold),
+    }
 
 
 def _asked(chat: Chat, ids: list[str], answers: list[Hits]) -> list[Asked]:

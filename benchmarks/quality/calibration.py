@@ -36,8 +36,8 @@ class Asked(NamedTuple):
 
 
 def asked(hits: Hits, gold: Collection[str], limit: int) -> Asked:
-    """The first hits of a question; it is answerable if `gold` names any."""
-    shown = hits[:limit]
+    """The first hits of a question by score; it is answerable if `gold` names any."""
+    shown = sorted(hits, key=lambda hit: -hit.score)[:limit]
     return Asked(bool(gold), tuple(hit.confidence for hit in shown), tuple(hit.id in gold for hit in shown))
 
 

@@ -104,6 +104,13 @@ def _categories(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], lis
         ]
         if rows:
             yield title, ("category", "questions", *metrics), rows
+    if stories := run["sets"].get("beam", {}).get("whole_story"):
+        columns = list(next(iter(stories.values()))["figures"])
+        rows = [
+            (kind, f"{result['questions']:,}", *(f"{result['figures'][column]['recall@40']:.3f}" for column in columns))
+            for kind, result in stories.items()
+        ]
+        yield "BEAM, questions about a whole story: recall@40", ("category", "questions", *columns), rows
 
 
 def _caption(run: dict[str, Any]) -> str:

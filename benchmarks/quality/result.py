@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from statistics import fmean
 from time import perf_counter
@@ -35,11 +35,11 @@ class _Asked(NamedTuple):
 class Tally:
     """Collects each question's figures and averages them over questions."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Iterable[str] = COLUMNS) -> None:
         self.records = 0
         self.code_bytes = 0
         self.remember_seconds = 0.0
-        self._asked: dict[str, list[_Asked]] = {column: [] for column in COLUMNS}
+        self._asked: dict[str, list[_Asked]] = {column: [] for column in columns}
         self._seconds: dict[str, float] = defaultdict(float)
 
     def remember(self, memory: Memory, items: list[dict[str, Any]]) -> list[str]:

@@ -96,6 +96,8 @@ def test_beam_is_asked_by_type_and_abstention_questions_apart(beam_folder, open_
     assert result["figures"]["default"]["all@40"] == 1.0
     assert result["figures"]["default"]["abstention: ROC AUC"] == 1.0
     assert list(result["categories"]) == ["event_ordering", "knowledge_update"]
+    assert list(result["whole_story"]) == ["event_ordering"]
+    assert set(result["whole_story"]["event_ordering"]["figures"]) == set(beam.WHOLE_STORY)
 
 
 @pytest.fixture
