@@ -8,6 +8,7 @@ from recollect_kernels.arguments import Codes as Codes
 from recollect_kernels.arguments import Forest as Forest
 from recollect_kernels.arguments import Graph as Graph
 from recollect_kernels.arguments import Lists as Lists
+from recollect_kernels.arguments import Mentions as Mentions
 from recollect_kernels.arguments import Postings as Postings
 from recollect_kernels.arguments import Records as Records
 from recollect_kernels.arguments import Sketches as Sketches

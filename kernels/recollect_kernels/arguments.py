@@ -84,11 +84,33 @@ class Graph(NamedTuple):
 
 
 class Records(NamedTuple):
-    """By row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32."""
+    """By row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32.
+
+    moments int64 (n,): when what the record tells happened, in microseconds. speakers int32 (n, 2): the numbers of the
+    first and the last word of its context where that is a name, -1 for none.
+    """
 
     keys: I64
     created_at: I64
     importance: F32
+    moments: I64
+    speakers: I32
+
+
+class Mentions(NamedTuple):
+    """What the queries name of records; with empty offsets nothing.
+
+    Query i names the words names[name_offsets[i]:name_offsets[i + 1]], int32, and the times from begins to ends, int64
+    in microseconds, of span_offsets[i]:span_offsets[i + 1]. fades int64: how long after its end a time still counts,
+    less and less.
+    """
+
+    names: I32
+    name_offsets: I64
+    begins: I64
+    ends: I64
+    fades: I64
+    span_offsets: I64
 
 
 class Forest(NamedTuple):
@@ -108,3 +130,7 @@ NO_VECTORS = Codes(
     np.empty((0, 0), np.int8), np.empty(0, np.float32),
 )  # fmt: skip
 NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0), np.uint64), np.empty(0, np.int64))
+NO_MENTIONS = Mentions(
+    np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.empty(0, np.int64),
+)  # fmt: skip

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Postings, Records, Sketches
+from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recollect_kernels.signals import RankParameters
 
@@ -41,7 +41,7 @@ class Backend(Protocol):
 
     def rank_candidates(
         self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records,
-        parameters: RankParameters, rerank: F64,
+        parameters: RankParameters, rerank: F64, mentions: Mentions,
     ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
     def score_bound_candidates(
         self, offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches,

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.arguments import Codes, Graph, Lists, Postings, Records
+from recollect_kernels.arguments import NO_MENTIONS, Codes, Graph, Lists, Mentions, Postings, Records
 from recollect_kernels.contract import F64, I64, KernelError, array
 from recollect_kernels.lexical import check_postings
 from recollect_kernels.signals import RankParameters
@@ -22,12 +22,13 @@ NO_RERANK: F64 = np.empty(0)
 
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64 | None = None,
+    rerank: F64 | None = None, mentions: Mentions | None = None,
 ) -> tuple[I64, I64, F64, I64]:  # fmt: skip
     """Every candidate of each query with its signals.
 
     Without `codes` cosines that are not known are 0. `rerank`, float64 (m,), is added to the fused scores of the
     candidates, in the order in which they come out; it takes lists that name each of them, and no expansion.
+    `mentions` are what the queries name of records; without them nothing is named.
 
     Returns offsets int64 (q + 1,), rows int64 (m,) ascending within a query, signals float64 (len(SIGNALS), m) in rows
     as `SIGNALS` names them, and order int64 (m,): places of each query's candidates, counted from its first, by
@@ -45,15 +46,20 @@ def rank_candidates(
     array("keys", records.keys, contract.i64, n)
     array("created_at", records.created_at, contract.i64, n)
     array("importance", records.importance, contract.f32, n)
+    array("moments", records.moments, contract.i64, n)
+    array("speakers", records.speakers, contract.i32, n, 2)
     parameters = _check_parameters(parameters)
+    if mentions is not None:
+        _check_mentions(mentions, queries)
     if rerank is not None:
         array("rerank", rerank, contract.f64, None)
         contract.finite("rerank", rerank)
         if parameters.expansion_depth:
             raise KernelError("rerank: with expansion; wanted parameters.expansion_depth of 0")
     found = dispatch.active.rank_candidates(
-        lists, codes, postings, graph, records, parameters, NO_RERANK if rerank is None else rerank
-    )
+        lists, codes, postings, graph, records, parameters, NO_RERANK if rerank is None else rerank,
+        NO_MENTIONS if mentions is None else mentions,
+    )  # fmt: skip
     if found is None:
         raise KernelError(f"lists, graph, codes: name a row of {n} or more, or a place that is not there")
     if rerank is not None and rerank.shape[0] != found[1].shape[0]:
@@ -87,9 +93,22 @@ def _check_parameters(parameters: RankParameters) -> RankParameters:
     vector, keyword = parameters.vector_weight, parameters.keyword_weight
     if vector < 0 or keyword < 0 or vector + keyword <= 0:
         raise KernelError("parameters: weights of vector and keyword; wanted none negative and a sum above 0")
+    if min(parameters.speaker_weight, parameters.date_weight) < 0:
+        raise KernelError("parameters: speaker_weight, date_weight; wanted none negative")
     if parameters.expansion_depth < 0:
         raise KernelError(f"parameters: expansion_depth of {parameters.expansion_depth}; wanted 0 or more")
     return normalised(parameters) if parameters.weighted_sum else parameters
+
+
+def _check_mentions(mentions: Mentions, queries: int) -> None:
+    names = array("names", mentions.names, contract.i32, None)
+    contract.offsets("name_offsets", mentions.name_offsets, names.shape[0], queries)
+    if names.size and int(names.min()) < 0:
+        raise KernelError(f"names: holds {int(names.min())}; wanted 0 or more")
+    spans = array("begins", mentions.begins, contract.i64, None).shape[0]
+    array("ends", mentions.ends, contract.i64, spans)
+    array("fades", mentions.fades, contract.i64, spans)
+    contract.offsets("span_offsets", mentions.span_offsets, spans, queries)
 
 
 def _check_graph(graph: Graph, n: int) -> None:

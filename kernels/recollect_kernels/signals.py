@@ -22,6 +22,8 @@ class Signals(NamedTuple):
     """The row of each signal in an array float64 (signals, candidates). From `spread` on `later_signals` gives them.
 
     - cosine, bm25: as measured
+    - speaker: 1 where the query names the context of the record, a speaker above all, else 0
+    - date: 1 where the record is of a time that the query names, less and less soon after it, else 0
     - rerank: what token-level reranking adds to the fused score
     - fused: of cosine and BM25, with `rerank`
     - spread: the score after spreading activation
@@ -32,13 +34,15 @@ class Signals(NamedTuple):
 
     cosine: int = 0
     bm25: int = 1
-    rerank: int = 2
-    fused: int = 3
-    spread: int = 4
-    spread_gain: int = 5
-    linked: int = 6
-    decay: int = 7
-    score: int = 8
+    speaker: int = 2
+    date: int = 3
+    rerank: int = 4
+    fused: int = 5
+    spread: int = 6
+    spread_gain: int = 7
+    linked: int = 8
+    decay: int = 9
+    score: int = 10
 
 
 SIGNALS = Signals()
@@ -62,6 +66,7 @@ class RankParameters(NamedTuple):
       not with rrf_k
     - weighted_sum: 1 adds instead of multiplying: semantic_weight times the score after spreading, cut to [0, 1],
       recency_weight times the decay and importance_weight times the importance, the weights divided by their sum
+    - speaker_weight, date_weight: a signal of 1 multiplies the score after spreading by 1 + weight
     """
 
     vector_weight: float
@@ -83,6 +88,8 @@ class RankParameters(NamedTuple):
     semantic_weight: float = 0.0
     recency_weight: float = 0.0
     ranked_share: float = 0.0
+    speaker_weight: float = 0.0
+    date_weight: float = 0.0
 
 
 def weighted_fusion(cosine: Values, bm25_share: Values, has_vector: Values, parameters: RankParameters) -> Values:
@@ -127,7 +134,7 @@ def _add_ranks(values: F64, keys: I64, share: float, weight: float, rrf_k: float
 
 def later_signals(
     fused: Values, by_chain: Values, by_link: Values, best_three: Values, neighbourhood: Values, age_days: Values,
-    importance: Values, parameters: RankParameters,
+    importance: Values, speaker: Values, date: Values, parameters: RankParameters,
 ) -> tuple[Values, ...]:  # fmt: skip
     """The signals from `spread` on.
 
@@ -143,14 +150,15 @@ def later_signals(
     spread = (fused + gain + missing) / (1.0 + neighbor + source)
     linked = (link > by_chain) * (neighbor * link)
     fresh = decay(age_days, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+    named = spread * ((1.0 + parameters.speaker_weight * speaker) * (1.0 + parameters.date_weight * date))
     if parameters.weighted_sum == 1:
         score = (
-            parameters.semantic_weight * np.minimum(np.maximum(spread, 0.0), 1.0)
+            parameters.semantic_weight * np.minimum(np.maximum(named, 0.0), 1.0)
             + parameters.recency_weight * fresh
             + parameters.importance_weight * importance
         )
     else:
-        score = spread * fresh * (1.0 + parameters.importance_weight * (2.0 * importance - 1.0))
+        score = named * fresh * (1.0 + parameters.importance_weight * (2.0 * importance - 1.0))
     return spread, gain, linked, fresh, score
 
 
@@ -160,6 +168,13 @@ def decay(age_days: Values, half_life_days: float, floor: float, exponential: in
     if exponential == 1:
         return np.maximum(np.exp(-lives), floor)
     return np.maximum(np.exp2(-lives), floor)
+
+
+def date_signal(moments: Values, begin: Values, end: Values, fade: Values) -> Values:
+    """1 from `begin` to before `end`, then falling to 0 within `fade`; all float64, in microseconds."""
+    late = np.maximum(moments - end, 0.0) / np.maximum(fade, 1.0)
+    within = (moments >= begin) * ((moments < end) + (moments >= end) * (late < 1.0))
+    return within * (1.0 - np.minimum(late, 1.0))
 
 
 def order_by_score(scores: F64, keys: I64) -> I64:

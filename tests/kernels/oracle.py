@@ -288,7 +288,23 @@ def order_by_score(scores, keys):
     return sorted(range(len(scores)), key=lambda i: (-scores[i], keys[i]))
 
 
-def score(rows, cosine, bm25, rerank, parts, graph, records, chosen):
+def mentioned(query, row, records, mentions):
+    """Whether a query names the speaker of a record, and how well the record's time fits the times that it names."""
+    if mentions is None:
+        return 0.0, 0.0
+    names = mentions.names[mentions.name_offsets[query] : mentions.name_offsets[query + 1]]
+    speaker = 1.0 if any(name in names for name in records.speakers[row]) else 0.0
+    moment, date = records.moments[row], 0.0
+    for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
+        begin, end, fade = mentions.begins[place], mentions.ends[place], mentions.fades[place]
+        if begin <= moment < end:
+            date = 1.0
+        elif end <= moment < end + fade:
+            date = max(date, 1.0 - (moment - end) / fade)
+    return speaker, date
+
+
+def score(query, rows, cosine, bm25, rerank, parts, graph, records, mentions, chosen):
     """Every later signal of one query's candidates, as rows of the order of the kernel's, and their places in order."""
     fused = [a + b for a, b in zip(fuse(rows, cosine, bm25, parts, records.keys, chosen), rerank, strict=True)]
     own = [max(value, 0.0) for value in fused]
@@ -306,11 +322,13 @@ def score(rows, cosine, bm25, rerank, parts, graph, records, chosen):
         age = (chosen.clock - records.created_at[rows[i]]) / 86_400_000_000
         fresh = decay(age, chosen.half_life_days, chosen.decay_floor, "exp" if chosen.exponential else "half_life")
         value = records.importance[rows[i]]
+        speaker, date = mentioned(query, rows[i], records, mentions)
+        named = spread * (1 + chosen.speaker_weight * speaker) * (1 + chosen.date_weight * date)
         weights = chosen.semantic_weight, chosen.recency_weight, chosen.importance_weight
         if chosen.weighted_sum:
-            final = weighted_sum(spread, fresh, value, *weights)
+            final = weighted_sum(named, fresh, value, *weights)
         else:
-            final = spread * fresh * (1 + chosen.importance_weight * (2 * value - 1))
-        columns.append((cosine[i], bm25[i], rerank[i], fused[i], spread, gain, linked, fresh, final))
+            final = named * fresh * (1 + chosen.importance_weight * (2 * value - 1))
+        columns.append((cosine[i], bm25[i], speaker, date, rerank[i], fused[i], spread, gain, linked, fresh, final))
     order = sorted(range(len(rows)), key=lambda i: (-columns[i][-1], records.keys[rows[i]]))
     return [list(row) for row in zip(*columns, strict=True)], order

@@ -39,30 +39,46 @@ def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20, d=16, wi
     neighbours = graph(generator, n, links, mask(generator, n, kind))
     records = kernels.Records(
         generator.permutation(n).astype(np.int64) - n // 2, generator.integers(0, 400 * DAY_US, n),
-        generator.random(n).astype(np.float32),
+        generator.random(n).astype(np.float32), generator.integers(0, 400 * DAY_US, n),
+        generator.integers(-1, 6, (n, 2)).astype(np.int32),
     )  # fmt: skip
     measured = kernels.Codes(asked, ceilings, first_place, parts, codes, scales) if with_codes else None
     return lists, measured, words, neighbours, records
+
+
+def nobody(n):
+    """Moments and speakers of records without a time and a speaker that a query could name."""
+    return np.zeros(n, np.int64), np.full((n, 2), -1, np.int32)
+
+
+def mentions_of(seed, queries):
+    """Some names and times in each query."""
+    generator = rng(seed + 1)
+    names, spans = (np.cumsum([0, *generator.integers(0, 4, queries)], dtype=np.int64) for _ in range(2))
+    begins = generator.integers(0, 400 * DAY_US, spans[-1])
+    lengths, fades = (generator.integers(0, 100 * DAY_US, spans[-1]) for _ in range(2))
+    words = generator.integers(0, 6, names[-1]).astype(np.int32)
+    return kernels.Mentions(words, names, begins, begins + lengths, fades, spans)
 
 
 def parameters(**changed):
     return kernels.RankParameters(
         vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expansion_depth=4, neighbor_weight=0.4, source_weight=0.5,
         near=1.0, far=0.7, lone_share=0.8, clock=400 * DAY_US, half_life_days=90.0, decay_floor=0.5, exponential=0,
-        importance_weight=0.2,
+        importance_weight=0.2, speaker_weight=0.3, date_weight=0.2,
     )._replace(**changed)  # fmt: skip
 
 
-def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, rerank=None):
+def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, rerank=None, mentions=None):
     """Candidates and measured signals to float32, what follows from those to the last digits, and the order exactly."""
-    for group in filter(None, (lists, codes, words, neighbours, records)):
+    for group in filter(None, (lists, codes, words, neighbours, records, mentions)):
         freeze(group)
-    given = (lists, codes, words, neighbours, records, chosen, *(() if rerank is None else (rerank,)))
+    given = (lists, codes, words, neighbours, records, chosen, rerank, mentions)
     offsets, rows, signals, order = kernels.rank_candidates(*given)
     assert [part.dtype.name for part in (offsets, rows, signals, order)] == ["int64", "int64", "float64", "int64"]
     assert len(signals) == len(kernels.Signals._fields)
     lists, words, neighbours, records = map(plain, (lists, words, neighbours, records))
-    codes = codes and plain(codes)
+    codes, mentions = codes and plain(codes), mentions and plain(mentions)
     assert len(offsets) == len(lists.vector_counts) + 1
     for query in range(len(offsets) - 1):
         own = slice(offsets[query], offsets[query + 1])
@@ -74,7 +90,9 @@ def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, r
         np.testing.assert_allclose(signals[:2, own].T, list(wanted.values()), rtol=1e-5, atol=2e-6)
         added = [0.0] * len(got) if rerank is None else rerank[own].tolist()
         parts = codes.parts if codes else None
-        later, places = oracle.score(got, cosine, bm25, added, parts, neighbours, records, chosen)
+        later, places = oracle.score(
+            query, got, cosine, bm25, added, parts, neighbours, records, mentions, chosen
+        )
         np.testing.assert_allclose(signals[:, own], later, rtol=1e-12, atol=1e-12)
         scores = signals[AT.score, own]
         assert order[own].tolist() == oracle.order_by_score(scores.tolist(), [records.keys[row] for row in got])
@@ -134,6 +152,16 @@ def test_every_signal_and_the_order_are_the_definition(seed, queries, n, d, kind
     assert_ranked_as_defined(*case(seed, queries, n, kind, with_codes, links, d), chosen)
 
 
+@holds(
+    seed=seeds,
+    queries=st.sampled_from([0, 1, 3]),
+    n=st.sampled_from([1, 60]),
+    changed=st.sampled_from([{}, {"speaker_weight": 0.0}, {"weighted_sum": 1, "semantic_weight": 0.5}]),
+)
+def test_speakers_and_times_that_a_query_names_raise_the_score(seed, queries, n, changed):
+    assert_ranked_as_defined(*case(seed, queries, n), parameters(**changed), mentions=mentions_of(seed, queries))
+
+
 @holds(seed=seeds, widths=st.sampled_from([(0, 0), (0, 5), (30, 0), (1, 60)]))
 def test_lists_of_any_length_are_joined(seed, widths):
     assert_ranked_as_defined(*case(seed, 3, widths=widths), parameters())
@@ -168,7 +196,7 @@ def ranked(rows, fused, neighbours, records=None, **changed):
     empty = np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64)
     known = np.array([rows], np.int64), np.zeros((1, len(rows)), np.float32), np.array([len(rows)])
     if records is None:
-        records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+        records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32), *nobody(n))
     chosen = parameters(**{"expansion_depth": 0, "half_life_days": float("inf"), **changed})
     return kernels.rank_candidates(
         kernels.Lists(*known, *empty), None, postings(rng(0), n, [0]), neighbours, records, chosen,
@@ -231,7 +259,7 @@ def test_records_with_hundreds_of_links_find_room(links):
         np.empty((3, 0), np.float32), np.zeros(3, np.int64),
     )  # fmt: skip
     neighbours = plain_graph(none, none, links=(heads, nexts, targets, np.ones(2 * links, np.float32)))
-    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32), *nobody(n))
     words = postings(generator, n, [0, 0, 0])
     assert_ranked_as_defined(lists, None, words, neighbours, records, parameters(expansion_depth=2))
 
@@ -243,14 +271,14 @@ def test_ties_are_broken_by_key(seed, n, ties, ascending):
     scores[generator.random(n) < 0.2] = -0.0
     keys = generator.permutation(n).astype(np.int64) - n // 2
     keys = np.sort(keys) if ascending else keys * 2**40
-    records = kernels.Records(keys, np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    records = kernels.Records(keys, np.zeros(n, np.int64), np.full(n, 0.5, np.float32), *nobody(n))
     alone = {"neighbor_weight": 0.0, "source_weight": 0.0}
     order = ranked(np.arange(n), scores, without_neighbours(n), records, **alone)[3]
     assert order.tolist() == oracle.order_by_score(scores.tolist(), keys.tolist())
 
 
 def test_equal_keys_keep_their_places():
-    records = kernels.Records(np.array([5, 5, 5, 1]), np.zeros(4, np.int64), np.full(4, 0.5, np.float32))
+    records = kernels.Records(np.array([5, 5, 5, 1]), np.zeros(4, np.int64), np.full(4, 0.5, np.float32), *nobody(4))
     alone = {"neighbor_weight": 0.0, "source_weight": 0.0}
     assert ranked(np.arange(4), [1.0, 2.0, 1.0, 1.0], without_neighbours(4), records, **alone)[3].tolist() == [
         1,
@@ -283,7 +311,7 @@ def test_chains_and_links_out_of_range_are_refused(depth):
 
 def test_later_signals_are_the_rows_from_spread_on():
     # The JIT writes them without a check of bounds.
-    one = later_signals(0.5, 0.1, -1.0, 0.5, 2.0, 3.0, 0.5, parameters())
+    one = later_signals(0.5, 0.1, -1.0, 0.5, 2.0, 3.0, 0.5, 1.0, 0.0, parameters())
     assert len(one) == len(AT) - AT.spread
     assert AT._fields[-1] == "score"
     assert tuple(AT) == tuple(range(len(AT)))
@@ -294,7 +322,7 @@ def scores_of(similarities, days, importances, **changed):
     n = len(days)
     clock = 400 * DAY_US
     created = clock - np.round(np.array(days) * DAY_US).astype(np.int64)
-    records = kernels.Records(np.arange(n), created, np.array(importances, np.float32))
+    records = kernels.Records(np.arange(n), created, np.array(importances, np.float32), *nobody(n))
     alone = {"neighbor_weight": 0.0, "source_weight": 0.0, "clock": clock, "half_life_days": 90.0}
     return ranked(np.arange(n), similarities, without_neighbours(n), records, **{**alone, **changed})
 
@@ -317,7 +345,7 @@ def ranked_scores(cosines, share):
         np.arange(n)[None, :], np.array([cosines], np.float32), np.array([n]),
         np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64),
     )  # fmt: skip
-    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32))
+    records = kernels.Records(np.arange(n), np.zeros(n, np.int64), np.full(n, 0.5, np.float32), *nobody(n))
     chosen = parameters(
         rrf_k=60.0, ranked_share=share, vector_weight=1.0, keyword_weight=1.0, expansion_depth=0, neighbor_weight=0.0,
         source_weight=0.0, half_life_days=float("inf"),

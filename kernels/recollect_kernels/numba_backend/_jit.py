@@ -17,7 +17,7 @@ from numba import extending
 from numba.core import compiler, registry, runtime, serialize, types
 
 from recollect_kernels import signals
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Postings, Records, Sketches
+from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches
 from recollect_kernels.cache import Cache
 from recollect_kernels.signals import RankParameters
 
@@ -46,9 +46,9 @@ F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
 F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
 I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
 U64_1, U64_2 = _reads(types.uint64, 1), _reads(types.uint64, 2)
-I8_2, I32_1, U8_1, U8_2, U16_2 = (
-    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.uint8, 1), _reads(types.uint8, 2),
-    _reads(types.uint16, 2),
+I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
+    _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.int32, 2), _reads(types.uint8, 1),
+    _reads(types.uint8, 2), _reads(types.uint16, 2),
 )  # fmt: skip
 OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
 OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
@@ -62,7 +62,8 @@ CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
 SKETCHES = _types.NamedTuple([U64_2, U64_2, I64_1], Sketches)
 POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
 GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)
-RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1], Records)
+RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I32_2], Records)
+MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
 FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
 PARAMETERS = _types.NamedTuple(
     [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.arguments import NO_VECTORS, Codes, Graph, Lists, Postings, Records
+from recollect_kernels.arguments import NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records
 from recollect_kernels.contract import F64, I64
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, kernel
@@ -18,6 +18,7 @@ from recollect_kernels.signals import (
     DAY_US,
     SIGNALS,
     RankParameters,
+    date_signal,
     later_signals,
     order_by_score,
     rank_fusion,
@@ -29,10 +30,10 @@ ROWS = len(SIGNALS)
 
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64,
+    rerank: F64, mentions: Mentions,
 ) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
     offsets, rows, signals, order = _rank_candidates.call(
-        lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank
+        lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank, mentions
     )
     return (offsets, rows, np.ascontiguousarray(signals.T), order) if len(offsets) else None
 
@@ -102,8 +103,24 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, keys: 
 
 
 @exact
-def score(rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any, graph: Any, records: Any, parameters: Any,
-          signals: Any) -> Any:  # fmt: skip
+def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
+    """Whether a query names the speaker of a record, and how well its time fits."""
+    speaker, date = 0.0, 0.0
+    if mentions.name_offsets.shape[0] > 0:
+        first, last = records.speakers[row, 0], records.speakers[row, 1]
+        for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
+            if mentions.names[place] == first or mentions.names[place] == last:
+                speaker = 1.0
+        moment = np.float64(records.moments[row])
+        for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
+            begin, end, fade = mentions.begins[place], mentions.ends[place], mentions.fades[place]
+            date = max(date, date_signal(moment, np.float64(begin), np.float64(end), np.float64(fade)))
+    return speaker, date
+
+
+@exact
+def score(query: Any, rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any, graph: Any, records: Any,
+          parameters: Any, mentions: Any, signals: Any) -> Any:  # fmt: skip
     """Write all signals of one query's candidates; False where a chain or a link leaves the records."""
     m = rows.shape[0]
     created_at, importance = records.created_at, records.importance
@@ -117,10 +134,12 @@ def score(rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any, graph: Any
             return False
     for i in range(m):
         age_days = np.float64(parameters.clock - created_at[rows[i]]) / DAY_US
+        speaker, date = mentioned(query, rows[i], records, mentions)
         values = later_signals(
             fused[i], by_chain[i], by_link[i], best_three[i], neighbourhood[i], age_days,
-            np.float64(importance[rows[i]]), parameters,
+            np.float64(importance[rows[i]]), speaker, date, parameters,
         )  # fmt: skip
+        signals[i, SIGNALS.speaker], signals[i, SIGNALS.date] = speaker, date
         signals[i, SIGNALS.cosine], signals[i, SIGNALS.bm25] = np.float64(cosine[i]), np.float64(bm25[i])
         signals[i, SIGNALS.fused] = fused[i]
         for at in range(len(values)):
@@ -130,10 +149,11 @@ def score(rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any, graph: Any
 
 @kernel(
     _jit.LISTS, _jit.CODES, _jit.POSTINGS, _jit.GRAPH, _jit.RECORDS, _jit.PARAMETERS, _jit.F64_1,
+    _jit.MENTIONS,
     returns=_jit.results(_jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64),
 )  # fmt: skip
 def _rank_candidates(
-    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any
+    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any
 ) -> Any:
     """Offsets, rows, signals by candidate, and order; without any offset where a row or a place is out of range."""
     queries = lists.vector_counts.shape[0]
@@ -148,7 +168,10 @@ def _rank_candidates(
             all_rows, order, all_signals = resized(all_rows, order, all_signals, at, room)
         own = all_signals[at:stop]
         own[:] = 0.0
-        if not (good and score(rows, cosine, bm25, rerank[at:stop], fused, graph, records, parameters, own)):
+        if good:
+            added = rerank[at:stop]
+            good = score(q, rows, cosine, bm25, added, fused, graph, records, parameters, mentions, own)
+        if not good:
             return offsets[:0], all_rows, all_signals, order
         places = order_by_score(own[:, SIGNALS.score].copy(), records.keys[rows])
         for i in range(stop - at):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recollect_kernels.arguments import Codes, Graph, Lists, Postings, Records
+from recollect_kernels.arguments import Codes, Graph, Lists, Mentions, Postings, Records
 from recollect_kernels.contract import F32, F64, I64
 from recollect_kernels.python_backend.candidates import join, merge, neighbours_of_best
 from recollect_kernels.python_backend.graph import activate
@@ -14,6 +14,7 @@ from recollect_kernels.signals import (
     DAY_US,
     SIGNALS,
     RankParameters,
+    date_signal,
     later_signals,
     order_by_score,
     rank_fusion,
@@ -23,7 +24,7 @@ from recollect_kernels.signals import (
 
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64,
+    rerank: F64, mentions: Mentions,
 ) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
     offsets, every_rows, order = [0], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     every_signals = [np.empty((len(SIGNALS), 0))]
@@ -47,12 +48,27 @@ def rank_candidates(
             return None
         age_days = (parameters.clock - records.created_at[rows]) / DAY_US
         importance = records.importance[rows].astype(np.float64)
-        signals[SIGNALS.spread :] = later_signals(fused, *reached, age_days, importance, parameters)
+        if len(mentions.name_offsets):
+            signals[SIGNALS.speaker], signals[SIGNALS.date] = _mentioned(query, rows, records, mentions)
+        named = signals[SIGNALS.speaker], signals[SIGNALS.date]
+        signals[SIGNALS.spread :] = later_signals(fused, *reached, age_days, importance, *named, parameters)
         every_rows.append(rows)
         every_signals.append(signals)
         order.append(order_by_score(signals[SIGNALS.score], records.keys[rows]))
     signals = np.concatenate(every_signals, axis=1)
     return np.array(offsets, np.int64), np.concatenate(every_rows), signals, np.concatenate(order)
+
+
+def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
+    """Whether a query names the speaker of each record, and how well its time fits."""
+    start, stop = mentions.name_offsets[query : query + 2].tolist()
+    speaker = np.isin(records.speakers[rows], mentions.names[start:stop]).any(axis=1).astype(np.float64)
+    date, moments = np.zeros(len(rows)), records.moments[rows].astype(np.float64)
+    start, stop = mentions.span_offsets[query : query + 2].tolist()
+    for place in range(start, stop):
+        span = mentions.begins[place], mentions.ends[place], mentions.fades[place]
+        date = np.maximum(date, date_signal(moments, *map(float, span)))
+    return speaker, date
 
 
 def _gather(
