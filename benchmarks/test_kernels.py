@@ -204,8 +204,13 @@ def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, g
     measured = kernels.Codes(
         vectors[:queries], np.ones(queries, np.float32), np.arange(ROWS), np.ones(ROWS, np.int32), *codes
     )
-    records = kernels.Records(np.arange(ROWS), np.zeros(ROWS, np.int64), np.full(ROWS, 0.5, np.float32),
-        np.zeros(ROWS, np.int64), np.full((ROWS, 2), -1, np.int32))
+    records = kernels.Records(
+        np.arange(ROWS),
+        np.zeros(ROWS, np.int64),
+        np.full(ROWS, 0.5, np.float32),
+        np.zeros(ROWS, np.int64),
+        np.full((ROWS, 2), -1, np.int32),
+    )
     parameters = kernels.RankParameters(
         vector_weight=0.6, keyword_weight=0.4, rrf_k=-1.0, expansion_depth=20, neighbor_weight=0.4, source_weight=0.5,
         near=1.0, far=0.7, lone_share=0.8, clock=0, half_life_days=90.0, decay_floor=0.5, exponential=0,

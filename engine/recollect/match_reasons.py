@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
 
 
-MATCH_REASONS = ("semantic", "keyword", "rerank", "session", "link", "recency", "importance")
+MATCH_REASONS = ("semantic", "keyword", "rerank", "speaker", "date", "session", "link", "recency", "importance")
 """Every reason, in the order in which a hit names them."""
 _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 _NAMED = [
@@ -54,6 +54,9 @@ def reason_bits(signals: NDArray[np.float64], best_bm25: NDArray[np.float64], pr
         named &= (relevance > 0) & (relevance >= _NAMED_SHARE * signals[at.score])
         aging = aging and profile.recency_weight > 0
     bits: NDArray[np.int64] = np.array([_BIT_OF[name] for name in shares]) @ named
+    for name, weight in (("speaker", profile.speaker_weight), ("date", profile.date_weight)):
+        if weight > 0:
+            bits += _BIT_OF[name] * (signals[getattr(at, name)] > 0)
     return bits + _BIT_OF["recency"] * (signals[at.decay] > 0.5) if aging else bits
 
 

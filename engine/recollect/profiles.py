@@ -16,9 +16,9 @@ class Profile(Section, frozen=True, kw_only=True):
     """How recall ranks. Every field but `name` can be overridden per call, as in `recall(query, spread=0)`.
 
     With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:
-    spreading, reranking and rank fusion only move records that are candidates without them; a record among more than
-    4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a record without a
-    vector needs a word of the query.
+    spreading, reranking, rank fusion, speakers and dates only move records that are candidates without them; a record
+    among more than 4,096 can be hidden where its sketch is farther from its cosine than 5 standard deviations; and a
+    record without a vector needs a word of the query.
 
     - name: The preset that the profile is or was made from; it also implies a write policy.
     - limit: Hits of a recall that does not say how many.
@@ -44,6 +44,10 @@ class Profile(Section, frozen=True, kw_only=True):
     - recency_weight: Weight of recency in `weighted_sum`.
     - importance_weight: Weight of importance; in `product` a record of importance 1 scores this share above one of
       0.5, and one of 0 as much below.
+    - speaker_weight: Where the question names the context of a record, a speaker above all, its score is multiplied by
+      1 + this weight.
+    - date_weight: Where the question names a time ("in May", "last week"), in English, the score of a record of that
+      time is multiplied by 1 + this weight, and of one up to a week later by less.
     - half_life_days: Age at which the recency weight halves; giving it per call turns decay on.
     - decay_floor: Least recency weight.
     - decay: `half_life` is 0.5^(age / half_life_days), `exp` is e^(-age / half_life_days).
@@ -81,6 +85,8 @@ class Profile(Section, frozen=True, kw_only=True):
     semantic_weight: NonNegative = 0.5
     recency_weight: NonNegative = 0.3
     importance_weight: NonNegative = 0.2
+    speaker_weight: NonNegative = 0.2
+    date_weight: NonNegative = 0.25
     # 90 days find as much as 30 on RealMem, with better first ranks, and lose no old session on LongMemEval.
     half_life_days: Positive = 90.0
     decay_floor: Share = 0.5
@@ -150,6 +156,8 @@ class ProfileChoices(TypedDict, total=False):
     semantic_weight: float
     recency_weight: float
     importance_weight: float
+    speaker_weight: float
+    date_weight: float
     half_life_days: float
     decay_floor: float
     decay: Literal["half_life", "exp", "none"]
@@ -175,20 +183,23 @@ PROFILES: dict[str, Profile] = {
     # Cosine rank and keyword rank count alike, normalised over the candidates: the best has 1.
     "reeve": Profile(
         name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
-        rerank_weight=0.0, half_life_days=30.0, decay_floor=0.5, importance_weight=0.0, adaptive=False,
+        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0, decay_floor=0.5,
+        importance_weight=0.0, adaptive=False,
     ),
     # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
     # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
     "hermes": Profile(
         name="hermes", limit=5, vector_weight=1.0, keyword_weight=0.0, keyword_fallback=True, spread=0.0,
-        rerank_weight=0.0, composition="weighted_sum", semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
+        rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
+        semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
         half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
         gap_score=0.55, adaptive=False,
     ),
     # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
     "memweave": Profile(
         name="memweave", limit=6, vector_weight=0.7, keyword_weight=0.3, keyword_fallback=True, candidates=1,
-        candidate_multiplier=4, spread=0.0, rerank_weight=0.0, min_score=0.35, min_score_of="relevance", decay="none",
+        candidate_multiplier=4, spread=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
+        min_score=0.35, min_score_of="relevance", decay="none",
         half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
         adaptive=False,
     ),

@@ -90,9 +90,7 @@ def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, r
         np.testing.assert_allclose(signals[:2, own].T, list(wanted.values()), rtol=1e-5, atol=2e-6)
         added = [0.0] * len(got) if rerank is None else rerank[own].tolist()
         parts = codes.parts if codes else None
-        later, places = oracle.score(
-            query, got, cosine, bm25, added, parts, neighbours, records, mentions, chosen
-        )
+        later, places = oracle.score(query, got, cosine, bm25, added, parts, neighbours, records, mentions, chosen)
         np.testing.assert_allclose(signals[:, own], later, rtol=1e-12, atol=1e-12)
         scores = signals[AT.score, own]
         assert order[own].tolist() == oracle.order_by_score(scores.tolist(), [records.keys[row] for row in got])

@@ -35,8 +35,11 @@ def case(seed, queries, n, kind, with_codes):
     asked = vectors(generator, queries, D, zeros=False)
     asked /= np.linalg.norm(asked, axis=1, keepdims=True)
     records = kernels.Records(
-        np.arange(n), generator.integers(0, 420 * DAY_US, n), generator.random(n).astype(np.float32),
-        np.zeros(n, np.int64), np.full((n, 2), -1, np.int32),
+        np.arange(n),
+        generator.integers(0, 420 * DAY_US, n),
+        generator.random(n).astype(np.float32),
+        np.zeros(n, np.int64),
+        np.full((n, 2), -1, np.int32),
     )
     rows = [np.flatnonzero(generator.random(n) < 0.1) for _ in range(queries)]
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)

@@ -16,6 +16,7 @@ import numpy as np
 from recollect.index.growable import Growable, IndexPart
 from recollect.numerics import kernels
 from recollect.store.values import TermBlock
+from recollect.text.record_words import MOST, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -145,6 +146,8 @@ class LexicalIndex(IndexPart):
         self._rows = Growable(np.int32)
         self._counts = Growable(np.uint8)
         self._lengths = Growable(np.float32)
+        # The numbers of the first and the last word of the context, where it is a name; -1 for none.
+        self._speakers = Growable(np.int32, (2,))
         self._segments: list[_Segment] = []
         self._clear_tail()
         # How many postings are final; those of the tail follow while the last segment is the tail's.
@@ -198,7 +201,14 @@ class LexicalIndex(IndexPart):
         self._append(block, live)
         self._invert_tail()
 
+    @property
+    def speakers(self) -> NDArray[np.int32]:
+        """The words of each row's context where that is a name, int32 (rows, 2); -1 for none."""
+        return self._speakers.array
+
     def _append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
+        self._speakers.extend(_speakers(block))
+        block = block._replace(counts=block.counts & np.uint8(MOST))
         sums = np.add.reduceat(
             np.append(block.counts, 0).astype(np.int64), np.minimum(block.offsets[:-1], len(block.counts))
         )
@@ -346,6 +356,17 @@ class LexicalIndex(IndexPart):
             merged[targets] = buffer.array[start:stop]
             buffer.array[start:stop] = merged
         self._segments[-2:] = [_Segment(terms, starts)]
+
+
+def _speakers(block: TermBlock) -> NDArray[np.int32]:
+    """The words of each record that are flagged as its name, int32 (records, 2), the second after the first."""
+    speakers = np.full((len(block.ids), 2), -1, dtype=np.int32)
+    places = np.flatnonzero(block.counts & NAME)
+    if len(places):
+        owners = np.searchsorted(block.offsets, places, side="right") - 1
+        again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)
+        speakers[owners, again] = block.terms[places]
+    return speakers
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

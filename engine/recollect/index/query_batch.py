@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _EVERYTHING = np.empty(0, dtype=np.uint8)
+_NO_WORDS = np.empty(0, dtype=np.int32)
 # From this many records on, words are looked up while the vectors are scanned.
 _SIDE_BY_SIDE = 200_000
 
@@ -48,6 +49,10 @@ class Found(NamedTuple):
         return cls(rows, values, np.zeros(queries, dtype=np.int64))
 
 
+Span = tuple[int, int, int]
+"""The begin and the end of a time, and how long after it a time still counts; microseconds."""
+
+
 class IndexView:
     """The index under one filter, with the statistics that weigh words. Valid while `index.lock.reading()` is held."""
 
@@ -56,9 +61,13 @@ class IndexView:
     ) -> None:
         self.index, self.selection, self.statistics, self.originals = index, selection, statistics, originals
 
-    def batch(self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]) -> QueryBatch:
-        """A batch of queries: unit vectors (q, dimension) or None, and the numbers of their known words."""
-        return QueryBatch(self, vectors, terms)
+    def batch(
+        self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]], spans: Sequence[Sequence[Span]]
+    ) -> QueryBatch:
+        """A batch of queries: unit vectors (q, dimension) or None, the numbers of their known words, and the spans of
+        time that they name.
+        """
+        return QueryBatch(self, vectors, terms, spans)
 
     def visible_rows(self) -> NDArray[np.int64]:
         """Every row that the filter admits, ascending."""
@@ -70,7 +79,11 @@ class QueryBatch:
     """Some queries under one filter."""
 
     def __init__(
-        self, view: IndexView, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]]
+        self,
+        view: IndexView,
+        vectors: NDArray[np.float32] | None,
+        terms: Sequence[NDArray[np.int32]],
+        spans: Sequence[Sequence[Span]],
     ) -> None:
         index = view.index
         self._view, self._index = view, index
@@ -80,6 +93,7 @@ class QueryBatch:
         self._count = len(terms)
         self._statistics = view.statistics
         self.slices = index.words.slices(terms, self._statistics)
+        self._mentions = _mentions(terms, spans)
 
     def __len__(self) -> int:
         return self._count
@@ -152,10 +166,15 @@ class QueryBatch:
             codes,
             index.words.postings(self.slices, self._statistics),
             kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
-            kernels.Records(table.ids, table.created_at, table.importance),
+            self._records(),
             parameters,
             rerank,
+            self._mentions,
         )
+
+    def _records(self) -> kernels.Records:
+        table = self._index.table
+        return kernels.Records(table.ids, table.created_at, table.importance, table.moments, self._index.words.speakers)
 
     def score_bound_candidates(
         self,
@@ -166,14 +185,13 @@ class QueryBatch:
         parameters: kernels.RankParameters,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The other visible rows that may reach the floors: see `recollect_kernels.score_bound_candidates`."""
-        index, table = self._index, self._index.table
+        index = self._index
         codes = sketches = None
         if self._vectors is not None and index.vectors is not None:
             codes = kernels.Codes(self._vectors, np.zeros(self._count, dtype=np.float32), *index.vectors.codes)
             sketches = index.vectors.sketches_of(self._vectors)
-        records = kernels.Records(table.ids, table.created_at, table.importance)
         ends, found = kernels.score_bound_candidates(
-            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, records, parameters
+            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, self._records(), parameters
         )
         worded = np.ones(len(found), dtype=bool)
         bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))
@@ -223,3 +241,18 @@ class QueryBatch:
         """When what each row tells happened, in microseconds."""
         moments: NDArray[np.int64] = self._index.table.moments[rows]
         return moments
+
+
+def _mentions(terms: Sequence[NDArray[np.int32]], spans: Sequence[Sequence[Span]]) -> kernels.Mentions:
+    """What the queries name of records: their words, any of which may be a name, and times."""
+    names = terms[0] if len(terms) == 1 else np.concatenate([_NO_WORDS, *terms])
+    flat = np.array([span for each in spans for span in each], dtype=np.int64).reshape(-1, 3).T
+    begins, ends, fades = np.ascontiguousarray(flat)
+    return kernels.Mentions(
+        names,
+        np.cumsum([0, *map(len, terms)], dtype=np.int64),
+        begins,
+        ends,
+        fades,
+        np.cumsum([0, *map(len, spans)], dtype=np.int64),
+    )

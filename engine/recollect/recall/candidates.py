@@ -97,7 +97,7 @@ def gather(
     nearest, best = batch.search(wanted, by_vector=profile.vector_weight > 0, by_words=by_words)
     more = (nearest.counts >= wanted) | (best.counts >= wanted)
     parameters = rank_parameters(profile, clock_us)
-    alone = _without_neighbours(parameters)
+    alone = _without_neighbours(parameters)._replace(speaker_weight=0.0, date_weight=0.0)
     depth = max(profile.rescore_depth, 2 * exact.records)
     # Score bounds find the best of all records for a weighted sum of weighted signals.
     bounded = profile.composition == "weighted_sum" and profile.fusion == "weighted"

@@ -80,7 +80,9 @@ def explain(
             hits = fetch_hits(engine, reader, queries, [answer], request)[0]
             words = find_words(reader, engine.index.loads, queries, request)
             batch = view.batch(
-                None if queries.vectors is None else np.stack(queries.vectors), [each.terms for each in words]
+                None if queries.vectors is None else np.stack(queries.vectors),
+                [each.terms for each in words],
+                [each.spans for each in words],
             )
             unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
             place = np.flatnonzero(answer.candidates.keys == record_id)

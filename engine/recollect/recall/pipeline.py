@@ -186,7 +186,7 @@ def search(
 ) -> tuple[QueryBatch, Sequence[Words], Candidates, NDArray[np.bool_]]:
     """The group as a batch, its words, its candidates, and whether each query may have more of them."""
     profile = request.profile
-    batch = view.batch(group.vectors, [each.terms for each in group.words])
+    batch = view.batch(group.vectors, [each.terms for each in group.words], [each.spans for each in group.words])
     words = words_in_vocabulary(group.words, batch.slices.in_vocabulary)
     by_tokens = None
     if group.tokens is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from recollect.checks import check_query, check_vector
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
+from recollect.recall.dates import Span, spans_of
 from recollect.store.values import EmbedderRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
@@ -39,19 +40,23 @@ class Queries(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a query, those of them that are known, their numbers int32, and those that no record contains."""
+    """The words of a query, those of them that are known, their numbers int32, and those that no record contains.
+
+    `spans` are the times that the query names.
+    """
 
     every: Sequence[str]
     known: tuple[str, ...]
     terms: NDArray[np.int32]
     unknown: tuple[str, ...]
+    spans: tuple[Span, ...] = ()
 
     @classmethod
-    def of(cls, every: Sequence[str], numbers: Mapping[str, int]) -> Words:
+    def of(cls, every: Sequence[str], numbers: Mapping[str, int], spans: tuple[Span, ...] = ()) -> Words:
         """With the numbers of those that are known."""
         known = tuple(word for word in every if word in numbers)
         unknown = tuple(word for word in every if word not in numbers)
-        return cls(every, known, np.array([numbers[word] for word in known], dtype=np.int32), unknown)
+        return cls(every, known, np.array([numbers[word] for word in known], dtype=np.int32), unknown, spans)
 
 
 def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]) -> Sequence[Words]:
@@ -62,17 +67,21 @@ def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]
     for each in words:
         stop = start + len(each.known)
         kept = compress(zip(each.known, each.terms.tolist(), strict=True), in_vocabulary[start:stop])
-        found.append(Words.of(each.every, dict(kept)))
+        found.append(Words.of(each.every, dict(kept), each.spans))
         start = stop
     return found
 
 
 def find_words(reader: Reader, loads: int, queries: Queries, request: Request) -> list[Words]:
     """The words of each query by number, as the lexicon has them; `loads` counts how often the index was loaded."""
-    texts = [[] if request.mode == "vector" else query_words(text) for text in queries.texts]
-    every = list(dict.fromkeys(word for words in texts for word in words))
+    terms = [query_terms(text) for text in queries.texts]
+    spans: list[tuple[Span, ...]] = [()] * len(terms)
+    if request.profile.date_weight > 0:
+        spans = [spans_of(text, each, request.clock) for text, each in zip(queries.texts, terms, strict=True)]
+    words = [[] if request.mode == "vector" else content_words(each) for each in terms]
+    every = list(dict.fromkeys(word for each in words for word in each))
     numbers = reader.lexicon.recalled(every, loads)
-    return [Words.of(words, numbers) for words in texts]
+    return [Words.of(each, numbers, own) for each, own in zip(words, spans, strict=True)]
 
 
 def prepare_queries(
@@ -122,8 +131,12 @@ def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) ->
 
 def query_words(text: str) -> list[str]:
     """The query's words without stop words; all of them where it has only stop words."""
-    words = query_terms(text)
-    return [word for word in words if word not in STOP_TERMS] or words
+    return content_words(query_terms(text))
+
+
+def content_words(terms: list[str]) -> list[str]:
+    """Index terms without stop words; all of them where there are only stop words."""
+    return [word for word in terms if word not in STOP_TERMS] or terms
 
 
 def _given(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:

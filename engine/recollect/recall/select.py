@@ -11,6 +11,7 @@ from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates
 from recollect.recall.score_bounds import ExactTop
 from recollect.store.values import TermBlock
+from recollect.text.record_words import TAG_ONLY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,9 +98,11 @@ def diversify(
     block = load_terms(keys)
     # The block ascends by record; in the order of the pool MMR breaks ties by score.
     places = np.searchsorted(block.ids, keys)
-    starts, stops = block.offsets[places], block.offsets[places + 1]
-    tokens = np.concatenate([block.terms[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
-    offsets = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
+    starts, stops = block.offsets[places].tolist(), block.offsets[places + 1].tolist()
+    of_text = block.counts & TAG_ONLY == 0  # texts are compared, not tags
+    sets = [block.terms[a:b][of_text[a:b]] for a, b in zip(starts, stops, strict=True)]
+    tokens = np.concatenate(sets)
+    offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     picked = kernels.maximal_marginal_relevance(
         np.ascontiguousarray(candidates.signals[SIGNALS.score, pool]),
         np.ascontiguousarray(tokens, dtype=np.int32),

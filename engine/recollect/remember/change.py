@@ -21,7 +21,7 @@ from recollect.reports import Forgotten
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CHUNK_KIND, Row
 from recollect.text.normalise import content_hash
-from recollect.text.tokens import tokenize
+from recollect.text.record_words import written_words
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
@@ -262,5 +262,5 @@ def version_row(text: str, context: str | None) -> Row:
     return Row(
         public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
         source=None, position=None, created_at=now, event_at=None, updated_at=now, expires_at=None, valid_from=now,
-        metadata=None, content_hash=content_hash(text, context), words=tokenize(context or "") + tokenize(text),
+        metadata=None, content_hash=content_hash(text, context), words=written_words(text, context),
     )  # fmt: skip

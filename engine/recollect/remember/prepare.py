@@ -30,7 +30,7 @@ from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
 from recollect.store.values import Row
 from recollect.text.normalise import content_hash
-from recollect.text.tokens import tokenize
+from recollect.text.record_words import written_words
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
@@ -62,7 +62,6 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
     metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
-    words = tokenize(text) if context is None else tokenize(context) + tokenize(text)
     return Row(
         public_id=uuid7(),
         kind=check_name(item.kind, "kind"),
@@ -81,7 +80,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         valid_from=created,
         metadata=msgspec.json.encode(metadata).decode() if metadata else None,
         content_hash=content_hash(text, context),
-        words=words,
+        words=written_words(text, context),
         tags=() if item.tags is None else check_tags(item.tags),
     )
 

@@ -144,7 +144,7 @@ class Step(NamedTuple):
 
 
 class TermList(NamedTuple):
-    """The distinct words of a record: int32 term numbers, ascending, and uint8 counts (255 means 255 or more)."""
+    """The distinct words of a record: int32 term numbers, ascending, and a byte for each; see `text.record_words`."""
 
     terms: bytes
     counts: bytes
@@ -174,7 +174,7 @@ class Columns(NamedTuple):
 
 
 class TermBlock(NamedTuple):
-    """Term lists of consecutive records: numbers, counts, and where each record's list ends."""
+    """Term lists of consecutive records: numbers, the byte of each word, and where each record's list ends."""
 
     ids: NDArray[np.int64]
     terms: NDArray[np.int32]

@@ -62,13 +62,14 @@ def rank_candidates(
 def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
     """Whether a query names the speaker of each record, and how well its time fits."""
     start, stop = mentions.name_offsets[query : query + 2].tolist()
-    speaker = np.isin(records.speakers[rows], mentions.names[start:stop]).any(axis=1).astype(np.float64)
-    date, moments = np.zeros(len(rows)), records.moments[rows].astype(np.float64)
+    named = np.isin(records.speakers[rows], mentions.names[start:stop])
+    date: F64 = np.zeros(len(rows))
+    moments = records.moments[rows].astype(np.float64)
     start, stop = mentions.span_offsets[query : query + 2].tolist()
     for place in range(start, stop):
         span = mentions.begins[place], mentions.ends[place], mentions.fades[place]
-        date = np.maximum(date, date_signal(moments, *map(float, span)))
-    return speaker, date
+        np.maximum(date, date_signal(moments, *map(float, span)), out=date)
+    return (named[:, 0] | named[:, 1]).astype(np.float64), date
 
 
 def _gather(

@@ -82,8 +82,9 @@ class SqliteDocuments(Repository):
             if tuple(msgspec.json.decode(chunk.tags)) != tuple(tags):
                 tagged.append((chunk.id, tuple(tags)))
         self._execute_many("UPDATE record SET position = ?, metadata = ?, created_at = ? WHERE id = ?", changed)
-        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(row_id,) for row_id, _ in tagged])
-        self._tx.records.put_tags(tagged)
+        reworded = self._tx.records.replace_tags(tagged)
+        if reworded:
+            self._tx.changes.append_ids("text", reworded)
         ids = sorted({row[3] for row in changed} | {row_id for row_id, _ in tagged})
         if ids:
             self._tx.changes.append_ids("update", ids)

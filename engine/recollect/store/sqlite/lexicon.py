@@ -11,6 +11,7 @@ import numpy as np
 
 from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import TermList
+from recollect.text.record_words import MOST, NAME, TAG_ONLY, RecordWords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,19 +60,30 @@ class SqliteLexicon(Repository):
             asked.update(self.lookup(missing))
         return {word: asked[word] for word in words if word in asked}
 
-    def put(self, ids: Sequence[int], documents: Sequence[Sequence[str]]) -> None:
+    def put(self, ids: Sequence[int], documents: Sequence[RecordWords]) -> None:
         """Store the term lists of records, new words added."""
         self._check_epoch()
-        self._add_missing({word for document in documents for word in document})
+        self._add_missing({word for document in documents for words in document[:2] for word in words})
+        keys = self._keys([document.written for document in documents])
+        tagged, named = (
+            self._keys(words) if any(words) else None
+            for words in ([document.tags for document in documents], [document.names for document in documents])
+        )
+        term_lists = _term_lists(len(documents), keys, tagged, named)
+        self._execute_many(
+            "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
+            [(record_id, *term_list) for record_id, term_list in zip(ids, term_lists, strict=True)],
+        )
+
+    def _keys(self, documents: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+        """Each word's number, with the place of its document above the lower 32 bits."""
         number_of = self._tx.numbers.written
         lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
         numbers = np.fromiter(
             (number_of[word] for document in documents for word in document), dtype=np.int64, count=int(lengths.sum())
         )
-        self._execute_many(
-            "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
-            [(record_id, *term_list) for record_id, term_list in zip(ids, _term_lists(numbers, lengths), strict=True)],
-        )
+        keys: NDArray[np.int64] = (np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) << 32) | numbers
+        return keys
 
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
@@ -103,11 +115,17 @@ class SqliteLexicon(Repository):
         cache.written.update(known)
 
 
-def _term_lists(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[TermList]:
-    """Count equal numbers within each document; one sort serves the whole batch."""
-    document = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-    keys, counts = np.unique((document << 32) | numbers, return_counts=True)
-    terms = (keys & 0xFFFFFFFF).astype("<i4").tobytes()
-    saturated = np.minimum(counts, 255).astype(np.uint8).tobytes()
-    bounds = np.searchsorted(keys >> 32, np.arange(len(lengths) + 1)).tolist()
-    return [TermList(terms[4 * start : 4 * stop], saturated[start:stop]) for start, stop in itertools.pairwise(bounds)]
+def _term_lists(
+    documents: int, written: NDArray[np.int64], tagged: NDArray[np.int64] | None, named: NDArray[np.int64] | None
+) -> list[TermList]:
+    """Count equal keys, which are words of documents; one sort serves the whole batch."""
+    every = written if tagged is None else np.concatenate([written, tagged])
+    keys, counts = np.unique(every, return_counts=True)
+    marked = np.minimum(counts, MOST).astype(np.uint8)
+    if tagged is not None:
+        marked[~np.isin(keys, written)] |= TAG_ONLY
+    if named is not None:
+        marked[np.searchsorted(keys, named)] |= NAME
+    terms, values = (keys & 0xFFFFFFFF).astype("<i4").tobytes(), marked.tobytes()
+    bounds = np.searchsorted(keys >> 32, np.arange(documents + 1)).tolist()
+    return [TermList(terms[4 * start : 4 * stop], values[start:stop]) for start, stop in itertools.pairwise(bounds)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
+import msgspec
 
 from recollect.store.protocol import Progress
 from recollect.store.rows import read_rows
 from recollect.store.sqlite.repository import id_array
-from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL
+from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL, TAGS_SQL
 from recollect.text.normalise import content_hash
-from recollect.text.tokens import tokenize
+from recollect.text.record_words import record_words, written_words
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
@@ -24,6 +25,7 @@ class _Text(NamedTuple):
     id: int
     text: str
     context: str | None
+    tags: str
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
@@ -37,11 +39,14 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
     done, last = 0, 0
     while rows := _texts(tx, last):
         ids = [row[0] for row in rows]
-        words = [tokenize(context or "") + tokenize(text) for _, text, context in rows]
+        words = [
+            record_words(written_words(text, context), context, msgspec.json.decode(tags))
+            for _, text, context, tags in rows
+        ]
         tx.lexicon.put(ids, words)
         tx.connection.executemany(
             "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
-            [(content_hash(text, context), record_id) for record_id, text, context in rows],
+            [(content_hash(text, context), record_id) for record_id, text, context, _ in rows],
         )
         last = ids[-1]
         done += len(rows)
@@ -69,7 +74,8 @@ def drop_unused(tx: SqliteTransaction) -> None:
 
 def _texts(tx: SqliteTransaction, after_id: int) -> list[_Text]:
     rows: Any = tx.connection.execute(
-        "SELECT id, text, context FROM record WHERE id > ? ORDER BY id LIMIT ?", (after_id, _BATCH)
+        f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
+        (after_id, _BATCH),
     )
     return read_rows(rows, _Text, "record")
 

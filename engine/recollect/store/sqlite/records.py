@@ -7,10 +7,13 @@ from operator import attrgetter
 from typing import Any
 
 import apsw
+import msgspec
 
 from recollect.store.sqlite.record_reading import SqliteRecordReader
 from recollect.store.sqlite.repository import id_array
+from recollect.store.sqlite.schema import TAGS_SQL
 from recollect.store.values import Access, EmbedderRow, Parts, Row
+from recollect.text.record_words import record_words, written_words
 
 _OWN = (
     "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
@@ -42,7 +45,7 @@ class SqliteRecords(SqliteRecordReader):
             ),
         )
         self.put_tags([(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
-        self._tx.lexicon.put(ids, [row.words for row in rows])
+        self._tx.lexicon.put(ids, [record_words(row.words, row.context, row.tags) for row in rows])
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
             self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))
@@ -70,6 +73,35 @@ class SqliteRecords(SqliteRecordReader):
             [(record_id, place, tag_ids[name]) for record_id, tags in tagged for place, name in enumerate(tags)],
         )
 
+    def replace_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> list[int]:
+        """Give records other tags; returns those of them whose words changed by it."""
+        self._execute_many("DELETE FROM record_tag WHERE record_id = ?", [(record_id,) for record_id, _ in tagged])
+        self.put_tags(tagged)
+        return self._put_words([record_id for record_id, _ in tagged])
+
+    def _put_words(self, ids: Sequence[int]) -> list[int]:
+        """Derive the words of records again from what is stored; returns those whose words are others now."""
+        before = self._term_lists(ids)
+        rows = self._rows(
+            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.id IN (SELECT value FROM carray(?))",
+            (id_array(ids),),
+        )
+        words = [
+            record_words(written_words(text, context), context, msgspec.json.decode(tags))
+            for _, text, context, tags in rows
+        ]
+        self._tx.lexicon.drop(ids)
+        self._tx.lexicon.put([row[0] for row in rows], words)
+        after = self._term_lists(ids)
+        return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
+
+    def _term_lists(self, ids: Sequence[int]) -> dict[int, tuple[bytes, bytes]]:
+        rows = self._rows(
+            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))",
+            (id_array(ids),),
+        )
+        return {record_id: (terms, counts) for record_id, terms, counts in rows}
+
     def _next_id(self) -> int:
         """The row id that the next record will get."""
         return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'record'), 0) + 1")
@@ -89,8 +121,9 @@ class SqliteRecords(SqliteRecordReader):
             "embedding_state = ? WHERE id = ?",
             (row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, record_id),
         )
+        tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
         self._tx.lexicon.drop([record_id])
-        self._tx.lexicon.put([record_id], [row.words])
+        self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows([record_id], [row]))
             self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
@@ -131,9 +164,8 @@ class SqliteRecords(SqliteRecordReader):
             columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
-        if tags is not None:
-            self._execute("DELETE FROM record_tag WHERE record_id = ?", (record_id,))
-            self.put_tags([(record_id, tags)])
+        if tags is not None and self.replace_tags([(record_id, tags)]):
+            self._tx.changes.append("text", record_id)
         if "source_id" in columns:
             # Closed versions move along: without access to a record there is none to its past.
             moved = self.closed_versions([record_id])

@@ -23,6 +23,12 @@ _PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x
     {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind)))"""
 PACKED_SQL = _PACKED.format(row="r")
 
+# The tags of a record in their order, as JSON.
+TAGS_SQL = (
+    "(SELECT json_group_array(name) FROM (SELECT t.name FROM record_tag p JOIN tag t ON t.id = p.tag_id "
+    "WHERE p.record_id = r.id ORDER BY p.place))"
+)
+
 _INITIAL = f"""
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
@@ -170,7 +176,8 @@ CREATE TABLE token_code (
 -- For counts and sizes without reading the codes.
 CREATE INDEX token_code_size ON token_code(length(codes));
 
--- Derived: numbered words, and for each record its words (int32, ascending) with their counts (uint8).
+-- Derived: numbered words, and for each record its words (int32, ascending) with their counts and flags (uint8), as
+-- `text/record_words.py` has them.
 CREATE TABLE term (
     id   INTEGER PRIMARY KEY AUTOINCREMENT,
     text TEXT NOT NULL UNIQUE

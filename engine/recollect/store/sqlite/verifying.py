@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import apsw
+import msgspec
 import numpy as np
 
 from recollect.errors import StoreCorrupt
 from recollect.reports import Problem, Verification
 from recollect.store.protocol import Progress
-from recollect.store.sqlite.schema import PACKED_SQL
+from recollect.store.sqlite.schema import PACKED_SQL, TAGS_SQL
 from recollect.text.normalise import content_hash
-from recollect.text.tokens import tokenize
+from recollect.text.record_words import record_words, written_words
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
@@ -164,10 +164,10 @@ def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> I
     wrong: list[str] = []
     edited: list[str] = []
     rows = tx.connection.execute(
-        "SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts FROM record r "
+        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL} FROM record r "
         "LEFT JOIN record_terms t ON t.record_id = r.id ORDER BY r.id"
     )
-    for done, (public_id, text, context, stored_hash, terms, counts) in enumerate(rows, 1):
+    for done, (public_id, text, context, stored_hash, terms, counts, tags) in enumerate(rows, 1):
         if not isinstance(text, str) or not isinstance(context, str | None):
             edited.append(public_id)
             continue
@@ -178,8 +178,8 @@ def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> I
         elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
             wrong.append(public_id)
         else:
-            words = Counter(tokenize(context or "") + tokenize(text))
-            expected = sorted((numbers.get(word, -1), min(count, 255)) for word, count in words.items())
+            words = record_words(written_words(text, context), context, msgspec.json.decode(tags)).counts()
+            expected = sorted((numbers.get(word, -1), count) for word, count in words.items())
             if expected != list(zip(np.frombuffer(terms, dtype="<i4").tolist(), counts, strict=False)):
                 wrong.append(public_id)
         if on_progress is not None and done % 1000 == 0:
