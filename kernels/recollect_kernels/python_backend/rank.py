@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect_kernels.arguments import Codes, Graph, Lists, Mentions, Postings, Records
 from recollect_kernels.contract import F32, F64, I64
@@ -62,7 +63,7 @@ def rank_candidates(
 def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
     """Whether a query names the speaker of each record, and how well its time fits."""
     start, stop = mentions.name_offsets[query : query + 2].tolist()
-    named = np.isin(records.speakers[rows], mentions.names[start:stop])
+    named: NDArray[np.bool_] = np.isin(records.speakers[rows], mentions.names[start:stop])
     date: F64 = np.zeros(len(rows))
     moments = records.moments[rows].astype(np.float64)
     start, stop = mentions.span_offsets[query : query + 2].tolist()
