@@ -280,7 +280,7 @@ def test_decay_never_compounds(memory, profile):
     first = [(hit.id, hit.score, hit.signals) for hit in ask(memory, profile, "apple", half_life_days=30)]
     for _ in range(100):
         ask(memory, profile, "apple", half_life_days=30)
-    memory.update(first[0][0], tags=["x"])  # access counts are written with it
+    memory.update(first[0][0], metadata={"x": 1})  # access counts are written with it
     assert memory.get(first[0][0]).access_count >= 101
     again = [(hit.id, hit.score, hit.signals) for hit in ask(memory, profile, "apple", half_life_days=30)]
     assert again == first
