@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 
 import pytest
 
+from recollect.cli.evaluation import _REMEDIES
 from recollect.cli.options import EvaluationOptions, RecallOptions
-from recollect.recall import request
+from recollect.recall import explain, request
+from tests.docs.snippets import ROOT
 
 QUESTIONS = """\ufeff{"question": "which database?", "expected": ["We migrated the database to MySQL"]}
 
@@ -148,3 +152,20 @@ def test_eval_on_a_terminal_fits_its_width(run, stored, questions, monkeypatch):
     shown = run("eval", questions).out
     assert "\x1b[1m" in shown
     assert "soup�[31m" in shown
+
+
+def stages():
+    """The stages that an explanation may name as those that dropped a memory."""
+    tree = ast.parse(inspect.getsource(explain))
+    tuples = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
+    ]
+    named = [each.elts[0] for each in tuples]
+    named += [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "stage"]
+    return {node.value for node in named if isinstance(node, ast.Constant)} - {"returned"}
+
+
+def test_every_stage_has_a_remedy_in_the_report_and_on_the_page():
+    page = (ROOT / "docs" / "guides" / "evaluate.md").read_text("utf-8")
+    assert stages() >= {"filter", "candidates", "threshold", "diversify", "group", "limit", "token_budget"}
+    assert stages() == _REMEDIES.keys() == set(re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page, re.M))

@@ -65,6 +65,19 @@ def test_a_memory_that_another_of_its_source_stands_for(memory):
     assert lost(memory, "apple pie", other.id, group_by="source") == "group"
 
 
+def test_a_memory_of_a_time_that_is_covered_already(memory):
+    memory.remember_many(
+        [
+            {"text": f"apple pie {'x ' * number}", "event_at": f"2026-0{month}-01"}
+            for number, month in enumerate((1, 1, 1, 5, 9))
+        ]
+    )
+    options = {"spread_over": "time", "decay": "none"}
+    found = {hit.id for hit in memory.recall("apple pie", limit=3, **options)}
+    left = next(each.id for each in memory.list() if each.event_at.month == 1 and each.id not in found)
+    assert lost(memory, "apple pie", left, k=3, **options) == "spread"
+
+
 def test_a_memory_that_did_not_fit_the_budget(memory):
     memory.remember("apple pie")
     long = memory.remember("apple " + "word " * 200)

@@ -33,6 +33,7 @@ _REMEDIES = {
     "threshold": "lower min_confidence or min_score",
     "diversify": "raise mmr_lambda",
     "group": "leave group_by out",
+    "spread": "leave spread_over out, or ask for more hits",
     "limit": "change the weights, or ask for more hits",
     "token_budget": "raise token_budget",
 }
