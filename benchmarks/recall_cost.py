@@ -34,11 +34,12 @@ from recollect.embedding import Embedded, QueryTokens, TokenEmbedder, load
 __all__ = ["VARIANTS", "Prepared", "main", "markdown", "measure", "sessions"]
 
 RESULTS = Path(__file__).resolve().parent / "results" / "recall_cost.json"
-OFF: dict[str, Any] = {"rerank_weight": 0.0}
+OFF: dict[str, Any] = {"rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "adaptive": False}
 VARIANTS: dict[str, dict[str, Any]] = {
     "all turned off": OFF,
     "default": {},
     "without reranking": {"rerank_weight": 0.0},
+    "without speakers and dates": {"speaker_weight": 0.0, "date_weight": 0.0},
 }
 _SPEAKERS = ("Ada", "Bob", "Chloe", "Dmitri", "Esra", "Farid", "Greta", "Hiro")
 _BEGAN = datetime(2024, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The columns of the table: one signal, two fused, the engine without token-level reranking, and as it comes.
+"""The columns of the table: one signal, two fused, the engine without one of its parts, and as it comes.
 
 Every store has codes of tokens; a column with a rerank weight of 0 ignores them.
 """
@@ -9,7 +9,10 @@ from typing import Any
 
 __all__ = ["COLUMNS"]
 
-_FUSION_ALONE = {"spread": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0}
+_NO_NAMES = {"speaker_weight": 0.0, "date_weight": 0.0}
+_FUSION_ALONE = {
+    "spread": 0.0, "decay": "none", "importance_weight": 0.0, "rerank_weight": 0.0, "adaptive": False, **_NO_NAMES,
+}  # fmt: skip
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "vector": {"mode": "vector"},
@@ -17,6 +20,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "RRF": {"fusion": "rrf", **_FUSION_ALONE},
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
     "no reranking": {"rerank_weight": 0.0},
+    "no names, dates": _NO_NAMES,
     "default": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""
