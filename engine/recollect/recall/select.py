@@ -158,8 +158,9 @@ def _periods(moments: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     since = (moments - moments.min()).astype(np.float64)
     ranks = np.searchsorted(np.sort(moments), moments).astype(np.float64)
     places = (since / max(since.max(), 1.0) + ranks / max(ranks.max(), 1.0)) / 2
-    periods = min(_PERIODS, limit)
-    return np.minimum((places * periods).astype(np.int64), periods - 1)
+    number = min(_PERIODS, limit)
+    periods: NDArray[np.int64] = np.minimum((places * number).astype(np.int64), number - 1)
+    return periods
 
 
 def _sources(rows: NDArray[np.int64], batch: QueryBatch) -> NDArray[np.int64]:
