@@ -126,12 +126,6 @@ def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed, que
     benchmark(kernels.hamming_shortlist, sketches[:queries], sketches, rows, 0, stop, SHORTLIST)
 
 
-def test_max_sim(benchmark, backend, sketches):
-    """50 chat turns of 20 tokens, a query of 8."""
-    offsets = np.arange(0, 1001, 20)
-    benchmark(kernels.max_sim, sketches[:8], np.ones(8, np.float32), sketches[8:1008], offsets, DIMENSIONS)
-
-
 def test_forest_scores(benchmark, backend, generator):
     """100 candidates, 80 trees of depth 5."""
     nodes = generator.integers(0, 16, (80, 31)).astype(np.uint8)

@@ -51,8 +51,9 @@ class Settings(Section, frozen=True, kw_only=True):
     - query_cache_size: Query embeddings kept in memory.
     - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
       environment's RECOLLECT_KEY, else its RECOLLECT_KEY_FILE.
-    - token_codes: Store a code of 48 bytes for each content word, for token-level reranking (about 0.8 KB per chat
-      turn). `reembed` adds the codes to what is stored, or removes them.
+    - token_codes: Store a code of 16 bytes for each content word of a text, at most 64, for token-level reranking: 0.3 KB
+      per chat turn, at most 1 KB per record. `reembed` adds the codes to what is stored, or removes them. Embedders
+      without token vectors (`instant`, models over HTTP) give none.
     - write: What writing does besides storing. None is what the profile implies: `reeve` keeps the latest memory of a
       topic, `hermes` recognises duplicates and reports contradictions, the others only store.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
@@ -74,7 +75,7 @@ class Settings(Section, frozen=True, kw_only=True):
     kernels_from: int = 0
     query_cache_size: int = 512
     key_file: Annotated[str | None, Setting(environment="RECOLLECT_KEY_FILE")] = None
-    token_codes: bool = False
+    token_codes: bool = True
     write: WritePolicy | None = None
     consolidation: Consolidation | None = None
 

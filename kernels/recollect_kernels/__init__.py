@@ -12,6 +12,7 @@ from recollect_kernels.arguments import Mentions as Mentions
 from recollect_kernels.arguments import Postings as Postings
 from recollect_kernels.arguments import Records as Records
 from recollect_kernels.arguments import Sketches as Sketches
+from recollect_kernels.arguments import Tokens as Tokens
 from recollect_kernels.contract import KernelError as KernelError
 from recollect_kernels.dispatch import KernelStatus as KernelStatus
 from recollect_kernels.dispatch import cached as cached
@@ -19,7 +20,6 @@ from recollect_kernels.dispatch import start_background as start_background
 from recollect_kernels.dispatch import status as status
 from recollect_kernels.dispatch import warmup as warmup
 from recollect_kernels.forest import forest_scores as forest_scores
-from recollect_kernels.late_interaction import max_sim as max_sim
 from recollect_kernels.lexical import allowed_in_slices as allowed_in_slices
 from recollect_kernels.lexical import bm25_for_rows as bm25_for_rows
 from recollect_kernels.lexical import bm25_top_k as bm25_top_k

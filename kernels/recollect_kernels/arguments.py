@@ -39,6 +39,22 @@ class Codes(NamedTuple):
     scales: F32
 
 
+class Tokens(NamedTuple):
+    """1-bit codes, as `sketch` makes them, of the tokens of queries and of vectors: what reranking compares.
+
+    Query i has the tokens queries[offsets[i]:offsets[i + 1]], uint64 (t, w), with the shares weights float32 (t,); the
+    offsets are int64 (q + 1,). Vector p has codes[starts[p]:starts[p + 1]], w words a token: starts int64
+    (places + 1,), codes uint64 (all words,). Two codes that differ in h of `width` bits have the similarity 1 - 2 h / width.
+    """
+
+    queries: U64
+    weights: F32
+    offsets: I64
+    starts: I64
+    codes: U64
+    width: int
+
+
 class Sketches(NamedTuple):
     """Sketches uint64 (places, words) and those of the queries (q, words).
 
@@ -128,6 +144,10 @@ class Forest(NamedTuple):
 NO_VECTORS = Codes(
     np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
     np.empty((0, 0), np.int8), np.empty(0, np.float32),
+)  # fmt: skip
+NO_TOKENS = Tokens(
+    np.empty((0, 0), np.uint64), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64),
+    np.empty(0, np.uint64), 1,
 )  # fmt: skip
 NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0), np.uint64), np.empty(0, np.int64))
 NO_MENTIONS = Mentions(

@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches
+from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches, Tokens
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recollect_kernels.signals import RankParameters
 
-_MODULES = ("vectors", "hamming", "lexical", "late_interaction", "pooling", "rank", "score_bounds", "ranking", "forest")
+_MODULES = ("vectors", "hamming", "lexical", "pooling", "rank", "score_bounds", "ranking", "forest")
 
 
 class Backend(Protocol):
@@ -27,7 +27,6 @@ class Backend(Protocol):
         self, queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
     ) -> tuple[I64, F32]: ...
     def cosine_top_k(self, queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
-    def max_sim(self, query: U64, weights: F32, codes: U64, offsets: I64, dimension: int) -> F32: ...
     def pool_tokens(self, codes: I8, scales: F32, token_ids: I64, offsets: I64) -> F32: ...
 
     def bm25_top_k(self, postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None: ...
@@ -41,7 +40,7 @@ class Backend(Protocol):
 
     def rank_candidates(
         self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records,
-        parameters: RankParameters, rerank: F64, mentions: Mentions,
+        parameters: RankParameters, rerank: F64, mentions: Mentions, tokens: Tokens,
     ) -> tuple[I64, I64, F64, I64] | None: ...  # fmt: skip
     def score_bound_candidates(
         self, offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches,

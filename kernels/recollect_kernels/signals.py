@@ -61,6 +61,7 @@ class RankParameters(NamedTuple):
       its own score in their place
     - clock: the moment ages are measured from, microseconds; half_life_days (infinite: no decay), decay_floor,
       exponential (1: e^(-age / half_life), 0: 0.5^(age / half_life))
+    - rerank_weight, rerank_depth: weight of token similarity, and how many of the best by `fused` it is measured for
     - importance_weight: importance 1 multiplies by 1 + weight, importance 0 by 1 - weight
     - keyword_fallback: 1 uses BM25 divided by the query's maximum as the fused score of a record without a cosine;
       not with rrf_k
@@ -90,6 +91,8 @@ class RankParameters(NamedTuple):
     ranked_share: float = 0.0
     speaker_weight: float = 0.0
     date_weight: float = 0.0
+    rerank_weight: float = 0.0
+    rerank_depth: int = 0
 
 
 def weighted_fusion(cosine: Values, bm25_share: Values, has_vector: Values, parameters: RankParameters) -> Values:

@@ -15,6 +15,7 @@ import recollect_models
 from recollect.embedding import session as sessions
 from recollect.embedding.documents import OVERLAP_TOKENS, header
 from recollect.embedding.onnx import OnnxEmbedder
+from recollect.embedding.token_codes import code_width, token_codes
 from recollect.embedding.tokens import PIECE_CHARS, TokenIds, pieces
 from recollect.errors import EmbedderError, InvalidInput
 from tests.embedding.token_vectors import token_vectors
@@ -127,18 +128,34 @@ def test_token_vectors_pool_to_the_sentence(embedder: OnnxEmbedder) -> None:
     np.testing.assert_allclose(pooled, embedder.embed(batch), atol=1e-5)
 
 
+def folded_signs(vectors: np.ndarray) -> bytes:
+    folded = vectors[:, :128] + vectors[:, 128:256] + vectors[:, 256:]
+    return np.packbits(folded > 0, axis=1, bitorder="little").tobytes()
+
+
 def test_codes_of_documents_are_signs_of_the_telling_tokens_from_the_same_run(embedder: OnnxEmbedder) -> None:
-    batch = ["The horse, and its house!", "and so on...", "a", "x " * 700]
+    batch = ["The horse, and its house! A horse", "and so on...", "a", "x " * 700]
     contexts = [None, "Ada", None, None]
     embedded, codes = embedder.embed_document_tokens(batch, contexts)
     plain = embedder.embed_documents(batch, contexts)
     np.testing.assert_allclose(embedded.vectors, plain.vectors, atol=1e-5)
     assert embedded.owners.tolist() == plain.owners.tolist()
-    assert [len(each) % 48 for each in codes] == [0] * len(plain.owners)
-    tokens = token_vectors(embedder, ["The horse, and its house!", "Ada: and so on...", "a"])
-    # [CLS] the horse , and its house ! [SEP]; [CLS] ada : and so on ...
+    tokens = token_vectors(embedder, [batch[0], "Ada: and so on...", "a"])
+    # [CLS] the horse , and its house ! a horse [SEP]; [CLS] ada : and so on ...
     for code, vectors, telling in zip(codes[:3], tokens, ([2, 6], [1], []), strict=True):
-        assert code == np.packbits(vectors[telling] > 0, axis=1, bitorder="little").tobytes()
+        assert code == folded_signs(vectors[telling])
+    # One token, in the first of four parts.
+    assert [len(code) for code in codes[3:]] == [16, 0, 0, 0]
+
+
+def test_a_long_text_has_codes_of_its_rarest_tokens(embedder: OnnxEmbedder) -> None:
+    rare = "ointment parchment hexagonal scandinavian tractor"
+    common = " ".join(f"year{number}" for number in range(1000, 1400))
+    _, codes = embedder.embed_document_tokens([f"{common} {rare}", "the tractor is a tractor"], [None, None])
+    assert sum(map(len, codes[:-1])) == 64 * 16
+    assert len(codes[-2]) >= 5 * 16
+    assert len(codes[-1]) == 16
+    assert codes == embedder.embed_document_tokens([f"{common} {rare}", "the tractor is a tractor"], [None, None])[1]
 
 
 def test_tokens_of_queries_say_where_they_begin(embedder: OnnxEmbedder) -> None:
@@ -146,11 +163,23 @@ def test_tokens_of_queries_say_where_they_begin(embedder: OnnxEmbedder) -> None:
     vectors, tokens = embedder.embed_query_tokens(queries)
     np.testing.assert_allclose(vectors, embedder.embed(queries), atol=1e-5)
     assert [each.places.tolist() for each in tokens][:2] == [[0, 7, 12], []]
-    assert {each.width for each in tokens} == {384}
+    assert {each.width for each in tokens} == {128}
     for each, inner in zip(tokens, token_vectors(embedder, queries), strict=True):
-        assert each.codes.shape == (len(each.places), 6)
-        assert each.codes.tobytes() == np.packbits(inner[1:-1] > 0, axis=1, bitorder="little").tobytes()
+        assert each.codes.shape == (len(each.places), 2)
+        assert each.codes.tobytes() == folded_signs(inner[1:-1])
     assert queries[3][tokens[3].places[-1]] == "s"
+
+
+@pytest.mark.parametrize("width", [1, 64, 100, 128, 200, 384, 1000])
+def test_a_code_has_a_bit_for_each_sum_of_folded_components(width: int) -> None:
+    vectors = np.random.default_rng(width).standard_normal((5, width)).astype(np.float32)
+    bits = code_width(width)
+    sums = np.stack([vectors[:, start::bits].sum(axis=1) for start in range(bits)], axis=1)
+    words = -(-bits // 64)
+    wanted = np.packbits(sums > 0, axis=1, bitorder="little")
+    found = token_codes(vectors)
+    assert found.shape == (5, words)
+    assert found.view(np.uint8).reshape(5, -1)[:, : wanted.shape[1]].tolist() == wanted.tolist()
 
 
 def test_long_texts_are_tokenised_in_pieces_that_make_no_difference(embedder: OnnxEmbedder) -> None:

@@ -23,15 +23,26 @@ def hamming(query, sketches):
     return [sum((a ^ b).bit_count() for a, b in zip(query, words, strict=True)) for words in sketches]
 
 
-def max_sim(query, weights, codes, offsets, dimension):
-    scores = []
-    for i in range(len(offsets) - 1):
-        tokens = codes[offsets[i] : offsets[i + 1]]
-        alike = [[1 - 2 * distance / dimension for distance in hamming(token, tokens)] for token in query]
-        scores.append(
-            math.fsum(float(w) * max(row) for w, row in zip(weights, alike, strict=True)) if len(tokens) else 0.0
-        )
-    return scores
+def max_sim(query, weights, tokens, width):
+    alike = [[1 - 2 * distance / width for distance in hamming(token, tokens)] for token in query]
+    return math.fsum(float(w) * max(row) for w, row in zip(weights, alike, strict=True))
+
+
+def rerank(query, rows, fused, codes, tokens, chosen):
+    """What reranking adds to each of one query's candidates."""
+    asked = slice(*tokens.offsets[query : query + 2])
+    best = sorted(range(len(rows)), key=lambda i: (-fused[i], i))[: chosen.rerank_depth]
+    added, alike = [0.0] * len(rows), {}
+    for i in best if asked.start < asked.stop else ():
+        held, words = [], len(tokens.queries[0])
+        for place in range(codes.first_place[rows[i]], codes.first_place[rows[i]] + codes.parts[rows[i]]):
+            own = tokens.codes[tokens.starts[place] : tokens.starts[place + 1]]
+            held += [own[at : at + words] for at in range(0, len(own), words)]
+        if held:
+            alike[i] = max_sim(tokens.queries[asked], tokens.weights[asked], held, tokens.width)
+    for i, value in alike.items():
+        added[i] = chosen.rerank_weight * (value - math.fsum(alike.values()) / len(alike))
+    return added
 
 
 def forest_scores(candidates, nodes, thresholds, leaves):

@@ -66,9 +66,6 @@ def test_a_recall_of_a_thousand_records(jit, seed):
 
     top = both(jit, lambda: kernels.cosine_top_k(query[None], rows, 20, allowed))
     assert_same_ranking(*((found[0], scores[0]) for found, scores in top))
-    ends = np.sort(np.append([0, n], generator.integers(0, n, 30))).astype(np.int64)
-    weights = generator.random(9, np.float32)
-    np.testing.assert_allclose(*both(jit, lambda: kernels.max_sim(one[:9], weights, one, ends, d)), atol=1e-6)
     lexical = postings(generator, n, [5, 2], 2)
     scratch = np.zeros(n, np.float32)
     found = both(jit, lambda: kernels.bm25_top_k(lexical, allowed, scratch, 20))

@@ -50,11 +50,6 @@ def bm25(**changed):
     return kernels.Postings(**{**arguments, **changed})
 
 
-def max_sim(**changed):
-    arguments = {"query": bits, "weights": scales, "codes": bits, "offsets": np.array([0, 3]), "dimension": 64}
-    return kernels.max_sim(**{**arguments, **changed})
-
-
 def look_up(candidates=none, offsets=None, scores=None, **changed):
     scores = unknown(len(candidates)) if scores is None else scores
     offsets = np.array([0, len(candidates)]) if offsets is None else offsets
@@ -84,10 +79,14 @@ def rank(**changed):
     vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), np.arange(3), np.ones(3, np.int32), codes, scales))
     records = group(kernels.Records, (np.arange(3), np.zeros(3, np.int64), np.ones(3, np.float32)))
     graph = group(kernels.Graph, (chain, chain, np.full(3, -1), chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
-    rerank = changed.pop("rerank", None)
+    rerank, tokens = changed.pop("rerank", None), None
+    if any(name.startswith("token_") for name in changed):
+        tokens = kernels.Tokens(bits, scales, np.array([0, 3]), np.array([0, 1, 2, 3]), bits.ravel(), 64)
+        given = [name for name in changed if name.startswith("token_")]
+        tokens = tokens._replace(**{name.removeprefix("token_"): changed.pop(name) for name in given})
     chosen = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
     postings = changed.pop("postings", bm25())
-    return kernels.rank_candidates(lists, vectors, postings, graph, records, chosen._replace(**changed), rerank)
+    return kernels.rank_candidates(lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, tokens)
 
 
 def top(**changed):
@@ -188,11 +187,6 @@ REFUSED = [
         "mmr_lambda: 1.1",
         lambda: kernels.maximal_marginal_relevance(real, none.astype(np.int32), np.zeros(4, np.int64), 1.1, 1),
     ),
-    ("codes: shape (3, 2); wanted (any, 1)", lambda: max_sim(codes=np.ones((3, 2), np.uint64))),
-    ("weights: shape (1,); wanted (3)", lambda: max_sim(weights=np.ones(1, np.float32))),
-    ("weights: nan at 0", lambda: max_sim(weights=np.full(3, np.nan, np.float32))),
-    ("offsets: not CSR offsets", lambda: max_sim(offsets=np.array([0, 2]))),
-    ("dimension: 65; wanted from 1 to 64", lambda: max_sim(dimension=65)),
     ("k: -2; wanted at least 1", lambda: kernels.cosine_top_k(unit, matrix, -2)),
     ("k: 1.5; wanted a whole number", lambda: kernels.cosine_top_k(unit, matrix, 1.5)),
     ("mask: dtype int64; wanted uint8", lambda: kernels.cosine_top_k(unit, matrix, 1, np.ones(3, np.int64))),
@@ -202,13 +196,16 @@ REFUSED = [
     ("vector values: shape (1, 2); wanted (1, 3)", lambda: rank(cosines=unit[:, :2].copy())),
     ("keyword_rows: dtype int32; wanted int64", lambda: rank(keyword_rows=rows.astype(np.int32))),
     ("keyword_rows: shape (2, 3); wanted (1, any)", lambda: rank(keyword_rows=np.zeros((2, 3), np.int64))),
-    ("lists, graph, codes: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, 3]]))),
-    ("lists, graph, codes: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, -1]]))),
+    ("lists, graph, codes, tokens: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, 3]]))),
+    ("lists, graph, codes, tokens: name a row of 3 or more", lambda: rank(vector_rows=np.array([[0, 1, -1]]))),
     ("queries: inf at (0, 0)", lambda: rank(queries=np.array([[np.inf, 0, 0, 0]], np.float32))),
     ("ceilings: shape (2,); wanted (1)", lambda: rank(ceilings=np.ones(2, np.float32))),
     ("parts: dtype int64; wanted int32", lambda: rank(parts=np.ones(3, np.int64))),
-    ("lists, graph, codes: name a row", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
-    ("lists, graph, codes: name a row", lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32))),
+    ("lists, graph, codes, tokens: name a row", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
+    (
+        "lists, graph, codes, tokens: name a row",
+        lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32)),
+    ),
     ("following: shape (2,); wanted (3)", lambda: rank(following=chain[:2])),
     ("heads: shape (0,); wanted (3)", lambda: rank(heads=chain[:0])),
     ("targets: shape (3,); wanted (0)", lambda: rank(targets=chain)),
@@ -217,6 +214,15 @@ REFUSED = [
     ("strengths: shape (3,); wanted (0)", lambda: rank(strengths=scales)),
     ("keys: shape (2,); wanted (3)", lambda: rank(keys=np.arange(2))),
     ("postings: of other queries or records", lambda: rank(postings=bm25(lengths=np.ones(2, np.float32)))),
+    ("token codes of queries: dtype int64", lambda: rank(token_queries=bits.astype(np.int64))),
+    ("width: 65; wanted from 1 to 64", lambda: rank(token_width=65)),
+    ("weights: shape (1,); wanted (3)", lambda: rank(token_weights=np.ones(1, np.float32))),
+    ("weights: nan at 0", lambda: rank(token_weights=np.full(3, np.nan, np.float32))),
+    ("offsets: not CSR offsets", lambda: rank(token_offsets=np.array([0, 2]))),
+    ("starts: shape (3,); wanted (4)", lambda: rank(token_starts=np.array([0, 1, 2]))),
+    ("token codes: shape (3, 1); wanted (any)", lambda: rank(token_codes=bits)),
+    ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_depth=-1)),
+    ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_weight=np.inf)),
     ("rerank: nan at 1", lambda: rank(rerank=np.array([1, np.nan, 1]))),
 ]
 

@@ -69,16 +69,28 @@ def parameters(**changed):
     )._replace(**changed)  # fmt: skip
 
 
-def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, rerank=None, mentions=None):
+def tokens(seed, codes, asked=(3, 0, 5), width=128, most=6):
+    """Codes of the tokens of so many queries, and of some of the vectors."""
+    generator = rng(seed)
+    words = -(-width // 64)
+    counts = generator.integers(0, most + 1, len(codes.codes)) * (generator.random(len(codes.codes)) < 0.8)
+    queries = kernels.sketch(vectors(generator, sum(asked), width)).reshape(-1, words)
+    held = kernels.sketch(vectors(generator, int(counts.sum()), width)).ravel()
+    starts = np.concatenate(([0], np.cumsum(counts * words))).astype(np.int64)
+    weights = generator.random(sum(asked), np.float32)
+    return kernels.Tokens(queries, weights, np.cumsum([0, *asked], dtype=np.int64), starts, held, width)
+
+
+def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, rerank=None, mentions=None, tokens=None):
     """Candidates and measured signals to float32, what follows from those to the last digits, and the order exactly."""
-    for group in filter(None, (lists, codes, words, neighbours, records, mentions)):
+    for group in filter(None, (lists, codes, words, neighbours, records, mentions, tokens)):
         freeze(group)
-    given = (lists, codes, words, neighbours, records, chosen, rerank, mentions)
-    offsets, rows, signals, order = kernels.rank_candidates(*given)
+    given = lists, codes, words, neighbours, records, chosen, rerank, mentions
+    offsets, rows, signals, order = kernels.rank_candidates(*given, tokens)
     assert [part.dtype.name for part in (offsets, rows, signals, order)] == ["int64", "int64", "float64", "int64"]
     assert len(signals) == len(kernels.Signals._fields)
     lists, words, neighbours, records = map(plain, (lists, words, neighbours, records))
-    codes, mentions = codes and plain(codes), mentions and plain(mentions)
+    codes, mentions, tokens = (each and plain(each) for each in (codes, mentions, tokens))
     assert len(offsets) == len(lists.vector_counts) + 1
     for query in range(len(offsets) - 1):
         own = slice(offsets[query], offsets[query + 1])
@@ -90,6 +102,9 @@ def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, r
         np.testing.assert_allclose(signals[:2, own].T, list(wanted.values()), rtol=1e-5, atol=2e-6)
         added = [0.0] * len(got) if rerank is None else rerank[own].tolist()
         parts = codes.parts if codes else None
+        if tokens:
+            fused = oracle.fuse(got, cosine, bm25, parts, records.keys, chosen)
+            added = oracle.rerank(query, got, fused, codes, tokens, chosen)
         later, places = oracle.score(query, got, cosine, bm25, added, parts, neighbours, records, mentions, chosen)
         np.testing.assert_allclose(signals[:, own], later, rtol=1e-12, atol=1e-12)
         scores = signals[AT.score, own]
@@ -174,6 +189,49 @@ def test_reranking_is_added_before_spreading(seed, queries):
         kernels.rank_candidates(*arguments, np.append(rerank, 0.0))
     with pytest.raises(kernels.KernelError, match="rerank: with expansion"):
         kernels.rank_candidates(*arguments[:-1], parameters(), rerank)
+
+
+@holds(
+    seed=seeds,
+    width=st.sampled_from([1, 63, 64, 100, 128, 384]),
+    depth=st.sampled_from([0, 1, 5, 1000]),
+    changed=profiles,
+)
+def test_reranking_by_tokens_is_the_definition(seed, width, depth, changed):
+    given = case(seed, 3)
+    chosen = parameters(**changed, rerank_weight=0.5, rerank_depth=depth)
+    assert_ranked_as_defined(*given, chosen, tokens=tokens(seed, given[1], width=width))
+
+
+def test_a_record_with_the_querys_tokens_is_lifted_and_one_without_codes_stays():
+    _, codes, words, _, records = case(3, 1, 3, d=16)
+    lists = kernels.Lists(
+        np.array([[0, 1, 2]]), np.zeros((1, 3), np.float32), np.array([3]),
+        np.empty((1, 0), np.int64), np.empty((1, 0), np.float32), np.zeros(1, np.int64),
+    )  # fmt: skip
+    first_place, parts = np.array([0, 2, 3]), np.array([2, 1, 1], np.int32)
+    codes = codes._replace(
+        first_place=first_place, parts=parts, codes=np.ones((4, 16), np.int8), scales=np.ones(4, np.float32)
+    )
+    # Of four bits: the two parts of the first have one token each, the second has one, the third none.
+    compared = kernels.Tokens(
+        np.array([[0b1111], [0b0000]], np.uint64), np.array([0.75, 0.25], np.float32), np.array([0, 2]),
+        np.array([0, 1, 2, 3, 3]), np.array([0b1111, 0b0000, 0b0011], np.uint64), 4,
+    )  # fmt: skip
+    chosen = parameters(rerank_weight=0.5, rerank_depth=3, expansion_depth=0)
+    given = lists, codes, words, without_neighbours(3), records, chosen
+    signals = kernels.rank_candidates(*given, tokens=compared)[2]
+    # MaxSim is 1 and 0, their mean one half.
+    assert signals[AT.rerank].tolist() == [0.25, -0.25, 0.0]
+    with pytest.raises(kernels.KernelError, match="wanted one of them"):
+        kernels.rank_candidates(*given, rerank=np.zeros(3), tokens=compared)
+    for starts in ([0, 1, 2, 4, 3], [0, 1, 2, 9, 9], [-1, 1, 2, 3, 3]):
+        with pytest.raises(kernels.KernelError, match="tokens: name"):
+            kernels.rank_candidates(*given, tokens=compared._replace(starts=np.array(starts)))
+    # Codes that are no whole number of tokens count as none.
+    wide = kernels.sketch(np.ones((2, 128), np.float32))
+    odd = kernels.rank_candidates(*given, tokens=compared._replace(queries=wide, width=128))[2]
+    assert odd[AT.rerank].tolist() == [0.0, 0.0, 0.0]
 
 
 def without_neighbours(n):

@@ -13,7 +13,7 @@ from recollect import Memory, Settings
 from recollect.embedding import Embedded, QueryTokens, TokenEmbedder
 from tests.memory.support import PLAIN, WordEmbedder, raw, scored, unit
 
-CODES = Settings(token_codes=True)
+NO_CODES = Settings(token_codes=False)
 WIDTH = 64
 TEXTS = ["the striped zebra", "a grey elephant", "zebra crossing ahead", "a striped shirt for the beach"]
 
@@ -55,19 +55,19 @@ def codes_of(memory):
 def test_codes_are_kept_by_setting_from_one_run_of_the_embedder(path):
     embedder = TokenWords()
     assert isinstance(embedder, TokenEmbedder)
-    with Memory(path, embedder=embedder, settings=CODES) as memory:
+    with Memory(path, embedder=embedder) as memory:
         memory.remember_many(TEXTS)
         assert (embedder.runs, len(embedder.texts)) == (1, len(TEXTS))
         assert codes_of(memory) == (4, 8 * (2 + 2 + 3 + 3))
         assert memory.scoped("/elsewhere").stats().token_codes == 0
         assert memory.verify().problems == ()
-    with Memory(path, embedder=TokenWords()) as memory:
+    with Memory(path, embedder=TokenWords(), settings=NO_CODES) as memory:
         memory.remember("written without")
         assert codes_of(memory)[0] == 4
 
 
 def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
-    with Memory(":memory:", embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(":memory:", embedder=TokenWords()) as memory:
         ids = memory.remember_many(TEXTS)
         hits = memory.recall("striped zebra", explain=True)
         looks = {hit.id: hit.signals["rerank"] for hit in hits}
@@ -83,16 +83,16 @@ def test_the_second_look_lifts_what_has_the_querys_tokens_and_says_so():
 
 def test_a_weight_of_0_is_a_store_without_codes():
     answers = []
-    for settings in (CODES, Settings()):
+    for settings in (Settings(), NO_CODES):
         with Memory(":memory:", embedder=TokenWords(), settings=settings) as memory:
             memory.remember_many(TEXTS)
-            hits = memory.recall("striped zebra", rerank_weight=0.0 if settings is CODES else 0.5)
+            hits = memory.recall("striped zebra", rerank_weight=0.5 if settings is NO_CODES else 0.0)
             answers.append([(hit.text, round(hit.score, 6)) for hit in hits])
     assert answers[0] == answers[1]
 
 
 def test_a_record_without_codes_neither_gains_nor_loses():
-    with Memory(":memory:", embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(":memory:", embedder=TokenWords()) as memory:
         given = memory.remember("a zebra with a vector of its own", vector=unit(3))
         wordless = memory.remember("a an")
         memory.remember_many(TEXTS)
@@ -104,14 +104,14 @@ def test_a_record_without_codes_neither_gains_nor_loses():
 
 def test_many_queries_at_once_look_alike(path):
     queries = ["striped zebra", "elephant", "beach shirt", "striped zebra"]
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS * 5)
         alone = [scored(memory.recall(query)) for query in queries]
         assert [scored(hits) for hits in memory.recall_many(queries)] == alone
 
 
 def test_codes_go_with_their_record_and_stay_with_a_closed_version():
-    with Memory(":memory:", embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(":memory:", embedder=TokenWords()) as memory:
         ids = memory.remember_many(TEXTS)
         memory.update(ids[0], text="something entirely different")
         assert codes_of(memory)[0] == 5
@@ -122,15 +122,15 @@ def test_codes_go_with_their_record_and_stay_with_a_closed_version():
 
 
 def test_reembed_adds_codes_and_removes_them(path):
-    with Memory(path, embedder=TokenWords()) as memory:
+    with Memory(path, embedder=TokenWords(), settings=NO_CODES) as memory:
         memory.remember_many(TEXTS)
         assert memory.recall("striped zebra")[0].signals["rerank"] == 0.0
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         assert memory.reembed() == 4
         assert codes_of(memory)[0] == 4
         assert memory.recall("striped zebra")[0].signals["rerank"] > 0
         assert memory.reembed() == 0
-    with Memory(path, embedder=TokenWords()) as memory:
+    with Memory(path, embedder=TokenWords(), settings=NO_CODES) as memory:
         assert memory.recall("striped zebra")[0].signals["rerank"] > 0
         assert memory.reembed() == 0
         assert codes_of(memory) == (0, 0)
@@ -139,13 +139,13 @@ def test_reembed_adds_codes_and_removes_them(path):
 
 
 def test_another_embedder_brings_its_own_codes(path):
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
-    with Memory(path, embedder=TokenWords("others"), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords("others")) as memory:
         assert memory.reembed() == 4
         assert codes_of(memory)[0] == 4
         assert memory.verify().problems == ()
-    with Memory(path, embedder=WordEmbedder("plain"), settings=CODES) as memory:
+    with Memory(path, embedder=WordEmbedder("plain")) as memory:
         memory.reembed()
         memory.remember("an embedder without tokens")
         assert codes_of(memory) == (0, 0)
@@ -154,7 +154,7 @@ def test_another_embedder_brings_its_own_codes(path):
 
 def test_what_waits_for_its_vector_gets_codes_with_it():
     embedder = TokenWords()
-    with Memory(":memory:", embedder=embedder, settings=CODES) as memory:
+    with Memory(":memory:", embedder=embedder) as memory:
         embedder.fail = "raises"
         memory.remember_many(TEXTS)
         assert (memory.stats().pending, codes_of(memory)) == (4, (0, 0))
@@ -165,7 +165,7 @@ def test_what_waits_for_its_vector_gets_codes_with_it():
 
 def test_an_embedder_that_leaves_out_codes_is_refused():
     embedder = TokenWords()
-    with Memory(":memory:", embedder=embedder, settings=CODES) as memory:
+    with Memory(":memory:", embedder=embedder) as memory:
         memory.remember(TEXTS[0])
         embedder.cut = True
         memory.remember_many(TEXTS[1:])
@@ -176,10 +176,10 @@ def test_an_embedder_that_leaves_out_codes_is_refused():
 
 def test_an_import_derives_codes_or_leaves_them_to_reembed(path, tmp_path):
     file = tmp_path / "all.jsonl"
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
         memory.export(file, vectors=True)
-    with Memory(":memory:", embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(":memory:", embedder=TokenWords()) as memory:
         memory.import_(file)
         assert codes_of(memory)[0] == 0
         assert memory.reembed() == 4
@@ -188,12 +188,12 @@ def test_an_import_derives_codes_or_leaves_them_to_reembed(path, tmp_path):
 
 @pytest.mark.parametrize("damage", ["UPDATE token_code SET codes = x'010203'", "UPDATE token_code SET codes = 'text'"])
 def test_damaged_codes_are_named_and_leave_recall_standing(path, damage):
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
     connection = raw(path)
     connection.execute(damage)
     connection.close()
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         assert [problem.name for problem in memory.verify().problems] == ["token codes of the wrong size"]
         assert memory.recall("striped zebra")[0].text == TEXTS[0]
         memory.rebuild()
@@ -202,7 +202,7 @@ def test_damaged_codes_are_named_and_leave_recall_standing(path, damage):
 
 
 def test_codes_need_no_embedder_to_be_kept(path):
-    with Memory(path, embedder=TokenWords(), settings=CODES) as memory:
+    with Memory(path, embedder=TokenWords()) as memory:
         memory.remember_many(TEXTS)
     with Memory(path, settings=PLAIN) as memory:
         hits = memory.recall("striped zebra", vector=unit(5))

@@ -83,17 +83,14 @@ class OnnxEmbedder:
         Special tokens, punctuation and stop words get none: without them late interaction ranks LoCoMo, RealMem and
         SciFact equally well or better, and they are half of a chat turn. A graph without token vectors gives no codes.
         """
-        import numpy as np
-
-        from recollect.numerics import kernels
+        from recollect.embedding.token_codes import choose_tokens, token_codes
 
         rows, owners = self._parts(texts, contexts)
-        telling, special = self._ids.telling(), np.concatenate((self._ids.before, self._ids.after))
+        chosen = choose_tokens(rows, owners, self._telling())
         codes = [b""] * len(rows)
 
         def keep(place: int, tokens: NDArray[np.float32]) -> None:
-            kept = telling[rows[place]] & ~np.isin(rows[place], special)
-            codes[place] = kernels.sketch(tokens[kept]).astype("<u8", copy=False).tobytes()
+            codes[place] = token_codes(tokens[chosen[place]]).astype("<u8", copy=False).tobytes()
 
         return Embedded(self._run(rows, on_progress, keep), owners), codes
 
@@ -101,19 +98,27 @@ class OnnxEmbedder:
         """`embed`, and the tokens of each text, from one run of the model; none without such an output."""
         import numpy as np
 
-        from recollect.numerics import kernels
+        from recollect.embedding.token_codes import code_width, token_codes
 
-        rows = self._framed(texts)
-        nothing = QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)
-        found = [nothing] * len(rows)
+        found = [QueryTokens(np.empty((0, 1), np.uint64), np.empty(0, np.int64), 1)] * len(texts)
+        framed = self._ids.encode_with_places(texts, self.max_tokens - self._ids.specials)
+        rows = [self._ids.frame(ids) for ids, _ in framed]
+        begin = len(self._ids.before)
 
         def keep(place: int, tokens: NDArray[np.float32]) -> None:
-            begin, end = len(self._ids.before), len(tokens) - len(self._ids.after)
-            places = self._ids.places(texts[place], end - begin)
-            codes = kernels.sketch(tokens[begin : begin + len(places)])
-            found[place] = QueryTokens(codes, places, tokens.shape[1])
+            places = framed[place][1]
+            codes = token_codes(tokens[begin : begin + len(places)])
+            found[place] = QueryTokens(codes, places, code_width(tokens.shape[1]))
 
         return self._run(rows, None, keep), found
+
+    def _telling(self) -> NDArray[np.bool_]:
+        """For each id whether its token gets a code: informative ones, without the special tokens of a frame."""
+        import numpy as np
+
+        telling = self._ids.telling().copy()
+        telling[np.concatenate((self._ids.before, self._ids.after))] = False
+        return telling
 
     def _parts(
         self, texts: Sequence[str], contexts: Sequence[str | None]

@@ -62,10 +62,19 @@ class TokenIds:
         except Exception as reason:
             raise EmbedderError(f"the tokenizer failed: {reason}") from reason
 
-    def places(self, text: str, limit: int) -> NDArray[np.int64]:
-        """The character at which each of the first `limit` tokens begins."""
-        encoded = self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False)
-        return int64_array([begin for begin, _ in encoded.offsets[:limit]])
+    def encode_with_places(self, texts: Sequence[str], limit: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The first `limit` ids of each text, and the character at which each of the first piece's begins."""
+        try:
+            encoded = [self._tokenizer.encode(text[:PIECE_CHARS], add_special_tokens=False) for text in texts]
+        except Exception as reason:
+            raise EmbedderError(f"the tokenizer failed: {reason}") from reason
+        return [
+            (
+                int64_array(each.ids[:limit]) if len(text) <= PIECE_CHARS else self._long(text, limit),
+                int64_array([begin for begin, _ in each.offsets[:limit]]),
+            )
+            for text, each in zip(texts, encoded, strict=True)
+        ]
 
     def telling(self) -> NDArray[np.bool_]:
         """For each id whether its token is informative: it contains a letter or digit and is not a stop word."""

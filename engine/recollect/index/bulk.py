@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.cpus import usable_cpus
+from recollect.index.tokens import TokenIndex
 from recollect.index.vectors import VectorIndex
 from recollect.parallel import run_tasks
 from recollect.store.packing import PackedVectors
@@ -40,6 +41,7 @@ def load(
     words: LexicalIndex,
     graph: RecordGraph,
     vectors: VectorIndex | None,
+    tokens: TokenIndex,
     embedder: EmbedderRow | None,
 ) -> None:
     """Fill empty parts with the whole store; `another` opens a second read transaction, or returns None."""
@@ -56,6 +58,7 @@ def load(
         run_tasks([load_all] if second is None else [load_all, partial(todo.drain, second)])
     vectors.add_rows(len(table))
     vectors.settle(0, table.rows_of)
+    _load_tokens(reader, vectors.ids, tokens)
 
 
 def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:
@@ -76,6 +79,14 @@ def _load_records(reader: Reader, table: RecordTable, words: LexicalIndex, graph
         table.append(reader.blocks.column_range(bounds))
     words.load(_words(reader, table.ids), table.open)
     graph.load()
+
+
+def _load_tokens(reader: Reader, vector_ids: NDArray[np.int64], tokens: TokenIndex) -> None:
+    first = 0
+    for bounds in reader.blocks.ranges("vectors"):
+        stop = int(np.searchsorted(vector_ids, bounds[1], side="right"))
+        tokens.extend(vector_ids[first:stop], reader.blocks.token_code_range(bounds))
+        first = stop
 
 
 def _words(reader: Reader, ids: NDArray[np.int64]) -> Iterator[TermBlock]:

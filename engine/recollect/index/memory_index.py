@@ -18,6 +18,7 @@ from recollect.index.lexical import CorpusStatistics, LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable, RowFilter
 from recollect.index.threshold_search import VectorBlock
+from recollect.index.tokens import TokenIndex
 from recollect.index.vectors import VectorIndex
 from recollect.store.protocol import Reader
 from recollect.store.values import Change, Commit, EmbedderRow, LinkBlock
@@ -74,6 +75,7 @@ class MemoryIndex:
         self.words = LexicalIndex()
         self.graph = RecordGraph(self.table)
         self.vectors: VectorIndex | None = None
+        self.tokens = TokenIndex()
         self._keep_in_folder()
 
     def _keep_in_folder(self) -> None:
@@ -258,13 +260,15 @@ class MemoryIndex:
         held = [len(self.words), len(self.graph.previous), len(self.graph.next)]
         if any(length != rows for length in held):
             raise ValueError(f"{rows} records, but {held}")
+        if self.vectors is not None and len(self.tokens) != len(self.vectors):
+            raise ValueError(f"{len(self.vectors)} vectors, but {len(self.tokens)} with codes of tokens")
         self._keep_in_folder()
         self.commit = saved.header.commit
         self.origin, self.changed = "snapshot", 0
 
     def _parts(self) -> list[tuple[str, IndexPart]]:
         parts: list[tuple[str, IndexPart]] = [("table", self.table), ("words", self.words), ("graph", self.graph)]
-        return parts if self.vectors is None else [*parts, ("vectors", self.vectors)]
+        return parts if self.vectors is None else [*parts, ("vectors", self.vectors), ("tokens", self.tokens)]
 
     def _map_saved(self, reader: Reader) -> None:
         saved = None if self._snapshots is None else self._snapshots.saved(reader)
@@ -287,7 +291,7 @@ class MemoryIndex:
             self.vectors = VectorIndex(embedder.dimension)
             self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
-        bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, embedder)
+        bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, self.tokens, embedder)
         self._load_links(reader.blocks.links())
         if self._snapshots is not None:
             self._snapshots.loaded(self)
@@ -344,7 +348,10 @@ class MemoryIndex:
         if self.vectors is not None and self.embedder_id is not None:
             self.vectors.add_rows(len(self.table))
             block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
+            first = len(self.vectors)
             self.vectors.extend(block, self.table.rows_of)
+            added = self.vectors.ids[first:]
+            self.tokens.extend(added, reader.blocks.token_codes(added))
 
     def _overwrite(self, reader: Reader, ids: list[int]) -> None:
         if not ids:

@@ -53,6 +53,18 @@ Span = tuple[int, int, int]
 """The begin and the end of a time, and how long after it a time still counts; microseconds."""
 
 
+class QueryCodes(NamedTuple):
+    """Codes of the tokens of some queries: uint64 (t, words), with the shares weights float32 (t,), of `width` bits.
+
+    Query i has the tokens from offsets[i] to offsets[i + 1].
+    """
+
+    codes: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    width: int
+
+
 class IndexView:
     """The index under one filter, with the statistics that weigh words. Valid while `index.lock.reading()` is held."""
 
@@ -151,15 +163,19 @@ class QueryBatch:
         ceilings: NDArray[np.float32],
         parameters: kernels.RankParameters,
         rerank: NDArray[np.float64] | None = None,
+        tokens: QueryCodes | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """Every candidate of each query with its signals: see `recollect_kernels.rank_candidates`.
 
         Values that are NaN are measured; no measured cosine of query i exceeds ceilings[i], float32 (q,).
         """
         index = self._index
-        codes = None
+        codes = compared = None
         if self._vectors is not None and index.vectors is not None:
             codes = kernels.Codes(self._vectors, ceilings, *index.vectors.codes)
+            if tokens is not None:
+                own, weights, offsets, width = tokens
+                compared = kernels.Tokens(own, weights, offsets, index.tokens.starts, index.tokens.codes, width)
         graph, table = index.graph, index.table
         return kernels.rank_candidates(
             kernels.Lists(*nearest, *best),
@@ -170,6 +186,7 @@ class QueryBatch:
             parameters,
             rerank,
             self._mentions,
+            compared,
         )
 
     def _records(self) -> kernels.Records:

@@ -93,6 +93,11 @@ class VectorIndex(IndexPart):
         """The record row of each vector."""
         return self._owners.array
 
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The row id of each vector."""
+        return self._ids.array
+
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)

@@ -6,7 +6,7 @@ spreading can find a record that neither signal did. One kernel measures, fuses,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from recollect.index.query_batch import Found
+from recollect.index.query_batch import Found, QueryCodes
 from recollect.numerics import kernels
 from recollect.recall.score_bounds import ExactTop, add_score_bound_candidates
 
@@ -85,12 +85,8 @@ class Candidates(Struct):
         return Found(rows, values[0], counts), Found(rows, values[1], counts)
 
 
-Rerank = Callable[[Candidates], "NDArray[np.float64]"]
-"""What to add to the fused score of each candidate before spreading."""
-
-
 def gather(
-    batch: QueryBatch, profile: Profile, wanted: int, clock_us: int, rerank: Rerank | None, exact: ExactTop
+    batch: QueryBatch, profile: Profile, wanted: int, clock_us: int, tokens: QueryCodes | None, exact: ExactTop
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """The candidates of each query: the best `wanted` by each signal, and whether there may be more (queries,)."""
     by_words = profile.keyword_weight > 0 or profile.keyword_fallback
@@ -107,14 +103,12 @@ def gather(
         nearest, best = add_score_bound_candidates(batch, first, best, alone, profile, wanted, exact, depth)
     else:
         ceilings = _rescore(nearest, batch, profile.rescore_depth if profile.vector_weight > 0 else 0)
-    rescored = profile.exact_rescore and not bounded
-    if rerank is None and not rescored:
-        return rank(batch, nearest, best, ceilings, parameters), more
-    first = rank(batch, nearest, best, ceilings, alone._replace(expansion_depth=parameters.expansion_depth))
-    if rescored and profile.vector_weight > 0:
+    if profile.exact_rescore and not bounded and profile.vector_weight > 0:
+        first = rank(batch, nearest, best, ceilings, alone._replace(expansion_depth=parameters.expansion_depth))
         _rescore_best(first, batch, depth)
-    added = None if rerank is None else rerank(first)
-    return rank(batch, *first.as_lists(), ceilings, parameters._replace(expansion_depth=0), added), more
+        nearest, best = first.as_lists()
+        parameters = parameters._replace(expansion_depth=0)
+    return rank(batch, nearest, best, ceilings, parameters, tokens=tokens), more
 
 
 def measure(batch: QueryBatch, rows: NDArray[np.int64], profile: Profile, clock_us: int) -> Candidates:
@@ -144,9 +138,10 @@ def rank(
     ceilings: NDArray[np.float32],
     parameters: kernels.RankParameters,
     rerank: NDArray[np.float64] | None = None,
+    tokens: QueryCodes | None = None,
 ) -> Candidates:
-    """The candidates of these lists, measured, scored and ordered."""
-    offsets, rows, signals, order = batch.rank(nearest, best, ceilings, parameters, rerank)
+    """The candidates of these lists, measured, reranked by `tokens` or `rerank`, scored and ordered."""
+    offsets, rows, signals, order = batch.rank(nearest, best, ceilings, parameters, rerank, tokens)
     return Candidates(offsets, rows, batch.keys(rows), order, signals)
 
 

@@ -45,14 +45,14 @@ def measure_queries(engine: Engine, queries: Sequence[str], request: Request, de
     """The best `depth` candidates of each query by the formula; no question is decomposed."""
     embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
     found = []
-    with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, loader):
+    with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, _):
         words = find_words(reader, engine.index.loads, embedded, request)
         for start in range(0, len(words), _GROUP):
             own = slice(start, start + _GROUP)
             vectors = None if embedded.vectors is None else np.stack(embedded.vectors[own])
             tokens = None if embedded.tokens is None else embedded.tokens[own]
             group = Group(embedded.texts[own], vectors, tokens, words[own], False)
-            batch, known, candidates, _ = search(view, loader, group, request, request.wanted)
+            batch, known, candidates, _ = search(view, group, request, request.wanted)
             offsets, places = best_places(candidates, depth)
             features = measure_features(batch, candidates, offsets, places, known)
             records = reader.records.fetch(candidates.keys[places].tolist())

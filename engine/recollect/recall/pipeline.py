@@ -26,7 +26,7 @@ from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import assess, find_gaps
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, score_hits
-from recollect.recall.late_interaction import rerank
+from recollect.recall.late_interaction import query_codes
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
@@ -182,23 +182,21 @@ def answer_all(
 
 
 def search(
-    view: IndexView, loader: RecordLoader, group: Group, request: Request, wanted: int
+    view: IndexView, group: Group, request: Request, wanted: int
 ) -> tuple[QueryBatch, Sequence[Words], Candidates, NDArray[np.bool_]]:
     """The group as a batch, its words, its candidates, and whether each query may have more of them."""
     profile = request.profile
     batch = view.batch(group.vectors, [each.terms for each in group.words], [each.spans for each in group.words])
     words = words_in_vocabulary(group.words, batch.slices.in_vocabulary)
-    by_tokens = None
-    if group.tokens is not None:
-        by_tokens = partial(rerank, batch, group.texts, group.tokens, words, loader.codes, profile)
-    candidates, more = gather(batch, profile, wanted, request.clock, by_tokens, exact_top(request, wanted))
+    codes = None if group.tokens is None else query_codes(batch, group.texts, group.tokens, words)
+    candidates, more = gather(batch, profile, wanted, request.clock, codes, exact_top(request, wanted))
     return batch, words, candidates, more
 
 
 def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request, wanted: int) -> list[Answer]:
     """A group through every stage, with the best `wanted` by each signal as candidates."""
     profile, clock = request.profile, request.clock
-    batch, words, candidates, more = search(view, loader, group, request, wanted)
+    batch, words, candidates, more = search(view, group, request, wanted)
     fused = None
     if group.decomposed:
         fused = fuse_sub_queries(share(candidates, batch, profile, clock))

@@ -36,11 +36,6 @@ class RecordLoader:
         with self._lock:
             return self._reader.blocks.exact_vectors(self._embedder.dimension, vector_ids)
 
-    def codes(self, keys: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """The token codes of the parts of these records."""
-        with self._lock:
-            return self._reader.vectors.token_codes_of(keys)
-
     def contexts(self, keys: NDArray[np.int64]) -> list[str | None]:
         """The context of each of these records."""
         with self._lock:

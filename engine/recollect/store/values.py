@@ -182,6 +182,14 @@ class TermBlock(NamedTuple):
     offsets: NDArray[np.int64]
 
 
+class TokenBlock(NamedTuple):
+    """Token codes of vectors with ascending row ids: how many uint64 each has, and all of them."""
+
+    ids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    codes: NDArray[np.uint64]
+
+
 class LinkBlock(NamedTuple):
     """Links as row ids of their ends, with strengths."""
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
 import Stemmer
@@ -42,6 +42,7 @@ _LANGUAGE = re.compile(r"([a-z])(\+\+|#)(\d*)", re.ASCII)
 _CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)$")
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu)'(?=\w\w)")
 _BREAKS = re.compile(r"[.,+#]+")
+_WORD = re.compile(r"\S+")
 _JOINTS = re.compile(r"[_-]+")
 
 # Written without spaces between words: Thai, Lao, Myanmar, Hangul, Khmer, Kana, Bopomofo, Han.
@@ -74,6 +75,14 @@ def tokenize(text: str) -> list[str]:
     plain = text.encode().translate(_ASCII).decode()
     chunks = plain.replace(", ", " ").replace(". ", " ").split()
     return list(chain.from_iterable(map(_chunk_terms, chunks)))
+
+
+def placed_terms(text: str) -> list[tuple[int, Sequence[str]]]:
+    """The words of `text` between spaces: the character at which each begins, and its terms."""
+    if not text.isascii():
+        return [(word.start(), tokenize(word[0])) for word in _WORD.finditer(text)]
+    plain = text.encode().translate(_ASCII).decode()
+    return [(word.start(), _chunk_terms(word[0].rstrip(",."))) for word in _WORD.finditer(plain)]
 
 
 def query_terms(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from numba import extending
 from numba.core import compiler, registry, runtime, serialize, types
 
 from recollect_kernels import signals
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches
+from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches, Tokens
 from recollect_kernels.cache import Cache
 from recollect_kernels.signals import RankParameters
 
@@ -60,6 +60,7 @@ OUT_U16_2 = _writes(types.uint16, 2)
 LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
 CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
 SKETCHES = _types.NamedTuple([U64_2, U64_2, I64_1], Sketches)
+TOKENS = _types.NamedTuple([U64_2, F32_1, I64_1, I64_1, U64_1, I64], Tokens)
 POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
 GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)
 RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I32_2], Records)

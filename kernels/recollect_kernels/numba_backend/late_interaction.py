@@ -1,4 +1,4 @@
-"""MaxSim over 1-bit codes, JIT: popcounts, the least distance of each query token kept in a register."""
+"""Token-level reranking, JIT: popcounts, the least distance of each query token kept in a register."""
 
 from __future__ import annotations
 
@@ -6,45 +6,68 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.contract import F32, I64, U64
-from recollect_kernels.numba_backend import _jit
-from recollect_kernels.numba_backend._jit import helper, kernel
+from recollect_kernels.numba_backend._heap import push
+from recollect_kernels.numba_backend._jit import exact, helper
 from recollect_kernels.numba_backend.hamming import popcount
 
 
-def max_sim(query: U64, weights: F32, codes: U64, offsets: I64, dimension: int) -> F32:
-    out = np.empty(len(offsets) - 1, np.float32)
-    _max_sim.call(query, weights, codes, offsets, dimension, out)
-    return out
+@exact
+def fill_rerank(q: Any, rows: Any, fused: Any, codes: Any, tokens: Any, parameters: Any, added: Any) -> Any:
+    """Write what reranking adds to one query's candidates; False where codes of tokens are out of range."""
+    asked, end = tokens.offsets[q], tokens.offsets[q + 1]
+    depth = min(parameters.rerank_depth, rows.shape[0])
+    if asked == end or depth == 0:
+        return True
+    heap, best, size = np.empty(depth), np.empty(depth, np.int64), 0
+    for i in range(rows.shape[0]):
+        size = push(heap, best, size, depth, fused[i], np.int64(i))
+    best = np.sort(best)
+    similarity = np.full(depth, np.nan)
+    total, measured = 0.0, 0
+    for place in range(depth):
+        row = rows[best[place]]
+        first = codes.first_place[row]
+        parts = np.int64(codes.parts[row])
+        if parts == 0:
+            continue
+        # The tokens of a record's parts are side by side.
+        start, stop = tokens.starts[first], tokens.starts[first + parts]
+        if start < 0 or start > stop or stop > tokens.codes.shape[0]:
+            return False
+        if start == stop or (stop - start) % tokens.queries.shape[1] != 0:
+            continue
+        similarity[place] = max_sim(tokens, asked, end, np.uintp(start), np.uintp(stop))
+        total += similarity[place]
+        measured += 1
+    for place in range(depth):
+        if similarity[place] == similarity[place]:
+            added[best[place]] = parameters.rerank_weight * (similarity[place] - total / measured)
+    return True
+
+
+@exact
+def max_sim(tokens: Any, asked: Any, end: Any, start: Any, stop: Any) -> Any:
+    """The weighted sum of each query token's similarity to the most similar of some tokens."""
+    score = 0.0
+    for token in range(np.uintp(asked), np.uintp(end)):
+        distance = np.float64(least_distance(tokens.queries, token, tokens.codes, start, stop))
+        score += np.float64(tokens.weights[token]) * (1.0 - 2.0 * distance / tokens.width)
+    return score
 
 
 @helper
-def least_distance(query: Any, token: Any, codes: Any, first: Any, stop: Any) -> Any:
-    least = np.uint64(65535)
-    if query.shape[1] != 6:
-        for row in range(first, stop):
+def least_distance(queries: Any, token: Any, codes: Any, start: Any, stop: Any) -> Any:
+    words = np.uintp(queries.shape[1])
+    least = np.uint64(64) * np.uint64(words)
+    if words != 2:
+        for first in range(start, stop, words):
             total = np.uint64(0)
-            for word in range(query.shape[1]):
-                total += popcount(query[token, word] ^ codes[row, word])
+            for word in range(words):
+                total += popcount(queries[token, word] ^ codes[first + word])
             least = min(least, total)
         return least
-    # 384 dimensions: unrolled, the query's words in registers.
-    q0, q1, q2 = query[token, 0], query[token, 1], query[token, 2]
-    q3, q4, q5 = query[token, 3], query[token, 4], query[token, 5]
-    for row in range(first, stop):
-        total = popcount(q0 ^ codes[row, 0]) + popcount(q1 ^ codes[row, 1]) + popcount(q2 ^ codes[row, 2])
-        total += popcount(q3 ^ codes[row, 3]) + popcount(q4 ^ codes[row, 4]) + popcount(q5 ^ codes[row, 5])
-        least = min(least, total)
+    # 128 bits: the query's words in registers.
+    one, other = queries[token, 0], queries[token, 1]
+    for first in range(start, stop, np.uintp(2)):
+        least = min(least, popcount(one ^ codes[first]) + popcount(other ^ codes[first + np.uintp(1)]))
     return least
-
-
-@kernel(_jit.U64_2, _jit.F32_1, _jit.U64_2, _jit.I64_1, _jit.I64, _jit.OUT_F32)
-def _max_sim(query: Any, weights: Any, codes: Any, offsets: Any, dimension: Any, out: Any) -> None:
-    for record in range(out.shape[0]):
-        first, stop = np.uintp(offsets[record]), np.uintp(offsets[record + 1])
-        score = 0.0
-        if first < stop:
-            for token in range(query.shape[0]):
-                distance = np.float64(least_distance(query, token, codes, first, stop))
-                score += np.float64(weights[token]) * (1.0 - 2.0 * distance / dimension)
-        out[record] = score

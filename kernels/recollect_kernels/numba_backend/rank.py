@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.arguments import NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records
+from recollect_kernels.arguments import NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
 from recollect_kernels.contract import F64, I64
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, kernel
 from recollect_kernels.numba_backend.candidates import join, merge, neighbours_of_best
 from recollect_kernels.numba_backend.graph import activate
+from recollect_kernels.numba_backend.late_interaction import fill_rerank
 from recollect_kernels.numba_backend.lexical import bm25_constants, fill_bm25
 from recollect_kernels.numba_backend.vectors import fill_cosines
 from recollect_kernels.signals import (
@@ -30,10 +31,10 @@ ROWS = len(SIGNALS)
 
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64, mentions: Mentions,
+    rerank: F64, mentions: Mentions, tokens: Tokens,
 ) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
     offsets, rows, signals, order = _rank_candidates.call(
-        lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank, mentions
+        lists, codes or NO_VECTORS, postings, graph, records, parameters, rerank, mentions, tokens
     )
     return (offsets, rows, np.ascontiguousarray(signals.T), order) if len(offsets) else None
 
@@ -125,7 +126,7 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any
     m = rows.shape[0]
     created_at, importance = records.created_at, records.importance
     by_chain, by_link, best_three, neighbourhood = np.zeros(m), np.full(m, -1.0), np.zeros(m), np.ones(m)
-    for i in range(min(m, rerank.shape[0])):
+    for i in range(m):
         fused[i] += rerank[i]
         signals[i, SIGNALS.rerank] = rerank[i]
     if parameters.neighbor_weight > 0 or parameters.source_weight > 0:
@@ -149,11 +150,19 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any
 
 @kernel(
     _jit.LISTS, _jit.CODES, _jit.POSTINGS, _jit.GRAPH, _jit.RECORDS, _jit.PARAMETERS, _jit.F64_1,
-    _jit.MENTIONS,
+    _jit.MENTIONS, _jit.TOKENS,
     returns=_jit.results(_jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64),
 )  # fmt: skip
 def _rank_candidates(
-    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any
+    lists: Any,
+    codes: Any,
+    postings: Any,
+    graph: Any,
+    records: Any,
+    parameters: Any,
+    rerank: Any,
+    mentions: Any,
+    tokens: Any,
 ) -> Any:
     """Offsets, rows, signals by candidate, and order; without any offset where a row or a place is out of range."""
     queries = lists.vector_counts.shape[0]
@@ -168,8 +177,12 @@ def _rank_candidates(
             all_rows, order, all_signals = resized(all_rows, order, all_signals, at, room)
         own = all_signals[at:stop]
         own[:] = 0.0
+        added = np.zeros(stop - at)
+        for i in range(min(stop, rerank.shape[0]) - at):
+            added[i] = rerank[at + i]
+        if good and tokens.offsets.shape[0] > 0:
+            good = fill_rerank(q, rows, fused, codes, tokens, parameters, added)
         if good:
-            added = rerank[at:stop]
             good = score(q, rows, cosine, bm25, added, fused, graph, records, parameters, mentions, own)
         if not good:
             return offsets[:0], all_rows, all_signals, order

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.arguments import Codes, Graph, Lists, Mentions, Postings, Records
+from recollect_kernels.arguments import Codes, Graph, Lists, Mentions, Postings, Records, Tokens
 from recollect_kernels.contract import F32, F64, I64
 from recollect_kernels.python_backend.candidates import join, merge, neighbours_of_best
 from recollect_kernels.python_backend.graph import activate
+from recollect_kernels.python_backend.late_interaction import fill_rerank
 from recollect_kernels.python_backend.lexical import fill_bm25
 from recollect_kernels.python_backend.vectors import fill_cosines
 from recollect_kernels.signals import (
@@ -25,7 +26,7 @@ from recollect_kernels.signals import (
 
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
-    rerank: F64, mentions: Mentions,
+    rerank: F64, mentions: Mentions, tokens: Tokens,
 ) -> tuple[I64, I64, F64, I64] | None:  # fmt: skip
     offsets, every_rows, order = [0], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     every_signals = [np.empty((len(SIGNALS), 0))]
@@ -40,7 +41,11 @@ def rank_candidates(
             continue
         if len(rerank) >= offsets[-1]:
             signals[SIGNALS.rerank] = rerank[at : offsets[-1]]
-            signals[SIGNALS.fused] += signals[SIGNALS.rerank]
+        if len(tokens.offsets):
+            assert codes is not None
+            if not fill_rerank(query, rows, signals, codes, tokens, parameters):
+                return None
+        signals[SIGNALS.fused] += signals[SIGNALS.rerank]
         fused, m = signals[SIGNALS.fused], len(rows)
         reached: tuple[F64, F64, F64, F64] | None = np.zeros(m), np.full(m, -1.0), np.zeros(m), np.ones(m)
         if parameters.neighbor_weight > 0 or parameters.source_weight > 0:

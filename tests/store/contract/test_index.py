@@ -186,7 +186,10 @@ def test_token_codes_belong_to_vectors(store):
         assert [each[0] for each in writer.vectors.lacking_token_codes(embedder.id, 0, 9)] == [ids[0]]
         assert writer.vectors.add_token_codes(embedder.id, {ids[0]: (b"12345678",)}) == 0  # of two parts
         assert writer.vectors.add_token_codes(embedder.id, {ids[0]: (b"12345678", b"87654321")}) == 1
-        assert writer.vectors.token_codes_of(np.array(ids)) == [(ids[0], b"12345678"), (ids[0], b"87654321")]
+        (bounds,) = writer.blocks.ranges("vectors")
+        for block in (writer.blocks.token_code_range(bounds), writer.blocks.token_codes(np.array([2, 9, 1]))):
+            assert (block.ids.tolist(), block.counts.tolist()) == ([1, 2], [1, 1])
+            assert block.codes.tobytes() == b"1234567887654321"
         writer.vectors.drop_token_codes()
         assert not writer.vectors.has_token_codes()
 

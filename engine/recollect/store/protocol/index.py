@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from recollect.store.packing import PackedVectors
-from recollect.store.values import Change, Columns, Commit, LinkBlock, SnapshotIdentity, TermBlock
+from recollect.store.values import Change, Columns, Commit, LinkBlock, SnapshotIdentity, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,12 @@ class Blocks(Protocol):
 
     def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The float32 vectors (n, dimension) with these vector ids, ascending; a missing one is zeros."""
+
+    def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
+        """The token codes of the vectors with these vector ids."""
+
+    def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
+        """The token codes in a range of `ranges("vectors")`."""
 
     def terms(self, ids: Sequence[int]) -> TermBlock:
         """The term lists of these records."""

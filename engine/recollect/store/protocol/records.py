@@ -209,9 +209,6 @@ class Vectors(Protocol):
     def has_token_codes(self) -> bool:
         """Whether any vector has token codes."""
 
-    def token_codes_of(self, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """(record id, token codes) of each part of these records by the active embedder, by record and part."""
-
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
         """(row id, text, context) of records with vectors of this embedder but no token codes, above `after_id`."""
 

@@ -15,7 +15,7 @@ from recollect.errors import StoreCorrupt
 from recollect.store.packing import PackedVectors, unpack
 from recollect.store.rows import read_rows
 from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.values import Columns, LinkBlock, TermBlock
+from recollect.store.values import Columns, LinkBlock, TermBlock, TokenBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,6 +108,23 @@ class SqliteBlocks(Repository):
         values[np.searchsorted(vector_ids, [row[0] for row in rows])] = found
         return values
 
+    def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
+        return _token_block(
+            self._rows(
+                "SELECT vector_id, codes FROM token_code WHERE vector_id IN (SELECT value FROM carray(?)) "
+                "ORDER BY vector_id",
+                (id_array(vector_ids),),
+            )
+        )
+
+    def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
+        return _token_block(
+            self._rows(
+                "SELECT vector_id, codes FROM token_code WHERE vector_id > ? AND vector_id <= ? ORDER BY vector_id",
+                bounds,
+            )
+        )
+
     def terms(self, ids: Sequence[int]) -> TermBlock:
         rows = self._rows(
             "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
@@ -150,6 +167,16 @@ class SqliteBlocks(Repository):
         return LinkBlock(
             np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)
         )
+
+
+def _token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
+    """The codes of these vectors; what is no array of uint64 is left out: `verify` names it."""
+    whole = [row for row in rows if isinstance(row[1], bytes) and not len(row[1]) % 8]
+    return TokenBlock(
+        np.array([row[0] for row in whole], dtype=np.int64),
+        np.array([len(row[1]) // 8 for row in whole], dtype=np.int64),
+        np.frombuffer(b"".join([row[1] for row in whole]), dtype="<u8"),
+    )
 
 
 def _term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:

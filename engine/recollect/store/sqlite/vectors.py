@@ -247,14 +247,6 @@ class SqliteVectors(Repository):
     def has_token_codes(self) -> bool:
         return bool(self._execute("SELECT EXISTS (SELECT 1 FROM token_code)").get)
 
-    def token_codes_of(self, ids: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        return self._rows(
-            "SELECT v.record_id, c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
-            "WHERE v.record_id IN (SELECT value FROM carray(?)) "
-            "AND v.embedder_id = (SELECT id FROM embedder WHERE active) ORDER BY v.record_id, v.part",
-            (id_array(ids),),
-        )
-
     def lacking_token_codes(self, embedder_id: int, after_id: int, limit: int) -> list[tuple[int, str, str | None]]:
         return self._rows(
             "SELECT r.id, r.text, r.context FROM record r WHERE r.id > ? AND EXISTS "
@@ -264,7 +256,7 @@ class SqliteVectors(Repository):
         )
 
     def add_token_codes(self, embedder_id: int, codes: dict[int, tuple[bytes, ...]]) -> int:
-        added = 0
+        changed = []
         for record_id, parts in codes.items():
             vectors = self._rows(
                 f"SELECT v.id, {_LACKS} FROM vector v WHERE v.record_id = ? AND v.embedder_id = ? ORDER BY v.part",
@@ -273,11 +265,14 @@ class SqliteVectors(Repository):
             if len(vectors) == len(parts):
                 pairs = zip(vectors, parts, strict=True)
                 self.insert_token_codes([(vector_id, part) for (vector_id, lacks), part in pairs if lacks])
-                added += 1
-        return added
+                changed.append(record_id)
+        self._tx.changes.append_ids("text", changed)
+        return len(changed)
 
     def drop_token_codes(self) -> None:
-        self._execute("DELETE FROM token_code")
+        if self.has_token_codes():
+            self._execute("DELETE FROM token_code")
+            self._tx.changes.append("reload", 0)
 
     def add_refusals(self, embedder_id: int, reasons: Mapping[int, str]) -> None:
         """Note why records were refused; keys are row ids."""

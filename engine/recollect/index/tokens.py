@@ -1,0 +1,56 @@
+"""Codes of tokens in memory, for token-level reranking: of each vector those of its tokens, one behind the other.
+
+A record of 25 words takes about 0.3 KB; one without codes 8 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.index.growable import Growable, IndexPart
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.store.values import TokenBlock
+
+
+class TokenIndex(IndexPart):
+    """Codes by the place of their vector. Vectors are appended to both indexes in the same order."""
+
+    def __init__(self) -> None:
+        self._starts = Growable(np.int64)
+        self._codes = Growable(np.uint64)
+        self._starts.extend(np.zeros(1, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the codes of each vector begin, and where the last ones end, int64 (vectors + 1,)."""
+        return self._starts.array
+
+    @property
+    def codes(self) -> NDArray[np.uint64]:
+        """The words of all codes."""
+        return self._codes.array
+
+    def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
+        """Append the codes of vectors with these row ids; those that `block` lacks have none."""
+        counts = np.zeros(len(vector_ids), dtype=np.int64)
+        order = np.argsort(vector_ids, kind="stable")
+        places = np.searchsorted(vector_ids[order], block.ids)
+        known = places < len(vector_ids)
+        known[known] = vector_ids[order][places[known]] == block.ids[known]
+        places, lengths = order[places[known]], block.counts[known]
+        counts[places] = lengths
+        codes = block.codes if known.all() else block.codes[np.repeat(known, block.counts)]
+        if (places[1:] < places[:-1]).any():  # the codes are in the order of their row ids
+            begins = np.cumsum(lengths) - lengths
+            again = np.argsort(places)
+            codes = np.concatenate([codes[begins[i] : begins[i] + lengths[i]] for i in again.tolist()])
+        self._codes.extend(codes)
+        self._starts.extend(self.starts[-1] + np.cumsum(counts))
