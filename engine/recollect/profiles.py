@@ -60,7 +60,7 @@ class Profile(Section, frozen=True, kw_only=True):
     - rescore_depth: Nearest vectors rescored from the stored float32.
     - exact_rescore: Rescore the best candidates by score from the stored float32: `rescore_depth` of them, and at
       least twice the limit. Other cosines come from int8 codes.
-    - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`. 0 turns reranking off.
+    - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
     - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")

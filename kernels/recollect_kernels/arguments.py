@@ -44,7 +44,8 @@ class Tokens(NamedTuple):
 
     Query i has the tokens queries[offsets[i]:offsets[i + 1]], uint64 (t, w), with the shares weights float32 (t,); the
     offsets are int64 (q + 1,). Vector p has codes[starts[p]:starts[p + 1]], w words a token: starts int64
-    (places + 1,), codes uint64 (all words,). Two codes that differ in h of `width` bits have the similarity 1 - 2 h / width.
+    (places + 1,), codes uint64 (all words,). Two codes that differ in h of `width` bits have the similarity
+    1 - 2 h / width.
     """
 
     queries: U64

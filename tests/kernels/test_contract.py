@@ -201,11 +201,8 @@ REFUSED = [
     ("queries: inf at (0, 0)", lambda: rank(queries=np.array([[np.inf, 0, 0, 0]], np.float32))),
     ("ceilings: shape (2,); wanted (1)", lambda: rank(ceilings=np.ones(2, np.float32))),
     ("parts: dtype int64; wanted int32", lambda: rank(parts=np.ones(3, np.int64))),
-    ("lists, graph, codes, tokens: name a row", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
-    (
-        "lists, graph, codes, tokens: name a row",
-        lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32)),
-    ),
+    ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
+    ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32))),
     ("following: shape (2,); wanted (3)", lambda: rank(following=chain[:2])),
     ("heads: shape (0,); wanted (3)", lambda: rank(heads=chain[:0])),
     ("targets: shape (3,); wanted (0)", lambda: rank(targets=chain)),

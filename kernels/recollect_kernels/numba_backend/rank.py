@@ -154,16 +154,9 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any
     returns=_jit.results(_jit.OUT_I64, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_I64),
 )  # fmt: skip
 def _rank_candidates(
-    lists: Any,
-    codes: Any,
-    postings: Any,
-    graph: Any,
-    records: Any,
-    parameters: Any,
-    rerank: Any,
-    mentions: Any,
+    lists: Any, codes: Any, postings: Any, graph: Any, records: Any, parameters: Any, rerank: Any, mentions: Any,
     tokens: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Offsets, rows, signals by candidate, and order; without any offset where a row or a place is out of range."""
     queries = lists.vector_counts.shape[0]
     offsets = np.zeros(queries + 1, np.int64)
