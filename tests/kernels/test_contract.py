@@ -77,7 +77,9 @@ def rank(**changed):
     cosine_values = unit[:, :3].copy()
     lists = group(kernels.Lists, (rows, cosine_values, np.array([3]), rows, cosine_values, np.array([0])))
     vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), np.arange(3), np.ones(3, np.int32), codes, scales))
-    records = group(kernels.Records, (np.arange(3), np.zeros(3, np.int64), np.ones(3, np.float32)))
+    when = np.zeros(3, np.int64)
+    named = np.full((3, 2), -1, np.int32)
+    records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, named))
     graph = group(kernels.Graph, (chain, chain, np.full(3, -1), chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
     rerank, tokens = changed.pop("rerank", None), None
     if any(name.startswith("token_") for name in changed):
@@ -86,7 +88,9 @@ def rank(**changed):
         tokens = tokens._replace(**{name.removeprefix("token_"): changed.pop(name) for name in given})
     chosen = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
     postings = changed.pop("postings", bm25())
-    return kernels.rank_candidates(lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, tokens)
+    return kernels.rank_candidates(
+        lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, None, tokens
+    )
 
 
 def top(**changed):
