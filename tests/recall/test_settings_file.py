@@ -45,7 +45,8 @@ def load(tmp_path):
 
 def test_our_own_names_in_each_format(load):
     wanted = Settings(
-        embedder="none", low_memory=True, profile=PROFILES["memweave"].override({"limit": 3, "mmr_lambda": 0.7}),
+        embedder="none", low_memory=True, token_codes=False,
+            profile=PROFILES["memweave"].override({"limit": 3, "mmr_lambda": 0.7}),
         write=WritePolicy(link_cosine=0.85), consolidation=Consolidation(threshold=20),
     )  # fmt: skip
     assert load("ours.toml", OURS) == wanted
