@@ -52,8 +52,8 @@ class Settings(Section, frozen=True, kw_only=True):
     - key_file: File whose first line is the key of an encrypted store, where `Memory` is given none. None is the
       environment's RECOLLECT_KEY, else its RECOLLECT_KEY_FILE.
     - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:
-      about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Embedders without token
-      vectors (`instant`, models over HTTP) give none.
+      about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Models over HTTP
+      give none.
     - write: What writing does besides storing. None is what the profile implies: `reeve` keeps the latest memory of a
       topic, `hermes` recognises duplicates and reports contradictions, the others only store.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.

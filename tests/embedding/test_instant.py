@@ -249,3 +249,30 @@ def test_the_build_reproduces_the_committed_files_but_for_last_bits(tmp_path: Pa
     assert difference.max() <= 1
     assert (difference > 0).mean() < 1e-3
     np.testing.assert_allclose(np.load(tmp_path / "scales.npy"), np.load(FOLDER / "scales.npy"), rtol=1e-4)
+
+
+def test_codes_of_tokens_are_signs_of_their_vectors(embedder: InstantEmbedder) -> None:
+    batch = ["The horse, and its house! A horse", "and so on...", "", "zebra " * 300]
+    embedded, codes = embedder.embed_document_tokens(batch, [None, "Ada", None, None])
+    plain = embedder.embed_documents(batch, [None, "Ada", None, None])
+    assert embedded.vectors.tobytes() == plain.vectors.tobytes()
+    assert embedded.owners.tolist() == plain.owners.tolist() == [0, 1, 2, 3, 3, 3]
+    assert [len(code) // 16 for code in codes] == [2, 1, 0, 1, 0, 0]
+    queries = ["Ada  and her horse's house", "", "horse " * 1000]
+    vectors, tokens = embedder.embed_query_tokens(queries)
+    assert vectors.tobytes() == embedder.embed(queries).tobytes()
+    assert tokens[0].places.tolist() == [0, 5, 9, 13, 18, 19, 21]
+    assert [len(each.codes) for each in tokens] == [7, 0, 256]
+    horse, house = (np.frombuffer(codes[0], "<u8").reshape(2, 2)[place] for place in (0, 1))
+    assert tokens[0].codes[3].tolist() == tokens[2].codes[5].tolist() == horse.tolist()
+    assert tokens[0].codes[6].tolist() == house.tolist()
+    assert tokens[0].width == 128
+
+
+def test_reranking_by_words_of_their_own() -> None:
+    with Memory(":memory:", settings=Settings(embedder="instant")) as memory:
+        ids = memory.remember_many(["the striped zebra", "a grey elephant", "zebra crossing ahead", "a striped shirt"])
+        hits = memory.recall("striped zebra")
+        assert hits[0].id == ids[0]
+        assert hits[0].signals["rerank"] > 0
+        assert memory.stats().token_codes == 4

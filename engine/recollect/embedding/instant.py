@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.embedding.documents import OVERLAP_TOKENS, check_contexts, header, starts
 from recollect.embedding.folder import REINSTALL, check_size, verify
-from recollect.embedding.protocol import Embedded, Progress
+from recollect.embedding.protocol import Embedded, Progress, QueryTokens
+from recollect.embedding.tokens import int64_array
 from recollect.embedding.words import WordIds
 from recollect.errors import EmbedderMissing, ModelInvalid
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # Texts tokenised and pooled per batch: bounds memory, and progress is reported in between.
 _BATCH = 512
+_QUERY_TOKENS = 256
 
 
 class _Table(NamedTuple):
@@ -72,6 +74,39 @@ class InstantEmbedder:
 
         Every part begins with the context, which is truncated to a quarter of a part. Progress counts texts.
         """
+        return self._embed_parts(texts, contexts, on_progress, lambda rows, owners: None)
+
+    def embed_document_tokens(
+        self, texts: Sequence[str], contexts: Sequence[str | None], on_progress: Progress | None = None
+    ) -> tuple[Embedded, list[bytes]]:
+        """`embed_documents`, and the codes of each part's tokens."""
+        codes: list[bytes] = []
+
+        def keep(rows: list[list[int]], owners: list[int]) -> None:
+            codes.extend(self._codes_of_parts(rows, owners))
+
+        return self._embed_parts(texts, contexts, on_progress, keep), codes
+
+    def embed_query_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[QueryTokens]]:
+        """`embed`, and the first 256 tokens of each text; a token is at the place of its word."""
+        from recollect.embedding.token_codes import code_width
+
+        found, rows = [], []
+        for text in texts:
+            ids, places = self._table.words.placed_ids(text)
+            rows.append(ids)
+            codes = self._codes(int64_array(ids[:_QUERY_TOKENS]))
+            found.append(QueryTokens(codes, int64_array(places[:_QUERY_TOKENS]), code_width(self.dimension)))
+        return self._pool(rows), found
+
+    def _embed_parts(
+        self,
+        texts: Sequence[str],
+        contexts: Sequence[str | None],
+        on_progress: Progress | None,
+        keep: Callable[[list[list[int]], list[int]], None],
+    ) -> Embedded:
+        """The vector of every part; `keep` is called with the token ids of parts and their owners."""
         import numpy as np
 
         check_contexts(texts, contexts)
@@ -80,16 +115,39 @@ class InstantEmbedder:
         owners: list[int] = []
         for first in range(0, len(texts), _BATCH):
             rows: list[list[int]] = []
+            begin = len(owners)
             for owner in range(first, min(first + _BATCH, len(texts))):
                 head = ids(header(contexts[owner]))[: self.max_tokens // 4]
                 whole, body = ids(texts[owner]), self.max_tokens - len(head)
-                for begin in starts(len(whole), body, min(OVERLAP_TOKENS, body // 4)):
-                    rows.append(head + whole[begin : begin + body])
+                for start in starts(len(whole), body, min(OVERLAP_TOKENS, body // 4)):
+                    rows.append(head + whole[start : start + body])
                     owners.append(owner)
             vectors.append(self._pool(rows))
+            keep(rows, owners[begin:])
             if on_progress is not None:
                 on_progress(min(first + _BATCH, len(texts)), len(texts))
         return Embedded(np.concatenate(vectors), np.array(owners, np.int64))
+
+    def _codes_of_parts(self, rows: list[list[int]], owners: list[int]) -> list[bytes]:
+        import numpy as np
+
+        from recollect.embedding.token_codes import choose_tokens
+
+        ids = [int64_array(row) for row in rows]
+        chosen = choose_tokens(ids, int64_array(owners), self._table.words.telling())
+        kept = [row[places] for row, places in zip(ids, chosen, strict=True)]
+        codes = self._codes(np.concatenate([int64_array([]), *kept])).astype("<u8", copy=False)
+        ends = np.cumsum(list(map(len, kept))).tolist()
+        return [codes[begin:end].tobytes() for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def _codes(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The code of each token. Its scale is above 0, so the signs are those of the int8 components."""
+        import numpy as np
+
+        from recollect.embedding.token_codes import token_codes
+
+        distinct, places = np.unique(ids, return_inverse=True)
+        return token_codes(self._table.codes[distinct].astype(np.float32))[places]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recollect.embedding.tokens import TokenIds
 from recollect.errors import EmbedderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Found = TypeVar("Found")
 
@@ -55,6 +59,20 @@ class WordIds:
     def ids(self, text: str) -> list[int]:
         """Token ids of a text, without special tokens. Raises EmbedderError."""
         return list(chain.from_iterable(map(self.words.__getitem__, WORD.findall(folded(text)))))
+
+    def placed_ids(self, text: str) -> tuple[list[int], list[int]]:
+        """`ids`, and the character at which the word of each token begins."""
+        ids: list[int] = []
+        places: list[int] = []
+        for match in WORD.finditer(folded(text)):
+            found = self.words[match[0]]
+            ids += found
+            places += [match.start()] * len(found)
+        return ids, places
+
+    def telling(self) -> NDArray[np.bool_]:
+        """See `TokenIds.telling`."""
+        return self._long.telling()
 
     def _ids(self, word: str) -> list[int]:
         # A word that is a token by itself is found by its name, without the tokenizer.
