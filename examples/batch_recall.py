@@ -5,7 +5,7 @@ Output:
     default         first 7/7, first three 7/7
     vectors alone   first 7/7, first three 7/7
     keywords alone  first 6/7, first three 6/7
-    rank fusion     first 6/7, first three 7/7
+    rank fusion     first 7/7, first three 7/7
 """
 
 from __future__ import annotations

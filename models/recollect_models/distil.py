@@ -1,4 +1,4 @@
-"""Builds the files of `instant`: one vector for each token, distilled from the float32 weights of all-MiniLM-L6-v2.
+"""Builds the files of `instant`: one vector for each token, distilled from the float32 weights of a model.
 
 A text is the sum of its tokens' vectors, normalised; nothing else is computed when it is embedded. The recipe, each
 choice measured by vector recall alone, without BM25, as (LoCoMo recall@20, RealMem recall@20, SciFact nDCG@10):
@@ -17,6 +17,9 @@ choice measured by vector recall alone, without BM25, as (LoCoMo recall@20, Real
   (0.648, 0.410, 0.288), before whitening.
 - All 384 dimensions: 256 gave (0.653, 0.433, 0.504) with half whitening, 128 (0.608, 0.406, 0.442).
 - int8 with one scale a token, which carries the weight too.
+
+These figures are of the original weights. Now the weights are those of recollect-minilm, and last comes the linear map
+that `recollect_models.training.instant` trained.
 """
 
 from __future__ import annotations
@@ -38,14 +41,15 @@ CODES, SCALES = "codes.npy", "scales.npy"
 _BATCH = 64
 
 
-def token_outputs(weights: Path) -> NDArray[np.float32]:
+def token_outputs(weights: Path, name: str) -> NDArray[np.float32]:
     """Every token's own output in "[CLS] token [SEP]": float32 (vocabulary, 384)."""
-    from safetensors.numpy import load_file
     from tokenizers import Tokenizer
+
+    from recollect_models.build import load_weights
 
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
-    model = MiniLM(load_file(weights / "model.safetensors"), None).model().SerializeToString()
+    model = MiniLM(load_weights(weights, name), None).model(name).SerializeToString()
     session = load_onnxruntime().InferenceSession(model, providers=["CPUExecutionProvider"])
     rows = np.arange(tokenizer.get_vocab_size(), dtype=np.int64)
     framed = np.stack([np.full_like(rows, first), rows, np.full_like(rows, last)], axis=1)
@@ -95,10 +99,10 @@ def quantise(vectors: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np
     return np.clip(np.round(vectors / steps), -127, 127).astype(np.int8), scales
 
 
-def manifest(folder: Path, tokenizer: Path) -> dict[str, Any]:
+def manifest(folder: Path, tokenizer: Path, name: str) -> dict[str, Any]:
     """What the folder holds and how it is to be used; `tokenizer` is the default model's."""
     from recollect_models import DEFAULT
-    from recollect_models.build import SOURCE, WEIGHTS_SHA256, sha256
+    from recollect_models.build import MAP, SOURCE, TRAINED, WEIGHTS_SHA256, sha256, training
 
     return {
         "name": "instant",
@@ -109,6 +113,7 @@ def manifest(folder: Path, tokenizer: Path) -> dict[str, Any]:
         "licence": "Apache-2.0",
         "source": SOURCE,
         "weights_sha256": WEIGHTS_SHA256,
+        **({"training": {**training(), "map_sha256": sha256(MAP)}} if name in TRAINED else {}),
         "tokenizer": {"model": DEFAULT, "sha256": sha256(tokenizer)},
         "files": {
             name: {"sha256": sha256(folder / name), "size": (folder / name).stat().st_size} for name in (CODES, SCALES)
@@ -116,21 +121,30 @@ def manifest(folder: Path, tokenizer: Path) -> dict[str, Any]:
     }
 
 
-def build(weights: Path, out: Path) -> None:
+def starting_vectors(weights: Path, name: str) -> NDArray[np.float64]:
+    """Distilled vectors of every token of a model's vocabulary, before the map that `training.instant` trains."""
+    from tokenizers import Tokenizer
+
+    used = produced(Tokenizer.from_file(str(weights / "tokenizer.json")).get_vocab(with_added_tokens=True))
+    return distil(token_outputs(weights, name), used)
+
+
+def build(weights: Path, out: Path, name: str) -> None:
     """Write the folder of `instant` into `out`; the default model's tokenizer.json is named in it, not copied.
 
     The last bits of a float graph differ between machines, and with them a few codes by 1.
     """
-    from tokenizers import Tokenizer
-
     import recollect_models
-    from recollect_models.build import check_weights
+    from recollect_models.build import MAP
 
-    check_weights(weights)
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = recollect_models.path() / "tokenizer.json"
-    used = produced(Tokenizer.from_file(str(tokenizer)).get_vocab(with_added_tokens=True))
-    codes, scales = quantise(distil(token_outputs(weights), used))
+    vectors = starting_vectors(weights, name)
+    if name == recollect_models.DEFAULT:
+        from safetensors.numpy import load_file
+
+        vectors = vectors @ load_file(MAP)["map"].astype(np.float64)
+    codes, scales = quantise(vectors)
     np.save(out / CODES, codes)
     np.save(out / SCALES, scales)
-    (out / "manifest.json").write_text(json.dumps(manifest(out, tokenizer), indent=2) + "\n", "utf-8")
+    (out / "manifest.json").write_text(json.dumps(manifest(out, tokenizer, name), indent=2) + "\n", "utf-8")

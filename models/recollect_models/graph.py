@@ -1,4 +1,4 @@
-"""The ONNX graph of all-MiniLM-L6-v2, written node by node: no torch, no exporter.
+"""The ONNX graph of all-MiniLM-L6-v2 and of what was trained from it, written node by node: no torch, no exporter.
 
 Two forms of one graph: `float32` (the reference) and `int8` (what ships). Both have one input,
 `input_ids` int64 (batch, tokens), and two outputs: `sentence_embedding` float32 (batch, 384), mean pooled and
@@ -182,7 +182,7 @@ class MiniLM:
         codes = self.quantise(self.divide(active, inner_site), inner_site)
         return self.product(codes, inner_site, weights, bias, f"{layer}.narrow")
 
-    def model(self, *, expose: bool = False) -> Any:
+    def model(self, name: str, *, expose: bool = False) -> Any:
         """The finished model; `expose` adds the inputs of every product as outputs (for calibration)."""
         g = self.graph
         x = self.embed()
@@ -203,6 +203,6 @@ class MiniLM:
             extra = dict.fromkeys(self.sites.values())
             outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in extra]
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
-        graph = helper.make_graph(g.nodes, "all-MiniLM-L6-v2", [ids], outputs, list(g.constants.values()))
+        graph = helper.make_graph(g.nodes, name, [ids], outputs, list(g.constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="recollect")

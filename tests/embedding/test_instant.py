@@ -167,7 +167,7 @@ def test_the_files_match_their_manifest_and_fit(embedder: InstantEmbedder) -> No
     from recollect_models.distil import manifest
 
     stated = json.loads((FOLDER / "manifest.json").read_text("utf-8"))
-    assert manifest(FOLDER, TOKENIZER) == stated
+    assert manifest(FOLDER, TOKENIZER, recollect_models.DEFAULT) == stated
     assert sum(file.stat().st_size for file in FOLDER.iterdir()) <= 12_000_000
     assert "Apache License" in (FOLDER / "LICENSE").read_text("utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (FOLDER / "NOTICE").read_text("utf-8")
@@ -243,7 +243,7 @@ def test_the_build_reproduces_the_committed_files_but_for_last_bits(tmp_path: Pa
         pytest.skip("set RECOLLECT_TEST_WEIGHTS to a folder with model.safetensors and tokenizer.json")
     from recollect_models.distil import build
 
-    build(Path(weights), tmp_path)
+    build(Path(weights), tmp_path, recollect_models.DEFAULT)
     codes, committed = (np.load(folder / "codes.npy").astype(np.int16) for folder in (tmp_path, FOLDER))
     difference = np.abs(codes - committed)
     assert difference.max() <= 1

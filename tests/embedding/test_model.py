@@ -1,4 +1,4 @@
-"""The bundled model: its vectors, its manifest, and that the build script makes these very files."""
+"""The bundled models: their vectors, their manifests, and that the build script makes these very files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import recollect_models
+from recollect import Memory, Settings
 from recollect.embedding.onnx import OnnxEmbedder
-from recollect.errors import ModelInvalid
+from recollect.errors import EmbedderMismatch, ModelInvalid
 
 # Published for sentence-transformers/all-MiniLM-L6-v2 (float32).
 PAIRS = [
@@ -20,13 +21,19 @@ PAIRS = [
     ("The cat sits outside", "The dog plays in the garden", 0.2838),
     ("A man is playing guitar", "A woman watches TV", -0.0327),
 ]
-# Vectors of the float32 model, five decimals.
+MODELS = (recollect_models.DEFAULT, recollect_models.ORIGINAL)
+# Vectors of the float32 models, five decimals.
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 
 
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder(recollect_models.path())
+def embedder(model: str) -> OnnxEmbedder:
+    return OnnxEmbedder(recollect_models.path(model))
 
 
 @pytest.fixture
@@ -45,33 +52,43 @@ def weights() -> Path:
 
 
 @pytest.mark.parametrize(("first", "second", "published"), PAIRS)
-def test_reference_pairs_within_tolerance(embedder: OnnxEmbedder, first: str, second: str, published: float) -> None:
-    a, b = embedder.embed([first, second])
+def test_reference_pairs_within_tolerance(first: str, second: str, published: float) -> None:
+    a, b = OnnxEmbedder(recollect_models.path(recollect_models.ORIGINAL)).embed([first, second])
     assert float(a @ b) == pytest.approx(published, abs=0.015)
 
 
-def test_vectors_agree_with_the_float32_model(embedder: OnnxEmbedder) -> None:
-    vectors = embedder.embed(list(GOLDEN))
-    golden = np.array(list(GOLDEN.values()), np.float32)
+def test_vectors_agree_with_the_float32_model(model: str, embedder: OnnxEmbedder) -> None:
+    vectors = embedder.embed(list(GOLDEN[model]))
+    golden = np.array(list(GOLDEN[model].values()), np.float32)
     assert golden.shape == vectors.shape
     cosines = np.einsum("ij,ij->i", vectors, golden) / np.linalg.norm(golden, axis=1)
     assert cosines.mean() > 0.995
     assert cosines.min() > 0.98
 
 
-def test_the_files_match_their_manifest() -> None:
+def test_the_files_match_their_manifest(model: str) -> None:
     from recollect_models.build import manifest
 
-    folder = recollect_models.path()
+    folder = recollect_models.path(model)
     stated = json.loads((folder / "manifest.json").read_text("utf-8"))
     for name, entry in stated["files"].items():
         assert (folder / name).stat().st_size == entry["size"]
     pytest.importorskip("onnx")
-    assert manifest(folder) == stated
+    assert manifest(folder, model) == stated
 
 
-def test_the_model_is_carried_with_its_licence() -> None:
-    folder = recollect_models.path()
+def test_the_trained_model_names_its_data_and_their_licences() -> None:
+    from recollect_models.training.data import sources
+
+    stated = json.loads((recollect_models.path() / "manifest.json").read_text("utf-8"))["training"]
+    notice = (recollect_models.path() / "NOTICE").read_text("utf-8")
+    named = {entry["repository"]: entry["commit"] for entry in stated["data"] if "repository" in entry}
+    assert named == {repository: pin["commit"] for repository, pin in sources().items()}
+    assert all(repository in notice for repository in named)
+
+
+def test_the_model_is_carried_with_its_licence(model: str) -> None:
+    folder = recollect_models.path(model)
     assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (folder / "NOTICE").read_text("utf-8")
 
@@ -105,12 +122,12 @@ def test_a_manifest_that_is_no_manifest_is_refused(model_copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_build_reproduces_the_committed_files(tmp_path: Path) -> None:
+def test_the_build_reproduces_the_committed_files(model: str, tmp_path: Path) -> None:
     from recollect_models.build import build
 
-    build(weights(), tmp_path)
+    build(weights(), tmp_path, model)
     for name in ("manifest.json", "tokenizer.json", "model.onnx"):
-        assert (tmp_path / name).read_bytes() == (recollect_models.path() / name).read_bytes(), name
+        assert (tmp_path / name).read_bytes() == (recollect_models.path(model) / name).read_bytes(), name
 
 
 def test_calibration_covers_each_text_and_every_position() -> None:
@@ -128,29 +145,29 @@ def test_calibration_covers_each_text_and_every_position() -> None:
 
 
 @pytest.mark.slow
-def test_the_ranges_come_from_the_committed_texts() -> None:
+def test_the_ranges_come_from_the_committed_texts(model: str) -> None:
     pytest.importorskip("onnx")
     from recollect_models.build import RANGES
     from recollect_models.calibrate import TEXTS, ranges, read
 
-    found = ranges(weights(), read(TEXTS))
-    with np.load(RANGES) as stored:
+    found = ranges(weights(), read(TEXTS), model)
+    with np.load(RANGES[model]) as stored:
         assert set(stored.files) == set(found)
         for site in stored.files:
             np.testing.assert_allclose(found[site], stored[site], rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.slow
-def test_the_float32_graph_gives_the_published_figures(tmp_path: Path) -> None:
+def test_the_float32_graph_gives_the_published_figures(model: str, tmp_path: Path) -> None:
     from recollect_models.build import build
 
-    build(weights(), tmp_path, float32=True)
+    build(weights(), tmp_path, model, float32=True)
     float32 = OnnxEmbedder(tmp_path)
     assert float32.max_tokens == 256
-    for first, second, published in PAIRS:
+    for first, second, published in PAIRS if model == recollect_models.ORIGINAL else ():
         a, b = float32.embed([first, second])
         assert round(float(a @ b), 4) == published
-    np.testing.assert_allclose(float32.embed(list(GOLDEN)), list(GOLDEN.values()), atol=2e-5)
+    np.testing.assert_allclose(float32.embed(list(GOLDEN[model])), list(GOLDEN[model].values()), atol=2e-5)
 
 
 @pytest.mark.slow
@@ -161,4 +178,20 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
 
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(SystemExit, match="not the model's weights"):
-        write_model(tmp_path, tmp_path / "model.onnx")
+        write_model(tmp_path, tmp_path / "model.onnx", recollect_models.DEFAULT)
+
+
+def test_a_store_of_the_original_model_says_how_to_open_or_move_it(tmp_path: Path) -> None:
+    store, original = tmp_path / "notes.db", Settings(embedder=recollect_models.ORIGINAL)
+    with Memory(store, settings=original) as memory:
+        memory.remember("The spare key is at the neighbour's")
+    with (
+        Memory(store) as memory,
+        pytest.raises(EmbedderMismatch, match=r"reembed; or open it with Settings\(embedder='all-MiniLM-L6-v2'\)"),
+    ):
+        memory.recall("Who has the key?", mode="vector")
+    with Memory(store, settings=original) as memory:
+        assert len(memory.recall("Who has the key?", mode="vector")) == 1
+    with Memory(store) as memory:
+        assert memory.reembed() == 1
+        assert len(memory.recall("Who has the key?", mode="vector")) == 1

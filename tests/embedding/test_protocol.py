@@ -67,12 +67,14 @@ def test_what_is_no_embedder_is_refused(what: object) -> None:
 
 
 def test_an_unknown_name_lists_the_choices() -> None:
-    with pytest.raises(InvalidInput, match=r"use one of default, instant, none, all-MiniLM-L6-v2; the.*voyage"):
+    with pytest.raises(
+        InvalidInput, match=r"use one of default, instant, none, recollect-minilm, all-MiniLM-L6-v2; the.*voyage"
+    ):
         load("gpt-embedding")
 
 
 def test_names_of_the_bundled_model_are_one() -> None:
-    assert len({load(name).fingerprint for name in (None, "default", "all-MiniLM-L6-v2")}) == 1
+    assert len({load(name).fingerprint for name in (None, "default", "Recollect-MiniLM")}) == 1
 
 
 def test_documents_of_a_plain_embedder_are_split_by_characters() -> None:

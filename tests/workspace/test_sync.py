@@ -472,7 +472,7 @@ def test_the_bundled_model_embeds_by_default(folder, monkeypatch):
     with Workspace(folder) as workspace:
         assert workspace.index().embeddings_computed == 1
         status = workspace.status()
-    assert (status.search_mode, status.provider, status.model) == ("hybrid", "local", "all-MiniLM-L6-v2")
+    assert (status.search_mode, status.provider, status.model) == ("hybrid", "local", "recollect-minilm")
 
 
 def test_models_over_http_are_named_as_in_the_seed(folder, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from msgspec import structs
 from recollect.checks import shown
 from recollect.embedding.protocol import Embedder
 from recollect.environment import named_embedder
-from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid
+from recollect.errors import EmbedderMissing, InvalidInput, ModelInvalid, RecollectError
 from recollect.remote.address import ModelAddress
 
 _INSTANT = "instant"
@@ -71,6 +72,17 @@ def model_folder(spec: str | os.PathLike[str] | None) -> Path:
     raise InvalidInput(
         f"embedder {shown(spec)} is not known: choose {choices}, or the path of a folder with model.onnx"
     )
+
+
+def bundled_name(fingerprint: str) -> str | None:
+    """The name of the bundled model that gives vectors of this fingerprint; None if no model here does."""
+    with suppress(ImportError, RecollectError):
+        import recollect_models
+
+        for name in recollect_models.NAMES:
+            if load(name).fingerprint == fingerprint:
+                return name
+    return None
 
 
 def _checked(embedder: object) -> Embedder:

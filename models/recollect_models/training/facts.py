@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -120,10 +120,21 @@ def kinds(split: Split) -> tuple[Kind, ...]:
     )
 
 
-def stores(split: Split, count: int | None = None, seed: int = 0) -> Iterator[Store]:
-    """Stores of 3 to 20 facts with questions, the same for the same seed; `STORES` of the split has the usual count."""
+def stores(
+    split: Split, count: int | None = None, seed: int = 0, only: Sequence[Kind] | None = None
+) -> Iterator[Store]:
+    """Stores of 3 to 20 facts with questions, the same for the same seed; `only` has the types to choose from.
+
+    `STORES` of the split has the usual count.
+    """
+    chosen = kinds(split) if only is None else tuple(only)
     for number in range(STORES[split] if count is None else count):
-        yield _Writer(split, random.Random(f"{split} {seed} {number}")).store(f"facts/{split}-{seed}-{number}")
+        yield _Writer(chosen, random.Random(f"{split} {seed} {number}")).store(f"facts/{split}-{seed}-{number}")
+
+
+def slot_values(slot: str) -> list[str]:
+    """What `{slot}` of a template is filled from."""
+    return list(_load("slots")[slot])
 
 
 def by_name(question: str, name: str) -> str:
@@ -178,8 +189,8 @@ def _content(question: str) -> set[str]:
 class _Writer:
     """Writes one store: turns in the order they were said, then the questions."""
 
-    def __init__(self, split: Split, chance: random.Random) -> None:
-        self.split = split
+    def __init__(self, kinds: tuple[Kind, ...], chance: random.Random) -> None:
+        self.kinds = kinds
         self.chance = chance
         self.turns: list[dict[str, Any]] = []
         self.told: list[Told] = []
@@ -204,8 +215,8 @@ class _Writer:
         return Store(name, self.turns, self.questions(chosen))
 
     def choose(self) -> list[Kind]:
-        """Types of the split in random order, none beside one that answers its questions."""
-        order = list(kinds(self.split))
+        """Types in random order, none beside one that answers its questions."""
+        order = list(self.kinds)
         self.chance.shuffle(order)
         wanted = self.chance.randint(3, 20)
         chosen: list[Kind] = []
