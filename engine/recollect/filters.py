@@ -32,7 +32,7 @@ _MOST_COMPARISONS = 5_000
 _TIMES = ("created_at", "event_at", "updated_at", "expires_at")
 FIELDS = (
     "id", "kind", "scope", "text", "context", "importance", "pinned", "topic", "source", "position",
-    "embedding_state", *_TIMES,
+    "embedding_state", "standing", *_TIMES,
 )  # fmt: skip
 """What `where` compares, besides "tags" and "metadata.<key>"."""
 

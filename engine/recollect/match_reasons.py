@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from recollect.profiles import Profile
 
 
-MATCH_REASONS = ("semantic", "keyword", "rerank", "speaker", "date", "session", "link", "recency", "importance")
+MATCH_REASONS = (
+    "semantic",
+    "keyword",
+    "rerank",
+    "speaker",
+    "date",
+    "session",
+    "link",
+    "recency",
+    "importance",
+    "standing",
+)
 """Every reason, in the order in which a hit names them."""
 _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 _NAMED = [
     tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1) for bits in range(1 << len(MATCH_REASONS))
 ]
+STANDING_BIT = _BIT_OF["standing"]
 # A signal is named when it makes up at least this share of the score before recency and importance.
 _NAMED_SHARE = 0.1
 

@@ -292,8 +292,9 @@ class Memory(Services, Upkeep):
     ) -> Bootstrap:
         """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens of the embedder.
 
-        It has relevant and recent knowledge, the snapshot of the last session, the last episodes, procedures, and tips
-        from experience for `task_type` (None: for any). Agent None is the scope of the handle.
+        It has standing instructions and preferences, relevant and recent knowledge, the snapshot of the last session,
+        the last episodes, procedures, and tips from experience for `task_type` (None: for any). Agent None is the
+        scope of the handle.
         """
         tiers = self.semantic, self.episodes, self.procedures, self.experience
         return bootstrapping.bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)

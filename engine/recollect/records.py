@@ -85,6 +85,8 @@ class Contradiction(Plain, frozen=True, kw_only=True):
 class Record(Plain, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has replaced.
 
+    `standing` says that the text is a standing instruction or preference, as rules for English have it.
+
     `base_importance` is the importance that recall ranks by, if consolidation has lowered `importance` since.
 
     After a write, `outcome` is "created", "merged" (a new version of this record), "replaced" (the same, with the old
@@ -115,6 +117,7 @@ class Record(Plain, frozen=True, kw_only=True):
     valid_to: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
+    standing: Literal["instruction", "preference"] | None = None
     outcome: Outcome = "stored"
     cosine: float | None = None
     links: tuple[Link, ...] = ()

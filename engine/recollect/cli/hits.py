@@ -31,6 +31,7 @@ _REASONS = {
     "link": "linked to a match",
     "recency": "recent",
     "importance": "important",
+    "standing": "a standing instruction or preference",
 }
 
 

@@ -114,6 +114,15 @@ class MemoryIndex:
         """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
         return self._kept("listing", key, lambda: self.table.listing(read_ids()))
 
+    def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
+        """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
+
+        def read() -> NDArray[np.int64]:
+            rows = self.table.rows_of(np.array(read_ids(), dtype=np.int64))
+            return np.sort(rows[rows >= 0])
+
+        return self._kept("rows", key, read)
+
     def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
         """What `row_filter` admits, cached until the index changes; `listing` is the key of `row_filter.listed`."""
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of

@@ -190,4 +190,6 @@ def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, 
         return "spread", f"it is {relevant}, or others cover more of the {covered}", rank
     if profile.mmr_lambda is not None and rank <= request.limit:
         return "diversify", "MMR preferred records less similar to those already chosen", rank
+    if found.standing and rank <= request.limit:
+        return "limit", f"it ranks {rank}, and {len(found.standing)} of {request.limit} hits are standing ones", rank
     return "limit", f"it ranks {rank} and the limit is {request.limit}", rank

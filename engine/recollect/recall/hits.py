@@ -81,6 +81,13 @@ def load_hits(
             ranks = _rank_of(candidates.signals[_SHOWN[name]], candidates.keys)[chosen]
             for hit, rank in zip(hits, ranks.tolist(), strict=True):
                 hit.signals[f"{name}_rank"] = float(rank)
+    return load_records(hits, found, gaps, request)
+
+
+def load_records(
+    hits: Sequence[ScoredHit], found: Mapping[int, Found], gaps: tuple[str, ...], request: Request
+) -> list[Hit]:
+    """Hits with their records; records that are gone by now are left out."""
     return [
         Hit(
             id=record.public_id,

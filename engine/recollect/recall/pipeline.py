@@ -25,11 +25,12 @@ from recollect.recall.adaptive import adapt_all
 from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import assess, find_gaps
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
-from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, score_hits
+from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, load_records, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
+from recollect.recall.standing import bring_standing
 from recollect.recall.view import RecordLoader, open_view
 from recollect.records import Hits
 from recollect.store.protocol import Reader
@@ -67,7 +68,7 @@ class Group(NamedTuple):
 class Answer(NamedTuple):
     """A query after all stages: its candidates, the places of those that are returned, its hits and evidence gaps.
 
-    `sub_queries` are those of a decomposed question.
+    `sub_queries` are those of a decomposed question; `standing` are instructions and preferences that come last.
     """
 
     candidates: Candidates
@@ -75,6 +76,7 @@ class Answer(NamedTuple):
     hits: list[ScoredHit]
     gaps: tuple[str, ...]
     sub_queries: FusedSubQueries | None
+    standing: Sequence[ScoredHit] = ()
 
 
 def recall_queries(
@@ -214,6 +216,12 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     hits = score_hits(candidates, chosen, evidence.by_answer, profile)
     gaps = find_gaps(batch, group.texts, words, evidence, hits, request, [*map(len, own)])
     answers = [Answer(*each, fused) for each in zip(own, chosen, hits, gaps, strict=True)]
+    if loader.standing is not None:
+        found = bring_standing(batch, words, hits, loader.standing, request)
+        answers = [
+            each._replace(chosen=each.chosen[: one.kept], hits=one.hits, standing=one.brought)
+            for each, one in zip(answers, found, strict=True)
+        ]
     for place, each in enumerate(own):
         if more[place] and available(each, batch, request) < request.limit:
             (answers[place],) = answer(view, loader, group.of(place), request, 4 * wanted)
@@ -224,16 +232,18 @@ def fetch_hits(
     engine: Engine, reader: Reader, queries: Queries, answers: Sequence[Answer], request: Request
 ) -> list[Hits]:
     """The hits of all answers, with their records, which are fetched at once."""
-    found = reader.records.fetch([hit.key for each in answers for hit in each.hits]) if answers else {}
+    keys = [hit.key for each in answers for hit in (*each.hits, *each.standing)]
+    found = reader.records.fetch(keys) if keys else {}
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
         hits = load_hits(each.hits, found, gaps, request, each.candidates, each.chosen)
+        hits += load_records(each.standing, found, gaps, request)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
-        if request.spread_over is not None:
-            hits = in_time_order(hits)
         over = request.spread_over
+        if over is not None:
+            hits = in_time_order(hits)
         fetched.append(Hits(hits, query=text, evidence_gaps=gaps, left_out=left_out, spread_over=over))
     return fetched

@@ -12,6 +12,7 @@ from recollect.recall.candidates import SIGNALS, Candidates
 from recollect.recall.score_bounds import ExactTop
 from recollect.store.values import TermBlock
 from recollect.text.record_words import TAG_ONLY
+from recollect.text.standing import ANSWERING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +28,7 @@ MMR_POOL, MMR_LEAST = 4, 32
 # Hits that are spread have at least this share of the best one's relevance, and come from so many periods.
 RELEVANT_SHARE = 0.4
 _PERIODS = 10
-# Contexts of records that are not the user's own words, and what their relevance counts where those are asked for.
-_OTHER_ROLES = frozenset(("assistant", "ai", "model", "bot", "chatbot", "system", "tool", "developer", "function"))
+# What the words of others count where the user's own are asked for.
 _OTHER_WORDS = 0.5
 
 
@@ -182,5 +182,5 @@ def _numbers(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _own_words(contexts: Sequence[str | None]) -> NDArray[np.float64]:
     """What the relevance of each record counts, by its context, where the user's own words are asked for."""
-    others = [context is not None and context.strip().lower() in _OTHER_ROLES for context in contexts]
+    others = [context is not None and context.strip().lower() in ANSWERING for context in contexts]
     return np.where(others, _OTHER_WORDS, 1.0)

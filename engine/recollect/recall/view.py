@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from recollect.engine import Engine
 from recollect.filters import Versions
@@ -17,17 +19,28 @@ from recollect.recall.query import Queries, check_comparable
 from recollect.recall.request import Request
 from recollect.store.protocol import Reader
 from recollect.store.values import EmbedderRow, TermBlock
+from recollect.text.standing import STANDING
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
-class RecordLoader:
-    """What recall reads from the store while it runs; one reader, so one thread at a time."""
+class StandingRows(NamedTuple):
+    """The visible rows, int64 ascending, of standing instructions and preferences, and which are instructions."""
 
-    def __init__(self, reader: Reader, embedder: EmbedderRow | None) -> None:
+    rows: NDArray[np.int64]
+    instructions: NDArray[np.bool_]
+
+
+class RecordLoader:
+    """What recall reads from the store while it runs; one reader, so one thread at a time.
+
+    `standing` are the rows that may be brought after the hits; None where none is wanted or there is none.
+    """
+
+    def __init__(self, reader: Reader, embedder: EmbedderRow | None, standing: StandingRows | None) -> None:
         self._reader, self._embedder = reader, embedder
+        self.standing = standing
         self._lock = threading.Lock()
 
     def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -55,9 +68,10 @@ def open_view(
     with engine.index.current(reader):
         embedder = reader.vectors.active_embedder()
         check_comparable(queries, embedder, engine.store.path)
-        loader = RecordLoader(reader, embedder)
+        selection = select_rows(engine, reader, request)
+        loader = RecordLoader(reader, embedder, find_standing(engine, reader, selection, request))
         statistics = engine.index.corpus_statistics(_statistics_scopes(reader, request))
-        yield IndexView(engine.index, select_rows(engine, reader, request), statistics, loader.originals), loader
+        yield IndexView(engine.index, selection, statistics, loader.originals), loader
 
 
 def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
@@ -78,6 +92,20 @@ def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
         listed=listed,
     )
     return engine.index.selection(visible, rest)
+
+
+def find_standing(engine: Engine, reader: Reader, selection: Selection, request: Request) -> StandingRows | None:
+    """The standing instructions and preferences that the selection admits; none beside groups, or in a story."""
+    if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
+        return None
+    found = [engine.index.rows(("standing", name), partial(reader.records.standing_ids, name)) for name in STANDING]
+    if selection.mask is not None:
+        found = [rows[selection.mask[rows] == 1] for rows in found]
+    rows = np.concatenate(found)
+    if not len(rows):
+        return None
+    order = np.argsort(rows)
+    return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]))
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:

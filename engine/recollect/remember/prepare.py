@@ -31,6 +31,7 @@ from recollect.records import NewRecord, Record
 from recollect.store.values import Row
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import written_words
+from recollect.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
@@ -93,6 +94,7 @@ def as_record(row: Row) -> Record:
         created_at=to_datetime(row.created_at), event_at=optional_datetime(row.event_at),
         updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at),
         valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
+        standing=standing_of(row.kind, row.text, row.context),
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip
 

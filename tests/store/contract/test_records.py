@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from recollect.errors import StoreCorrupt
@@ -47,6 +48,23 @@ def test_a_record_comes_back_as_it_was_written(store):
     assert list(shown) == [record_id]
     assert shown[record_id].tags == ("z", "a")
     assert shown[record_id].event_at == NOW - HOUR
+
+
+def test_what_stands_is_marked_with_its_text(store):
+    always, tea = "Always format dates as ISO", "I prefer tea"
+    with store.atomic() as writer:
+        rows = [row("a", always), row("b", tea, context="Ada"), row("c", "Tea"), row("d", tea)]
+        ids = writer.records.insert(rows, None)
+        writer.records.change_text(ids[3], row("d", "Coffee"), None)
+        writer.records.delete([ids[2]])
+    with store.read() as reader:
+        instructions, preferences = map(reader.records.standing_ids, ("instruction", "preference"))
+        assert instructions == [ids[0]]
+        assert preferences[0] == ids[1]
+        assert len(preferences) == 2  # the version that was closed is one still
+        assert [record.standing for record in reader.records.history("d")] == ["preference", None]
+        assert found(reader, Filter(where={"standing": "preference"})) == ["b"]
+        assert reader.records.contexts(np.array([ids[1], ids[0], ids[2]])) == ["Ada", None, None]
 
 
 def test_orders_limits_and_offsets(store):

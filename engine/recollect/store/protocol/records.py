@@ -22,6 +22,7 @@ from recollect.store.values import (
     Step,
     Version,
 )
+from recollect.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +34,9 @@ class Records(Protocol):
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         """What hits show of these records, by row id, read at once; ids that no longer exist are absent."""
+
+    def standing_ids(self, name: Standing) -> list[int]:
+        """The row ids, ascending, of every version that is a standing instruction or preference."""
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         """The contexts of these records, in their order; None where there is none or no such record."""

@@ -18,6 +18,7 @@ _NAMES = {
     "scope": "(SELECT path FROM scope WHERE id = r.scope_id)",
     "source": "(SELECT name FROM source WHERE id = r.source_id)",
 }
+_STANDING = "(SELECT name FROM standing WHERE record_id = r.id)"
 _ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
@@ -103,6 +104,11 @@ def _compare(compared: Comparison, base: str) -> Condition:
         if operator == "contains":
             return _json_contains(pointer, value)
         return _by_value("json_extract(r.metadata, ?)", (pointer,), operator, value)
+    if field == "standing":
+        if operator not in ("eq", "in") or value is None:
+            return _by_value(_STANDING, (), operator, value)
+        chosen, bound = ("= ?", value) if operator == "eq" else (_LISTED, _json(value))
+        return Condition(f"r.id IN (SELECT record_id FROM standing WHERE name {chosen})", (bound,))
     column = f"r.{_COLUMNS.get(field, field)}"
     if field in _NAMED and operator in ("eq", "in") and value is not None:
         if field == "scope":

@@ -44,6 +44,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
             for _, text, context, tags in rows
         ]
         tx.lexicon.put(ids, words)
+        tx.standing.derive(ids)
         tx.connection.executemany(
             "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
             [(content_hash(text, context), record_id) for record_id, text, context, _ in rows],
@@ -84,7 +85,7 @@ def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
-    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term"):
+    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term", "standing"):
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in _derived_statements():
         tx.connection.execute(statement).fetchall()
@@ -112,9 +113,10 @@ def _derived_statements() -> list[str]:
         "CREATE TABLE vector_packed ",
         "CREATE TABLE term ",
         "CREATE TABLE record_terms ",
+        "CREATE TABLE standing ",
         "CREATE VIRTUAL TABLE session_fts ",
     )
-    code = "\n".join(line for line in MIGRATIONS[0].splitlines() if not line.startswith("--"))
+    code = "\n".join(line for line in "".join(MIGRATIONS).splitlines() if not line.startswith("--"))
     return [statement for part in code.split(";") if (statement := part.strip()).startswith(wanted)]
 
 

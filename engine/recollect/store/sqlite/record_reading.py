@@ -17,6 +17,7 @@ from recollect.store.rows import Moment, read_row, read_rows
 from recollect.store.sqlite.conditions import Condition, in_scopes, matching
 from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, Version
+from recollect.text.standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,8 @@ _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON 
 _RECORD = (
     f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.base_importance, "
     "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
-    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state {_JOINS} "
+    f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
+    f"(SELECT name FROM standing WHERE record_id = r.id) {_JOINS} "
     "LEFT JOIN access a ON a.record_id = r.id"
 )
 
@@ -69,6 +71,7 @@ class _RecordRow(NamedTuple):
     valid_to: Moment | None
     metadata: str | None
     embedding_state: EmbeddingState
+    standing: Standing | None
 
 
 _SELECT = (
@@ -110,6 +113,9 @@ class SqliteRecordReader(Repository):
         return self._column(
             "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
         )
+
+    def standing_ids(self, name: Standing) -> list[int]:
+        return self._tx.standing.ids(name)
 
     def contexts(self, record_ids: NDArray[np.int64]) -> list[str | None]:
         found = dict(
@@ -271,7 +277,7 @@ def _metadata(text: object, public_id: object) -> dict[str, Any]:
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
         public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state,
+        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing,
     ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
         id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
@@ -279,7 +285,8 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         created_at=to_datetime(created), event_at=optional_datetime(event), updated_at=to_datetime(updated),
         accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
         valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
-        metadata=_metadata(metadata, public_id), embedding_state=state, outcome=outcome,
+        metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
+        outcome=outcome,
     )  # fmt: skip
 
 

@@ -46,6 +46,9 @@ class SqliteRecords(SqliteRecordReader):
         )
         self.put_tags([(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
         self._tx.lexicon.put(ids, [record_words(row.words, row.context, row.tags) for row in rows])
+        self._tx.standing.put(
+            (record_id, row.kind, row.text, row.context) for record_id, row in zip(ids, rows, strict=True)
+        )
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
             self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))
@@ -124,6 +127,7 @@ class SqliteRecords(SqliteRecordReader):
         tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
         self._tx.lexicon.drop([record_id])
         self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
+        self._tx.standing.derive([record_id])
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows([record_id], [row]))
             self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
@@ -164,6 +168,8 @@ class SqliteRecords(SqliteRecordReader):
             columns["source_id"] = None if source is None else self._tx.scopes.intern_sources({key})[key]
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
+        if "kind" in columns:
+            self._tx.standing.derive([record_id])
         if tags is not None and self.replace_tags([(record_id, tags)]):
             self._tx.changes.append("text", record_id)
         if "source_id" in columns:
@@ -217,6 +223,7 @@ class SqliteRecords(SqliteRecordReader):
             self._tx.vectors.insert(active, self._tx.vectors.of_record(record_id).rows(version_id))
             self._tx.vectors.copy_refusals(record_id, version_id)
         self._tx.lexicon.copy(record_id, version_id)
+        self._tx.standing.copy(record_id, version_id)
         self._tx.changes.append("insert", version_id)
 
     def closed_versions(self, record_ids: Sequence[int]) -> list[int]:

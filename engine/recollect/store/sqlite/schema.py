@@ -222,7 +222,15 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
   JOIN scope s ON s.id = r.scope_id;
 """
 
-MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
+_STANDING = """
+-- Derived: the records that are standing instructions ("instruction") or preferences ("preference").
+CREATE TABLE standing (
+    record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
+    name      TEXT NOT NULL
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA, _STANDING)
 # Schemas up to this one were never released, and had several forms.
 UNRELEASED = 4
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

@@ -19,6 +19,7 @@ from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.sqlite.scopes import SqliteScopes
 from recollect.store.sqlite.sessions import SqliteSessions
 from recollect.store.sqlite.snapshot import SqliteIndexSnapshot
+from recollect.store.sqlite.standing import SqliteStanding
 from recollect.store.sqlite.tiers import SqliteConsolidations, SqliteExperience, SqliteProcedures, SqliteWorking
 from recollect.store.sqlite.vectors import SqliteVectors
 
@@ -41,6 +42,7 @@ class SqliteTransaction(Writer):
         self.changes = SqliteChanges(self)
         self.snapshot = SqliteIndexSnapshot(self)
         self.lexicon = SqliteLexicon(self)
+        self.standing = SqliteStanding(self)
         self.meta = SqliteMeta(self)
         self.documents = SqliteDocuments(self)
         self.sessions = SqliteSessions(self)

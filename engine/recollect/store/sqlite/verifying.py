@@ -16,6 +16,7 @@ from recollect.store.protocol import Progress
 from recollect.store.sqlite.schema import PACKED_SQL, TAGS_SQL
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import record_words, written_words
+from recollect.text.standing import standing_of
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
@@ -163,16 +164,20 @@ def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> I
     missing: list[str] = []
     wrong: list[str] = []
     edited: list[str] = []
+    misjudged: list[str] = []
     rows = tx.connection.execute(
-        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL} FROM record r "
-        "LEFT JOIN record_terms t ON t.record_id = r.id ORDER BY r.id"
+        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name "
+        "FROM record r LEFT JOIN record_terms t ON t.record_id = r.id LEFT JOIN standing s ON s.record_id = r.id "
+        "ORDER BY r.id"
     )
-    for done, (public_id, text, context, stored_hash, terms, counts, tags) in enumerate(rows, 1):
+    for done, (public_id, text, context, stored_hash, terms, counts, tags, kind, standing) in enumerate(rows, 1):
         if not isinstance(text, str) or not isinstance(context, str | None):
             edited.append(public_id)
             continue
         if content_hash(text, context) != stored_hash:
             edited.append(public_id)
+        if standing_of(kind, text, context) != standing:
+            misjudged.append(public_id)
         if terms is None:
             missing.append(public_id)
         elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
@@ -187,6 +192,7 @@ def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> I
     for name, found in (
         ("record without words", missing),
         ("record whose words are not those of its text", wrong),
+        ("record whose standing is not that of its text", misjudged),
         ("record whose text was changed outside Recollect", edited),
     ):
         yield from _found(name, found)

@@ -1,0 +1,92 @@
+"""Standing instructions and preferences that apply to a query, brought after the hits that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recollect.match_reasons import STANDING_BIT
+from recollect.recall.candidates import SIGNALS, Candidates, measure
+from recollect.recall.confidence import assess
+from recollect.recall.hits import ScoredHit, score_hits
+from recollect.recall.select import threshold
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.index.query_batch import QueryBatch
+    from recollect.recall.query import Words
+    from recollect.recall.request import Request
+    from recollect.recall.view import StandingRows
+
+
+# All 34 instructions and preferences that are found in chats 6 to 15 of BEAM are as near to the question they are for.
+_LEAST_COSINE = 0.15
+# At most this share of the limit gives way to them.
+_SHARE = 4
+
+
+class WithStanding(NamedTuple):
+    """The hits of a query: how many of those that rank stay, these with their reasons, and those brought after them."""
+
+    kept: int
+    hits: list[ScoredHit]
+    brought: list[ScoredHit]
+
+
+def bring_standing(
+    batch: QueryBatch,
+    words: Sequence[Words],
+    hits: Sequence[list[ScoredHit]],
+    standing: StandingRows,
+    request: Request,
+) -> list[WithStanding]:
+    """The hits of each query with the standing instructions and preferences that apply to it.
+
+    Those apply that are near the query, and instructions also where there are few. They come last, with their own
+    confidence, and score no more than the last hit before them.
+    """
+    measured = measure(batch, standing.rows, request.profile, request.clock)
+    every = [np.arange(len(standing.rows))] * len(batch)
+    confidence = assess(batch, measured, None, words, every).by_query
+    keys = set(batch.keys(standing.rows).tolist())
+    chosen = [np.empty(0, dtype=np.int64)] * len(batch)
+    for place, own in enumerate(hits):
+        chosen[place] = _applicable(measured.of(place), confidence[place], own, standing, request)
+    shown = [each[places] for each, places in zip(confidence, chosen, strict=True)]
+    found = score_hits(measured, chosen, shown, request.profile)
+    results = []
+    for own, brought in zip(hits, found, strict=False):
+        kept = min(len(own), request.limit - len(brought))
+        ranked = [_named(hit) if hit.key in keys else hit for hit in own[:kept]]
+        most = ranked[-1].score if ranked else 1.0
+        results.append(WithStanding(kept, ranked, [_named(hit, most) for hit in brought]))
+    return results
+
+
+def _applicable(
+    measured: Candidates,
+    confidence: NDArray[np.float64],
+    hits: Sequence[ScoredHit],
+    standing: StandingRows,
+    request: Request,
+) -> NDArray[np.int64]:
+    """The places of those that apply to one query and are not among its hits, best first, at most as many as fit."""
+    profile = request.profile
+    applies = measured.signals[SIGNALS.cosine] >= _LEAST_COSINE
+    if standing.instructions.sum() <= profile.standing:
+        applies |= standing.instructions
+    found = {hit.key for hit in hits}
+    there = np.array([key in found for key in measured.keys.tolist()])
+    room = max(request.limit - len(hits), request.limit // _SHARE)
+    order = threshold(measured, confidence if profile.min_confidence > 0 else None, profile)
+    order = order[(applies & ~there)[order]]
+    best: NDArray[np.int64] = order[np.argsort(-measured.signals[SIGNALS.fused, order], kind="stable")]
+    return best[: min(room, profile.standing)]
+
+
+def _named(hit: ScoredHit, most: float = 1.0) -> ScoredHit:
+    """A hit that says that it is a standing one, with a score of at most `most`."""
+    return hit._replace(score=min(hit.score, most), reasons=hit.reasons | STANDING_BIT)
