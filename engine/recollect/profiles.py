@@ -101,7 +101,8 @@ class Profile(Section, frozen=True, kw_only=True):
     gap_score: Share | None = None
     rescore_depth: int = 16
     exact_rescore: bool = False
-    rerank_weight: NonNegative = 0.5
+    # Of 0.5, 0.75, 1, 1.5 and 2: what FriendsQA and QMSum gain from, as turns and as passages.
+    rerank_weight: NonNegative = 1.0
     rerank_depth: int = 50
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
     standing: Annotated[int, Setting(minimum=0)] = 3
