@@ -17,6 +17,7 @@ from recollect.index.growable import Growable, IndexPart
 from recollect.numerics import kernels
 from recollect.store.values import TermBlock
 from recollect.text.record_words import MOST, NAME
+from recollect.text.vocabulary import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 # Records are short and similar in length: on LoCoMo, RealMem and SciFact these values equal or beat 1.2 and 0.75.
 K1 = 0.9
 B = 0.4
+# The counts of a small store are smoothed as if it had so many more records, with words as common as in conversations
+# and notes in general.
+PRIOR_RECORDS = 10.0
 # Inverting a tail of this many records takes 0.3 ms.
 _TAIL_RECORDS = 256
 _LARGEST_MERGE = 2**21
@@ -57,6 +61,15 @@ class CorpusStatistics:
     def average_length(self) -> float:
         """Words of the average record."""
         return self.words / self.records if self.records and self.words > 0 else 1.0
+
+    def idf(self, frequency: NDArray[Any], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The IDF of words that so many records contain, and this share of texts in general.
+
+        Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
+        """
+        held = frequency + PRIOR_RECORDS * shares
+        idf: NDArray[np.float64] = np.log1p((self.records + PRIOR_RECORDS - held + 0.5) / (held + 0.5))
+        return idf
 
     def frequencies(
         self,
@@ -108,6 +121,27 @@ class _Postings(NamedTuple):
         if mask is not None:
             counts = kernels.allowed_in_slices(self.rows, self.starts, self.stops, mask)
         return np.bincount(self.words, weights=counts, minlength=terms).astype(np.int64)
+
+
+class QueryTerms(NamedTuple):
+    """The known words of a query, their numbers int32 and the share of texts in general that contain each, float64."""
+
+    numbers: NDArray[np.int32]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def joined(cls, terms: Sequence[QueryTerms]) -> QueryTerms:
+        """The known words of several queries."""
+        numbers, shares = zip(cls.of({}), *terms, strict=True)
+        return cls(np.concatenate(numbers), np.concatenate(shares))
+
+    @classmethod
+    def of(cls, words: Mapping[str, int]) -> QueryTerms:
+        """Those of words with their numbers."""
+        return cls(
+            np.array(list(words.values()), dtype=np.int32),
+            np.array([share_of(word) for word in words], dtype=np.float64),
+        )
 
 
 class _Segment(NamedTuple):
@@ -233,10 +267,10 @@ class LexicalIndex(IndexPart):
         """Words of each row."""
         return self._lengths.array
 
-    def slices(self, terms: Sequence[NDArray[np.int32]], statistics: CorpusStatistics) -> Slices:
+    def slices(self, terms: Sequence[QueryTerms], statistics: CorpusStatistics) -> Slices:
         """The slices of the words of each query, and their IDF."""
-        asked = terms[0] if len(terms) == 1 else np.concatenate(terms)
-        word_offsets = np.cumsum([0, *map(len, terms)], dtype=np.int64)
+        asked, shares = terms[0] if len(terms) == 1 else QueryTerms.joined(terms)
+        word_offsets = np.cumsum([0, *(len(each.numbers) for each in terms)], dtype=np.int64)
         starts, stops, owners = [], [], []
         for segment in self._segments:
             if not len(segment.terms):
@@ -254,8 +288,8 @@ class LexicalIndex(IndexPart):
             kept = in_vocabulary[words]
             begin, end, words = begin[kept], end[kept], before[words[kept]]
             frequency, word_offsets = frequency[in_vocabulary], before[word_offsets]
-        # Robertson-Sparck Jones with +1 inside the logarithm, as Lucene has it: never negative.
-        idf = np.log1p((statistics.records - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+            shares = shares[in_vocabulary]
+        idf = statistics.idf(frequency, shares).astype(np.float32)
         query = np.searchsorted(word_offsets, words, side="right") if len(terms) > 1 else words * 0 + 1
         order = np.lexsort((words, -idf[words], query))
         slice_offsets = np.searchsorted(query[order], np.arange(1, len(terms) + 2))

@@ -7,7 +7,6 @@ offsets[i + 1].
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +14,14 @@ import numpy as np
 
 from recollect.numerics import kernels
 from recollect.parallel import run_tasks
+from recollect.text.vocabulary import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from recollect.index.lexical import CorpusStatistics
+    from recollect.index.lexical import CorpusStatistics, QueryTerms
     from recollect.index.memory_index import MemoryIndex, Selection
     from recollect.index.vectors import Originals
 
@@ -74,7 +74,7 @@ class IndexView:
         self.index, self.selection, self.statistics, self.originals = index, selection, statistics, originals
 
     def batch(
-        self, vectors: NDArray[np.float32] | None, terms: Sequence[NDArray[np.int32]], spans: Sequence[Sequence[Span]]
+        self, vectors: NDArray[np.float32] | None, terms: Sequence[QueryTerms], spans: Sequence[Sequence[Span]]
     ) -> QueryBatch:
         """A batch of queries: unit vectors (q, dimension) or None, the numbers of their known words, and the spans of
         time that they name.
@@ -94,7 +94,7 @@ class QueryBatch:
         self,
         view: IndexView,
         vectors: NDArray[np.float32] | None,
-        terms: Sequence[NDArray[np.int32]],
+        terms: Sequence[QueryTerms],
         spans: Sequence[Sequence[Span]],
     ) -> None:
         index = view.index
@@ -110,10 +110,11 @@ class QueryBatch:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def unseen_idf(self) -> float:
-        """IDF of a word that no record contains."""
-        return math.log1p((self._statistics.records + 0.5) / 0.5)
+    def unknown_idf(self, words: Sequence[str]) -> list[float]:
+        """The IDF of words that no record contains."""
+        shares = np.array([share_of(word) for word in words], dtype=np.float64)
+        idf: list[float] = self._statistics.idf(np.zeros(len(words)), shares).tolist()
+        return idf
 
     def search(self, wanted: int, *, by_vector: bool, by_words: bool) -> tuple[Found, Found]:
         """The `wanted` visible rows nearest to each query's vector, and those with the best BM25 above 0."""
@@ -260,14 +261,14 @@ class QueryBatch:
         return moments
 
 
-def _mentions(terms: Sequence[NDArray[np.int32]], spans: Sequence[Sequence[Span]]) -> kernels.Mentions:
+def _mentions(terms: Sequence[QueryTerms], spans: Sequence[Sequence[Span]]) -> kernels.Mentions:
     """What the queries name of records: their words, any of which may be a name, and times."""
-    names = terms[0] if len(terms) == 1 else np.concatenate([_NO_WORDS, *terms])
+    names = terms[0].numbers if len(terms) == 1 else np.concatenate([_NO_WORDS, *(each.numbers for each in terms)])
     flat = np.array([span for each in spans for span in each], dtype=np.int64).reshape(-1, 3).T
     begins, ends, fades = np.ascontiguousarray(flat)
     return kernels.Mentions(
         names,
-        np.cumsum([0, *map(len, terms)], dtype=np.int64),
+        np.cumsum([0, *(len(each.numbers) for each in terms)], dtype=np.int64),
         begins,
         ends,
         fades,

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recollect.recall.candidates import SIGNALS, Candidates
+from recollect.recall.dates import names_time
 from recollect.recall.features import covered_share
+from recollect.text.stopwords import QUESTION_TERMS
 from recollect.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -46,9 +48,9 @@ def weigh_evidence(
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
     cosines: NDArray[np.float64],
-    unknown_words: Sequence[int],
+    unknown_words: Sequence[Sequence[str]],
 ) -> Evidence:
-    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, of which no record contains unknown_words[i] words.
+    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, of which no record contains unknown_words[i].
 
     Confidence comes from the cosine and the share of the query's IDF mass that the record contains; words that the
     store has never seen count in the total. The best hit's confidence separates the questions of a LoCoMo conversation
@@ -66,7 +68,7 @@ def confidence_of(cosine: float, coverage: float = 0.0) -> float:
 
 
 def weigh_for_each(
-    batch: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[int]
+    batch: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[Sequence[str]]
 ) -> Evidence:
     """The evidence of the same rows for every query: `cosines` and the confidence are float64 (queries, rows)."""
     count = len(batch)
@@ -98,7 +100,7 @@ def assess(
 
     With `cosines`, float64 (queries, candidates), all queries share the one answer.
     """
-    unknown = [len(each.unknown) for each in words]
+    unknown = [each.unknown for each in words]
     if cosines is not None:
         shared = weigh_for_each(batch, candidates.rows[places[0]], cosines[:, places[0]], unknown)
         return Assessment([shared.confidence.max(axis=0)], list(shared.confidence), shared.met)
@@ -127,10 +129,12 @@ def find_gaps(
     minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
     idf = batch.slices.idf
     for query, (start, stop) in enumerate(pairwise(batch.slices.word_offsets.tolist())):
+        answer = min(query, len(hits) - 1)
+        dated = any(hit.signals["date"] > 0 for hit in hits[answer])
         missing.append(
             _gaps(
-                texts[query], evidence.by_query[query], words[query], idf[start:stop], evidence.met[start:stop],
-                profile.gap_confidence, request.time_range, minimum if found[min(query, len(found) - 1)] else "",
+                texts[query], evidence.by_query[query], words[query], idf[start:stop], evidence.met[start:stop], dated,
+                profile.gap_confidence, request.time_range, minimum if found[answer] else "",
             )
         )  # fmt: skip
     if len(hits) < len(texts):
@@ -150,6 +154,7 @@ def _gaps(
     words: Words,
     idf: NDArray[np.float32],
     met: NDArray[np.bool_],
+    dated: bool,
     threshold: float,
     time_range: str | None,
     minimum: str,
@@ -157,7 +162,8 @@ def _gaps(
     """What the hits of one query do not cover: empty unless the best confidence is below `threshold`.
 
     `time_range` says in words which times were asked for; None where any will do. `minimum` says in words what the
-    candidates did not reach; empty where there is no candidate or no minimum.
+    candidates did not reach; empty where there is no candidate or no minimum. With `dated` a hit is of the time that
+    the query names.
     """
     if not len(confidence):
         nothing = f"no match reaches {minimum}" if minimum else "nothing in this scope matches the query"
@@ -165,10 +171,11 @@ def _gaps(
     best = float(confidence.max())
     if best >= threshold:
         return ()
-    # Words at least as rare as the query's average word are named.
+    # Words at least as rare as the query's average word are named, and none that only asks.
     weight = idf.mean() if len(idf) else 0.0
     written = _as_written(text)
     terms = (*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist()))
+    terms = tuple(term for term in terms if term not in QUESTION_TERMS and not (dated and names_time(term)))
     missing = list(dict.fromkeys(written.get(term, term) for term in terms))  # "Wi-Fi" has three terms
     gaps = [
         f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}"

@@ -73,6 +73,11 @@ def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]
     return tuple(dict.fromkeys(spans))
 
 
+def names_time(term: str) -> bool:
+    """Whether an index term is a word of a time, or a number."""
+    return term in _ANY or term.isdigit()
+
+
 def _found(text: str, terms: Sequence[str], today: date) -> Iterator[_Found]:
     """What each form finds, unless an earlier form has found it as a part of something longer."""
     taken: list[tuple[int, int]] = []
@@ -299,36 +304,61 @@ class _Form(NamedTuple):
     days_of: Callable[[_Match, date], _Days]
 
 
-def _form(words: str, pattern: str, days_of: Callable[[_Match, date], _Days]) -> _Form:
-    return _Form(frozenset(tokenize(words)), re.compile(pattern, re.IGNORECASE), days_of)
+def _terms(words: str) -> frozenset[str]:
+    return frozenset(tokenize(words))
 
 
 # What one form finds, those after it do not look at.
 _FORMS = (
-    _form(_YEAR_WORDS, r"(?<![\w/.-])(?P<time>(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?)(?![\w-])", _iso),
-    _form(_YEAR_WORDS, rf"(?<![\w/.-])(?P<time>(?P<first>\d\d?)/(?P<second>\d\d?)/{_YEAR})(?![\w/])", _slashes),
-    _form(_MONTH_WORDS, rf"\b(?P<time>{_DAY} (?:of )?{_MONTH}\b(?:\.?,? (?:of )?{_YEAR}\b)?)", _date),
-    _form(_MONTH_WORDS, rf"\b(?P<time>{_MONTH}\b\.? (?:the )?{_DAY}\b(?![:.]\d)(?:,? {_YEAR}\b)?)", _date),
-    _form(_MONTH_WORDS, rf"\b(?P<time>{_MONTH}\b\.?,? (?:of )?{_YEAR}\b)", _month),
-    _form(_YEAR_WORDS, rf"\b(?P<time>q(?P<quarter>[1-4]) (?:of )?{_YEAR}\b)", _quarter),
-    _form(_YEAR_WORDS, rf"\b(?P<time>{_SEASON} (?:of )?{_YEAR}\b)", _season),
-    _form("ago", rf"\b(?P<time>{_NUMBER} {_UNIT} ago\b)", _ago),
-    _form("last past previous", rf"\b(?P<time>(?:last|past|previous) {_NUMBER} {_UNIT}\b)", _within),
-    _form(
-        "yesterday today tonight tomorrow",
-        r"\b(?P<time>(?:the )?day before yesterday|yesterday|today|tonight|tomorrow)\b",
+    _Form(
+        _terms(_YEAR_WORDS),
+        re.compile(r"(?<![\w/.-])(?P<time>(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?)(?![\w-])", re.IGNORECASE),
+        _iso,
+    ),
+    _Form(
+        _terms(_YEAR_WORDS),
+        re.compile(rf"(?<![\w/.-])(?P<time>(?P<first>\d\d?)/(?P<second>\d\d?)/{_YEAR})(?![\w/])", re.IGNORECASE),
+        _slashes,
+    ),
+    _Form(
+        _terms(_MONTH_WORDS),
+        re.compile(rf"\b(?P<time>{_DAY} (?:of )?{_MONTH}\b(?:\.?,? (?:of )?{_YEAR}\b)?)", re.IGNORECASE),
+        _date,
+    ),
+    _Form(
+        _terms(_MONTH_WORDS),
+        re.compile(rf"\b(?P<time>{_MONTH}\b\.? (?:the )?{_DAY}\b(?![:.]\d)(?:,? {_YEAR}\b)?)", re.IGNORECASE),
+        _date,
+    ),
+    _Form(_terms(_MONTH_WORDS), re.compile(rf"\b(?P<time>{_MONTH}\b\.?,? (?:of )?{_YEAR}\b)", re.IGNORECASE), _month),
+    _Form(
+        _terms(_YEAR_WORDS), re.compile(rf"\b(?P<time>q(?P<quarter>[1-4]) (?:of )?{_YEAR}\b)", re.IGNORECASE), _quarter
+    ),
+    _Form(_terms(_YEAR_WORDS), re.compile(rf"\b(?P<time>{_SEASON} (?:of )?{_YEAR}\b)", re.IGNORECASE), _season),
+    _Form(_terms("ago"), re.compile(rf"\b(?P<time>{_NUMBER} {_UNIT} ago\b)", re.IGNORECASE), _ago),
+    _Form(
+        _terms("last past previous"),
+        re.compile(rf"\b(?P<time>(?:last|past|previous) {_NUMBER} {_UNIT}\b)", re.IGNORECASE),
+        _within,
+    ),
+    _Form(
+        _terms("yesterday today tonight tomorrow"),
+        re.compile(r"\b(?P<time>(?:the )?day before yesterday|yesterday|today|tonight|tomorrow)\b", re.IGNORECASE),
         _named_day,
     ),
-    _form(
-        "last past previous this next",
-        rf"\b(?P<time>(?P<which>last|past|previous|this|next) (?P<what>{_PARTS}|{_WEEKDAY}|{'|'.join(_SEASONS)}"
-        rf"|{_MONTH.replace('?P<month>', '?:')})\b)",
+    _Form(
+        _terms("last past previous this next"),
+        re.compile(
+            rf"\b(?P<time>(?P<which>last|past|previous|this|next) (?P<what>{_PARTS}|{_WEEKDAY}|{'|'.join(_SEASONS)}"
+            rf"|{_MONTH.replace('?P<month>', '?:')})\b)",
+            re.IGNORECASE,
+        ),
         _near,
     ),
-    _form(" ".join(_WEEKDAYS), rf"\b(?P<time>{_WEEKDAY})\b", _on_weekday),
-    _form(_MONTH_WORDS, rf"{_BEFORE}(?P<time>{_MONTH})\b", _month),
-    _form(" ".join(_SEASONS), rf"{_BEFORE}(?P<time>{_SEASON})\b(?! of)", _season),
-    _form(_YEAR_WORDS, rf"{_BEFORE}(?P<time>{_YEAR})(?![\w-])", _year),
+    _Form(_terms(" ".join(_WEEKDAYS)), re.compile(rf"\b(?P<time>{_WEEKDAY})\b", re.IGNORECASE), _on_weekday),
+    _Form(_terms(_MONTH_WORDS), re.compile(rf"{_BEFORE}(?P<time>{_MONTH})\b", re.IGNORECASE), _month),
+    _Form(_terms(" ".join(_SEASONS)), re.compile(rf"{_BEFORE}(?P<time>{_SEASON})\b(?! of)", re.IGNORECASE), _season),
+    _Form(_terms(_YEAR_WORDS), re.compile(rf"{_BEFORE}(?P<time>{_YEAR})(?![\w-])", re.IGNORECASE), _year),
 )
 # "this" and "last" alone tell nothing, and are in many questions.
 _ANY = frozenset().union(*(form.words for form in _FORMS)) - set(tokenize("last past previous this next"))

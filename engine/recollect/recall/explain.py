@@ -38,7 +38,7 @@ class Watched(NamedTuple):
     batch: QueryBatch
     answer: Answer
     place: NDArray[np.int64]
-    unknown_words: Sequence[int]
+    unknown_words: Sequence[Sequence[str]]
     request: Request
 
     def confidence(self, rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ def explain(
                 [each.terms for each in words],
                 [each.spans for each in words],
             )
-            unknown = [len(each.unknown) for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
+            unknown = [each.unknown for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
             place = np.flatnonzero(answer.candidates.keys == record_id)
             watched = Watched(batch, answer, place, unknown, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))

@@ -85,7 +85,7 @@ def measure_features(
     Query i has the candidates at places[offsets[i]:offsets[i + 1]], which count from the first candidate of all.
     """
     rows = candidates.rows[places]
-    coverage = covered_share(batch, offsets, rows, [len(each.unknown) for each in words])[0]
+    coverage = covered_share(batch, offsets, rows, [each.unknown for each in words])[0]
     every = Measured(candidates.signals[:, places], _best(candidates, offsets), coverage, batch.lengths(rows))
     values = np.empty((len(FEATURES), len(places)))
     for row, feature in zip(values, FEATURES.values(), strict=True):
@@ -94,17 +94,17 @@ def measure_features(
 
 
 def covered_share(
-    batch: QueryBatch, offsets: NDArray[np.int64], rows: NDArray[np.int64], unknown_words: Sequence[int]
+    batch: QueryBatch, offsets: NDArray[np.int64], rows: NDArray[np.int64], unknown_words: Sequence[Sequence[str]]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The share of its query's IDF mass that each row contains, and for each known word whether any row contains it.
 
-    Query i asks for rows[offsets[i]:offsets[i + 1]]; unknown_words[i] of its words, which no record contains, count in
-    the total.
+    Query i asks for rows[offsets[i]:offsets[i + 1]]; unknown_words[i], its words that no record contains, count in the
+    total.
     """
     covered, met = batch.coverage(offsets, rows)
-    idf, unseen = batch.slices.idf, batch.unseen_idf
+    idf = batch.slices.idf
     masses = [
-        float(idf[start:stop].sum(dtype=np.float64)) + unknown * unseen
+        float(idf[start:stop].sum(dtype=np.float64)) + sum(batch.unknown_idf(unknown))
         for (start, stop), unknown in zip(pairwise(batch.slices.word_offsets.tolist()), unknown_words, strict=True)
     ]
     mass = np.repeat(np.array(masses), np.diff(offsets))

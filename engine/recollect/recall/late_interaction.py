@@ -35,7 +35,7 @@ def query_codes(
         if each is None:
             continue
         idf = dict(zip(known.known, every[bounds[query] : bounds[query + 1]], strict=True))
-        idf.update(dict.fromkeys(known.unknown, batch.unseen_idf))
+        idf.update(zip(known.unknown, batch.unknown_idf(known.unknown), strict=True))
         shares = token_weights(text, each.places, idf)
         asked = shares.nonzero()[0]
         if len(asked):

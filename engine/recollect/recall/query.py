@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from recollect.checks import check_query, check_vector
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
+from recollect.index.lexical import QueryTerms
 from recollect.recall.dates import Span, spans_of
 from recollect.store.values import EmbedderRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from recollect.embedding.protocol import QueryTokens
@@ -40,23 +40,23 @@ class Queries(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a query, those of them that are known, their numbers int32, and those that no record contains.
+    """The words of a query, those of them that are known, by number too, and those that no record contains.
 
     `spans` are the times that the query names.
     """
 
     every: Sequence[str]
     known: tuple[str, ...]
-    terms: NDArray[np.int32]
+    terms: QueryTerms
     unknown: tuple[str, ...]
     spans: tuple[Span, ...] = ()
 
     @classmethod
     def of(cls, every: Sequence[str], numbers: Mapping[str, int], spans: tuple[Span, ...] = ()) -> Words:
         """With the numbers of those that are known."""
-        known = tuple(word for word in every if word in numbers)
+        known = {word: numbers[word] for word in every if word in numbers}
         unknown = tuple(word for word in every if word not in numbers)
-        return cls(every, known, np.array([numbers[word] for word in known], dtype=np.int32), unknown, spans)
+        return cls(every, tuple(known), QueryTerms.of(known), unknown, spans)
 
 
 def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]) -> Sequence[Words]:
@@ -66,7 +66,7 @@ def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]
     found, start = [], 0
     for each in words:
         stop = start + len(each.known)
-        kept = compress(zip(each.known, each.terms.tolist(), strict=True), in_vocabulary[start:stop])
+        kept = compress(zip(each.known, each.terms.numbers.tolist(), strict=True), in_vocabulary[start:stop])
         found.append(Words.of(each.every, dict(kept), each.spans))
         start = stop
     return found

@@ -25,6 +25,14 @@ _WORDS = """
     can't cannot couldn't won't wouldn't shouldn't
 """
 
+_QUESTION_WORDS = """
+    use used using get got getting make made making go goes going gone went come came take took
+    know known tell told say said mention mentioned talk talked ask asked think thought remember recall remind
+    give gave let please kind sort currently much many often
+"""
+
 STOP_TERMS = frozenset(tokenize(_WORDS))
+# Words that ask: they tell little of what is asked for, and no evidence gap names them.
+QUESTION_TERMS = frozenset(tokenize(_QUESTION_WORDS)) - STOP_TERMS
 # Unstemmed, as the pieces of an embedder's vocabulary are.
 STOP_WORDS = frozenset(_WORDS.split())

@@ -1,0 +1,35 @@
+"""Ranking and gaps where a store is too small to tell which words are common."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recollect.index.lexical import CorpusStatistics, QueryTerms
+
+
+def idf(records, found, words):
+    """The IDF of words of which each is in `found` of so many records."""
+    statistics = CorpusStatistics(records, 10.0 * records)
+    return statistics.idf(np.full(len(words), found), QueryTerms.of(dict.fromkeys(words, 0)).shares).tolist()
+
+
+def test_a_common_word_weighs_little_in_a_small_store_and_as_counted_in_a_large_one():
+    use, work, rare = idf(5, 1, ["use", "work", "zanzibar"])
+    assert use < 0.7 * rare
+    assert work < rare
+    assert idf(1_000_000, 10_000, ["use"]) == pytest.approx(idf(1_000_000, 10_000, ["zanzibar"]), abs=0.001)
+
+
+def test_words_that_ask_are_no_gaps(memory):
+    memory.remember("Please tell me about Kubernetes")
+    hits = memory.recall("Please tell me, can you remember how much the ticket cost?", gap_confidence=1)
+    assert hits.evidence_gaps == (
+        "no hit mentions 'ticket'", "no hit mentions 'cost'", hits.evidence_gaps[-1]
+    )  # fmt: skip
+
+
+def test_a_time_that_a_hit_meets_is_no_gap(memory):
+    memory.remember("We cooked soup", event_at="2023-08-07")
+    assert not any("August" in gap for gap in memory.recall("What did we cook in August 2023?").evidence_gaps)
+    assert any("May" in gap for gap in memory.recall("Which soup did we cook in May 2023?").evidence_gaps)
