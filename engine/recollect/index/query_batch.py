@@ -8,6 +8,7 @@ offsets[i + 1].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _EVERYTHING = np.empty(0, dtype=np.uint8)
 _NO_WORDS = np.empty(0, dtype=np.int32)
+_NO_MOMENTS = np.empty(0, dtype=np.int64)
 # From this many records on, words are looked up while the vectors are scanned.
 _SIDE_BY_SIDE = 200_000
 
@@ -264,13 +266,14 @@ class QueryBatch:
 def _mentions(terms: Sequence[QueryTerms], spans: Sequence[Sequence[Span]]) -> kernels.Mentions:
     """What the queries name of records: their words, any of which may be a name, and times."""
     names = terms[0].numbers if len(terms) == 1 else np.concatenate([_NO_WORDS, *(each.numbers for each in terms)])
-    flat = np.array([span for each in spans for span in each], dtype=np.int64).reshape(-1, 3).T
-    begins, ends, fades = np.ascontiguousarray(flat)
+    begins = ends = fades = _NO_MOMENTS
+    if any(spans):
+        flat = np.array([span for each in spans for span in each], dtype=np.int64)
+        begins, ends, fades = np.ascontiguousarray(flat.T)
     return kernels.Mentions(
-        names,
-        np.cumsum([0, *(len(each.numbers) for each in terms)], dtype=np.int64),
-        begins,
-        ends,
-        fades,
-        np.cumsum([0, *map(len, spans)], dtype=np.int64),
+        names, _offsets([len(each.numbers) for each in terms]), begins, ends, fades, _offsets([*map(len, spans)])
     )
+
+
+def _offsets(counts: list[int]) -> NDArray[np.int64]:
+    return np.array([0, *accumulate(counts)], dtype=np.int64)
