@@ -7,8 +7,9 @@ A hit is right if it is evidence of its question. Of questions asked of a store,
 - Expected calibration error (Guo et al., 2017, "On calibration of modern neural networks"): hits fall into ten bins of
   equal width by confidence, and the distances between a bin's mean confidence and its share of right hits are averaged
   by count; over the first hit of every question, and over all hits.
-- At `THRESHOLD`, the value of `min_confidence` that the documentation names: of the questions with a right hit, how
-  many keep one ("answers kept"), and how many unanswerable questions keep any hit ("unanswerable passed").
+- At `THRESHOLD`, the value of `min_confidence` that the documentation names: how many of the right first hits pass
+  ("right first hits kept"), how many of the questions with a right hit keep one ("answers kept"), and how many
+  unanswerable questions keep any hit ("unanswerable passed").
 """
 
 from __future__ import annotations
@@ -46,13 +47,15 @@ def summary(questions: Sequence[Asked]) -> dict[str, float]:
     own = [each for each in questions if each.answerable]
     others = [each for each in questions if not each.answerable]
     answered = [each for each in own if any(each.right)]
+    firsts = [confidence for confidence, right in _first_hits(own) if right]
     return {
         "ROC AUC": round(roc_auc([_highest(each) for each in own], [_highest(each) for each in others]), 4),
         "ROC AUC, first hit": round(roc_auc([_first(each) for each in own], [_first(each) for each in others]), 4),
         "calibration error, first hit": round(expected_calibration_error(_first_hits(questions)), 4),
         "calibration error, all hits": round(expected_calibration_error(_all_hits(questions)), 4),
-        "answers kept": round(fmean(_keeps(each) for each in answered), 4) if answered else 0.0,
-        "unanswerable passed": round(fmean(_highest(each) >= THRESHOLD for each in others), 4),
+        "right first hits kept": _share([confidence >= THRESHOLD for confidence in firsts]),
+        "answers kept": _share([_keeps(each) for each in answered]),
+        "unanswerable passed": _share([_highest(each) >= THRESHOLD for each in others]),
     }
 
 
@@ -90,6 +93,10 @@ def _first_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
 
 def _all_hits(questions: Sequence[Asked]) -> list[tuple[float, bool]]:
     return [hit for each in questions for hit in zip(each.confidence, each.right, strict=True)]
+
+
+def _share(which: Sequence[bool]) -> float:
+    return round(fmean(which), 4) if which else 0.0
 
 
 def _highest(question: Asked) -> float:

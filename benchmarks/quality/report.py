@@ -34,6 +34,7 @@ _MAIN = {
         "ROC AUC, first hit",
         "calibration error, first hit",
         "calibration error, all hits",
+        "right first hits kept",
         "answers kept",
         "unanswerable passed",
     ),

@@ -39,6 +39,7 @@ def test_answers_kept_are_of_the_questions_with_a_right_hit_and_those_passed_of_
     ]
     figures = calibration.summary(questions)
     assert (figures["answers kept"], figures["unanswerable passed"]) == (0.5, 0.5)
+    assert figures["right first hits kept"] == 1.0
     # Highest: high, high, low against high, nothing. First: high, high, low against low, nothing.
     assert figures["ROC AUC"] == pytest.approx((0.5 + 1 + 0.5 + 1 + 0 + 1) / 6, abs=1e-4)
     assert figures["ROC AUC, first hit"] == pytest.approx((1 + 1 + 1 + 1 + 0.5 + 1) / 6, abs=1e-4)
