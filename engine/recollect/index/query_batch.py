@@ -238,6 +238,13 @@ class QueryBatch:
             return np.zeros(len(rows), dtype=np.float32)
         return self._index.vectors.exact_cosines(self._vectors[queries], rows, self._view.originals)
 
+    def nearest_of(self, rows: NDArray[np.int64], wanted: int, least: float) -> NDArray[np.int64]:
+        """Of some ascending rows the `wanted` nearest to each query whose cosine is at least `least`, ascending."""
+        vectors = self._index.vectors
+        if vectors is None or self._vectors is None:
+            return rows[:0]
+        return vectors.nearest_of(self._vectors, rows, wanted, least)
+
     def keys(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row ids in the store."""
         return self._index.table.ids[rows]

@@ -37,6 +37,9 @@ _STEPS = 100
 # Waking another thread takes 0.05 ms, in which one thread scans 20,000 rows.
 _SMALLEST_BLOCK = 100_000
 
+# More than int8 codes change a cosine.
+_CODE_ERROR = 0.02
+
 
 def shortlist_size(vectors: int, wanted: int) -> int:
     """How many sketches to rescore to find the best `wanted` of this many visible vectors.
@@ -189,6 +192,20 @@ class VectorIndex(IndexPart):
         return kernels.rescore_shortlist(
             queries, self._codes.array, self._scales.array, places, distances, found[0].size, wanted
         )
+
+    def nearest_of(
+        self, queries: NDArray[np.float32], rows: NDArray[np.int64], wanted: int, least: float
+    ) -> NDArray[np.int64]:
+        """Those of some record rows that are among the `wanted` nearest of them to any query, ascending.
+
+        Their cosine is at least `least`, but for the error of int8 codes. A record with several parts counts by its
+        first; without a vector it is not near.
+        """
+        places = self._first_place.array[rows]
+        every = np.tile(places[places >= 0], (len(queries), 1))
+        shortlist = Shortlist(every, np.zeros(every.shape, dtype=np.uint16), every.shape[1])
+        near, cosines = self.rescore(queries, [shortlist], wanted)
+        return np.unique(self.owners[near[cosines >= least - _CODE_ERROR]])
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
         """What lets `kernels.score_bound_candidates` skip codes; None where there are too few for it to pay."""

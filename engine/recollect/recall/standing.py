@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # All 34 instructions and preferences that are found in chats 6 to 15 of BEAM are as near to the question they are for.
 _LEAST_COSINE = 0.15
+# So many of them are measured: of each query the nearest.
+_NEAREST = 16
 # At most this share of the limit gives way to them.
 _SHARE = 4
 
@@ -48,19 +50,28 @@ def bring_standing(
     Those apply that are near the query, and instructions also where there are few. They come last, with their own
     confidence, and score no more than the last hit before them.
     """
-    measured = measure(batch, standing.rows, request.profile, request.clock)
-    every = [np.arange(len(standing.rows))] * len(batch)
-    confidence = assess(batch, measured, None, words, every).by_query
+    few = standing.rows[standing.instructions]
+    if len(few) > request.profile.standing:
+        few = few[:0]
+    rows = batch.nearest_of(standing.rows, _NEAREST, _LEAST_COSINE)
+    if len(few):
+        rows = np.union1d(rows, few)
     keys = set(batch.keys(standing.rows).tolist())
+    if not len(rows):
+        return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]
+    measured = measure(batch, rows, request.profile, request.clock)
+    every = [np.arange(len(rows))] * len(batch)
+    confidence = assess(batch, measured, None, words, every).by_query
+    anyway = np.isin(rows, few)
     chosen = [np.empty(0, dtype=np.int64)] * len(batch)
     for place, own in enumerate(hits):
-        chosen[place] = _applicable(measured.of(place), confidence[place], own, standing, request)
+        chosen[place] = _applicable(measured.of(place), confidence[place], own, anyway, request)
     shown = [each[places] for each, places in zip(confidence, chosen, strict=True)]
     found = score_hits(measured, chosen, shown, request.profile)
     results = []
     for own, brought in zip(hits, found, strict=False):
         kept = min(len(own), request.limit - len(brought))
-        ranked = [_named(hit) if hit.key in keys else hit for hit in own[:kept]]
+        ranked = _named_among(own[:kept], keys)
         most = ranked[-1].score if ranked else 1.0
         results.append(WithStanding(kept, ranked, [_named(hit, most) for hit in brought]))
     return results
@@ -70,14 +81,12 @@ def _applicable(
     measured: Candidates,
     confidence: NDArray[np.float64],
     hits: Sequence[ScoredHit],
-    standing: StandingRows,
+    anyway: NDArray[np.bool_],
     request: Request,
 ) -> NDArray[np.int64]:
     """The places of those that apply to one query and are not among its hits, best first, at most as many as fit."""
     profile = request.profile
-    applies = measured.signals[SIGNALS.cosine] >= _LEAST_COSINE
-    if standing.instructions.sum() <= profile.standing:
-        applies |= standing.instructions
+    applies = anyway | (measured.signals[SIGNALS.cosine] >= _LEAST_COSINE)
     found = {hit.key for hit in hits}
     there = np.array([key in found for key in measured.keys.tolist()])
     room = max(request.limit - len(hits), request.limit // _SHARE)
@@ -85,6 +94,11 @@ def _applicable(
     order = order[(applies & ~there)[order]]
     best: NDArray[np.int64] = order[np.argsort(-measured.signals[SIGNALS.fused, order], kind="stable")]
     return best[: min(room, profile.standing)]
+
+
+def _named_among(hits: Sequence[ScoredHit], keys: Set[int]) -> list[ScoredHit]:
+    """The hits; those of records with these row ids say that they are standing ones."""
+    return [_named(hit) if hit.key in keys else hit for hit in hits]
 
 
 def _named(hit: ScoredHit, most: float = 1.0) -> ScoredHit:

@@ -37,7 +37,7 @@ _VERBS = frozenset(_DONE.split())
 _VERB = r"([a-z]+)"
 # Where a sentence begins, past words that only lead in.
 _START = (
-    r"(?:\A|[.!?;:\n]\s{0,3}|[-*]\s{1,3})"
+    r"(?:\A|[.!?;\n]\s{0,3})"
     r"(?:(?:and|also|but|so|oh|ok|okay|hey|hi|just|btw|by the way|note|reminder)[,:]?\s){0,2}(?:please,?\s)?"
 )
 _NO_NAME = (
@@ -71,7 +71,7 @@ _INSTRUCTION = re.compile(
             r"(?:address|refer to) me (?:as|by|with)\b",
             rf"(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in {_LANGUAGE}\b",
             r"use (?:the )?(?:metric|imperial|si|iso|british|american|24[- ]hour|12[- ]hour|celsius|fahrenheit)\b",
-            r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?|be sure to|remember to) (?:always|never)"
+            r"(?:you (?:should|must)|make sure(?: that)?(?: you| to)?) (?:always|never)"
             rf" {_VERB}\b",
             r"i(?:['’]d)?(?: would)? (?:want|like|need|expect) you to (?:always|never)\b",
         )
