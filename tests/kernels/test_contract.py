@@ -88,8 +88,10 @@ def rank(**changed):
         tokens = tokens._replace(**{name.removeprefix("token_"): changed.pop(name) for name in given})
     chosen = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
     postings = changed.pop("postings", bm25())
+    day, one = np.array([5]), np.array([0, 1])
+    mentions = group(kernels.Mentions, (np.array([7], np.int32), one, day, day + 1, day, one))
     return kernels.rank_candidates(
-        lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, None, tokens
+        lists, vectors, postings, graph, records, chosen._replace(**changed), rerank, mentions, tokens
     )
 
 
@@ -224,6 +226,15 @@ REFUSED = [
     ("token codes: shape (3, 1); wanted (any)", lambda: rank(token_codes=bits)),
     ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_depth=-1)),
     ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_weight=np.inf)),
+    ("moments: shape (2,); wanted (3)", lambda: rank(moments=np.arange(2))),
+    ("speakers: shape (3, 1); wanted (3, 2)", lambda: rank(speakers=np.zeros((3, 1), np.int32))),
+    ("names: dtype int64; wanted int32", lambda: rank(names=np.array([7]))),
+    ("names: holds -1; wanted 0 or more", lambda: rank(names=np.array([-1], np.int32))),
+    ("name_offsets: not CSR offsets", lambda: rank(name_offsets=np.array([0, 2]))),
+    ("span_offsets: not CSR offsets", lambda: rank(span_offsets=np.array([0, 2]))),
+    ("ends: shape (2,); wanted (1)", lambda: rank(ends=np.array([5, 6]))),
+    ("fades: dtype int32; wanted int64", lambda: rank(fades=np.array([5], np.int32))),
+    ("parameters: speaker_weight, date_weight", lambda: rank(date_weight=-0.1)),
     ("rerank: nan at 1", lambda: rank(rerank=np.array([1, np.nan, 1]))),
 ]
 
