@@ -156,8 +156,8 @@ def by_name(question: str, name: str) -> str:
 def to_you(question: str) -> str:
     """A question in the first person as the other asks it: "Where do I live?" becomes "Where do you live?"."""
     said = re.sub(r"\b([Aa])m I\b", lambda match: f"{match[1]}re you", question)
-    for old, new in (("I'm", "you're"), ("I've", "you've"), ("was I", "were you"), ("I", "you"), ("me", "you")):
-        said = re.sub(rf"\b{old}\b", new, said)
+    for first_person, new in _AS_THE_OTHER:
+        said = first_person.sub(new, said)
     said = re.sub(r"\bmine\b", "yours", said)
     return re.sub(r"\b([Mm])y\b", lambda match: "Your" if match[1] == "M" else "your", said)
 
@@ -167,6 +167,10 @@ def personal(question: str) -> bool:
     return re.search(r"\b(I|me|my|My|mine)\b", question) is not None
 
 
+_AS_THE_OTHER = tuple(
+    (re.compile(rf"\b{old}\b"), new)
+    for old, new in (("I'm", "you're"), ("I've", "you've"), ("was I", "were you"), ("I", "you"), ("me", "you"))
+)
 _THIRD = {"do": "does", "am": "is", "have": "has"}
 _BY_NAME = {"my": "{}'s".format, "me": "{}".format, "mine": "{}'s".format}
 

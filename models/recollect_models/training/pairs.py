@@ -112,6 +112,12 @@ def persona(repositories: Path) -> Iterator[Store]:
             yield Store(f"persona/{start}", turns, questions)
 
 
+_AS_THE_ASKER = tuple(
+    (re.compile(rf"\b{old}\b"), new)
+    for old, new in (("you're", "I'm"), ("you've", "I've"), ("yours", "mine"), ("your", "my"), ("Your", "My"))
+)
+
+
 def _asked(text: str) -> str | None:
     """The question about the other that a turn ends with, in the first person; None if it has none of its own sense."""
     last = re.split(r"(?<=[.!?]) ", text)[-1]
@@ -120,8 +126,8 @@ def _asked(text: str) -> str | None:
     if re.search(r"\b(that|it|them|one|those|this|(name))\b", last) or re.match(r"How are|What about|How about", last):
         return None
     said = re.sub(r"\b([Aa])re you\b", lambda match: f"{match[1]}m I", last)
-    for old, new in (("you're", "I'm"), ("you've", "I've"), ("yours", "mine"), ("your", "my"), ("Your", "My")):
-        said = re.sub(rf"\b{old}\b", new, said)
+    for second_person, new in _AS_THE_ASKER:
+        said = second_person.sub(new, said)
     said = re.sub(r"\b(about|for|to|with|of|from) you\b", r"\1 me", said)
     said = re.sub(r"\byou\b", "I", said)
     return said if personal(said) else None
