@@ -28,7 +28,7 @@ _WORDS = """
 _QUESTION_WORDS = """
     use used using get got getting make made making go goes going gone went come came take took
     know known tell told say said mention mentioned talk talked ask asked think thought remember recall remind
-    give gave let please kind sort currently much many often
+    give gave let please kind sort currently much many often long like user
 """
 
 STOP_TERMS = frozenset(tokenize(_WORDS))
