@@ -62,6 +62,8 @@ class Profile(Section, frozen=True, kw_only=True):
       least twice the limit. Other cosines come from int8 codes.
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
+    - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is one that it was trained
+      with. None is on where every weight of the ranking is that of the profile `default`.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
     - standing: Most standing instructions and preferences ("always ...", "I prefer ...") that recall brings after the
       hits that rank; 0 brings none.
@@ -104,6 +106,7 @@ class Profile(Section, frozen=True, kw_only=True):
     # Of 0.5, 0.75, 1, 1.5 and 2: what FriendsQA and QMSum gain from, as turns and as passages.
     rerank_weight: NonNegative = 1.0
     rerank_depth: int = 50
+    learned_ranking: bool | None = None
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
     standing: Annotated[int, Setting(minimum=0)] = 3
     adaptive: bool = True
@@ -115,6 +118,13 @@ class Profile(Section, frozen=True, kw_only=True):
         summed = self.semantic_weight + self.recency_weight + self.importance_weight
         if self.composition == "weighted_sum" and summed <= 0:
             raise InvalidInput("semantic_weight, recency_weight and importance_weight are all 0: nothing would rank")
+
+    @property
+    def ranks_by_forest(self) -> bool:
+        """Whether learned ranking orders the best, if the embedder is one that it was trained with."""
+        if self.learned_ranking is not None:
+            return self.learned_ranking
+        return all(getattr(self, name) == value for name, value in _WEIGHTS_OF_THE_DEFAULT.items())
 
     def override(self, changes: Mapping[str, Any]) -> "Profile":
         """The profile with some choices changed.
@@ -175,10 +185,19 @@ class ProfileChoices(TypedDict, total=False):
     exact_rescore: bool
     rerank_weight: float
     rerank_depth: int
+    learned_ranking: bool | None
     long_query_chars: int | None
     standing: int
     adaptive: bool
 
+
+_WEIGHTS_OF_THE_DEFAULT = {
+    name: getattr(Profile(), name)
+    for name in (
+        "vector_weight", "keyword_weight", "fusion", "ranked_share", "keyword_fallback", "spread", "neighbor_weight",
+        "source_weight", "composition", "rerank_weight", "speaker_weight", "date_weight",
+    )
+}  # fmt: skip
 
 OPTIONS = Profile.__struct_fields__[1:]
 """Every name that `Profile.override` takes."""

@@ -208,7 +208,9 @@ class Explanation(Plain, frozen=True, kw_only=True):
     """Why a record was, or was not, among the hits of a query.
 
     `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks` have the
-    value of each signal and the rank of the record by it (1 is best).
+    value of each signal and the rank of the record by it (1 is best). Where learned ranking placed the record,
+    `ranks["formula"]` is its rank without that, and `learned` what each match reason and the score did for it
+    against the mean of the best: above 0 it was raised.
     """
 
     id: str
@@ -221,6 +223,7 @@ class Explanation(Plain, frozen=True, kw_only=True):
     confidence: float | None = None
     signals: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
+    learned: dict[str, float] = field(default_factory=dict)
 
 
 Shown = TypeVar("Shown", Record, Hit)

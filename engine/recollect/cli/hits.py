@@ -33,6 +33,12 @@ _REASONS = {
     "importance": "important",
     "standing": "a standing instruction or preference",
 }
+# What learned ranking goes by, and the least part of its output that is named.
+_MOVED_BY = {
+    "semantic": "its meaning", "keyword": "the words it shares", "rerank": "its match word by word",
+    "speaker": "its speaker", "session": "its neighbours", "link": "its links", "score": "all of these together",
+}  # fmt: skip
+_LEAST_PART = 0.1
 
 
 def print_hits(hits: Hits, *, many: bool, explained: bool) -> None:
@@ -187,6 +193,20 @@ def _sentences(found: Explanation) -> Iterator[str]:
         yield f"Its neighbours and links {verb} its score from {signals['fused']:.2f} to {signals['spread']:.2f}."
     if signals.get("decay", 1.0) < 0.995:
         yield f"Its age leaves {signals['decay']:.0%} of its score."
+    yield from _learned(found)
+
+
+def _learned(found: Explanation) -> Iterator[str]:
+    """What learned ranking did with the memory, and by what."""
+    if not found.learned:
+        return
+    before, after = found.ranks["formula"], found.ranks["score"]
+    verb = "leaves it at rank" if before == after else f"moves it from rank {before:,} to"
+    yield f"Learned ranking {verb} {after:,}."
+    parts = sorted(found.learned.items(), key=lambda part: -abs(part[1]))
+    for word, sign in (("for", 1), ("against", -1)):
+        if named := [_MOVED_BY.get(name, name) for name, part in parts if part * sign >= _LEAST_PART]:
+            yield f"What speaks {word} it: {', '.join(named)}."
 
 
 def _bar(value: float, cells: int) -> str:

@@ -255,10 +255,6 @@ class QueryBatch:
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         return self._index.words.coverage(self.slices, offsets, rows)
 
-    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Words of each row."""
-        return self._index.words.lengths[rows].astype(np.float64)
-
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""
         sources: NDArray[np.int64] = self._index.table.sources[rows]

@@ -39,6 +39,7 @@ class Candidates(Struct):
     - rows: int64, rows of the index; keys: int64, row ids in the store
     - order: int64, places of each query's candidates, counted from its first, best first
     - signals: float64 (signals, candidates), in rows as `SIGNALS` names them
+    - formula: float64, the scores before learned ranking; None without it
     """
 
     offsets: NDArray[np.int64]
@@ -46,6 +47,7 @@ class Candidates(Struct):
     keys: NDArray[np.int64]
     order: NDArray[np.int64]
     signals: NDArray[np.float64]
+    formula: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,6 +64,7 @@ class Candidates(Struct):
             self.keys[own],
             self.order[own],
             self.signals[:, own],
+            None if self.formula is None else self.formula[own],
         )
 
     def best(self, count: int) -> list[NDArray[np.int64]]:

@@ -14,9 +14,11 @@ from recollect.recall.adaptive import adapt
 from recollect.recall.candidates import SIGNALS, measure
 from recollect.recall.confidence import weigh_for_each
 from recollect.recall.decomposition import SubQueries, decompose
+from recollect.recall.features import FEATURES, measure_features
 from recollect.recall.hits import signals_by_name
+from recollect.recall.learned_ranking import DEPTH, contributions, load_ranking
 from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
-from recollect.recall.query import find_words, words_in_vocabulary
+from recollect.recall.query import Words, find_words, words_in_vocabulary
 from recollect.recall.select import RELEVANT_SHARE, threshold
 from recollect.recall.view import open_view
 from recollect.records import Explanation
@@ -90,6 +92,8 @@ def explain(
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             confidence = _confidence(watched, rows)
+            learned, before = _learned(watched, words_in_vocabulary(words, batch.slices.in_vocabulary))
+            ranks |= before
             stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
             if answer.sub_queries is not None and len(place):
                 reason += (
@@ -106,7 +110,28 @@ def explain(
         confidence=confidence,
         signals=signals,
         ranks=ranks,
+        learned=learned,
     )
+
+
+def _learned(watched: Watched, words: Sequence[Words]) -> tuple[dict[str, float], dict[str, int]]:
+    """What each match reason did for the record in the learned ranking, and its rank without that.
+
+    Both are empty where learned ranking did not place it.
+    """
+    candidates, ranking, place = watched.answer.candidates, load_ranking(), watched.place
+    if candidates.formula is None or ranking is None or not len(place):
+        return {}, {}
+    (best,) = candidates.best(DEPTH)
+    at = np.flatnonzero(best == place[0])
+    if not len(at):
+        return {}, {}
+    offsets = np.array([0, len(best)], dtype=np.int64)
+    added = contributions(ranking, measure_features(watched.batch, candidates, offsets, best, words))[:, at[0]]
+    by_reason: dict[str, float] = {}
+    for feature, part in zip(FEATURES.values(), added.tolist(), strict=True):
+        by_reason[feature.reason] = by_reason.get(feature.reason, 0.0) + part
+    return by_reason, {"formula": int((candidates.formula > candidates.formula[place[0]]).sum()) + 1}
 
 
 def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:

@@ -28,47 +28,51 @@ class Measured(NamedTuple):
     - own: float64 (signals, candidates), in rows as `SIGNALS` names them
     - best: float64 (signals, candidates), the best of all candidates of the same query by each signal
     - coverage: float64, the share of the query's IDF mass that the record contains
-    - words: float64, the words of the record
     """
 
     own: NDArray[np.float64]
     best: NDArray[np.float64]
     coverage: NDArray[np.float64]
-    words: NDArray[np.float64]
 
 
 class Feature(NamedTuple):
-    """A feature: 1 as its direction where more of it may only raise a candidate, 0 where it may do either."""
+    """A feature, more of which speaks for a candidate, and the match reason that it is part of, "score" for several."""
 
+    reason: str
     values: Callable[[Measured], NDArray[np.float64]]
-    direction: int = 1
 
 
-def _own(signal: int) -> Feature:
-    return Feature(lambda each: each.own[signal])
+def _own(signal: int, reason: str) -> Feature:
+    return Feature(reason, lambda each: each.own[signal])
 
 
-def _gap(signal: int) -> Feature:
+def _gap(signal: int, reason: str) -> Feature:
     """The distance to the query's best, 0 or less."""
-    return Feature(lambda each: each.own[signal] - each.best[signal])
+    return Feature(reason, lambda each: each.own[signal] - each.best[signal])
+
+
+def _bm25_share(each: Measured) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = each.own[SIGNALS.bm25] / np.maximum(each.best[SIGNALS.bm25], 1e-9)
+    return shares
 
 
 FEATURES: dict[str, Feature] = {
-    "cosine": _own(SIGNALS.cosine),
-    "cosine_gap": _gap(SIGNALS.cosine),
-    "bm25": _own(SIGNALS.bm25),
-    "bm25_share": Feature(lambda each: each.own[SIGNALS.bm25] / np.maximum(each.best[SIGNALS.bm25], 1e-9)),
-    "coverage": Feature(lambda each: each.coverage),
-    "rerank": _own(SIGNALS.rerank),
-    "rerank_gap": _gap(SIGNALS.rerank),
-    "fused": _own(SIGNALS.fused),
-    "fused_gap": _gap(SIGNALS.fused),
-    "gain": _own(SIGNALS.spread_gain),
-    "gain_gap": _gap(SIGNALS.spread_gain),
-    "linked": _own(SIGNALS.linked),
-    "spread": _own(SIGNALS.spread),
-    "spread_gap": _gap(SIGNALS.spread),
-    "length": Feature(lambda each: np.log1p(each.words), direction=0),
+    "cosine": _own(SIGNALS.cosine, "semantic"),
+    "cosine_gap": _gap(SIGNALS.cosine, "semantic"),
+    "bm25": _own(SIGNALS.bm25, "keyword"),
+    "bm25_share": Feature("keyword", _bm25_share),
+    "coverage": Feature("keyword", lambda each: each.coverage),
+    "speaker": _own(SIGNALS.speaker, "speaker"),
+    "speaker_gap": _gap(SIGNALS.speaker, "speaker"),
+    "rerank": _own(SIGNALS.rerank, "rerank"),
+    "rerank_gap": _gap(SIGNALS.rerank, "rerank"),
+    "fused": _own(SIGNALS.fused, "score"),
+    "fused_gap": _gap(SIGNALS.fused, "score"),
+    "gain": _own(SIGNALS.spread_gain, "session"),
+    "gain_gap": _gap(SIGNALS.spread_gain, "session"),
+    "linked": _own(SIGNALS.linked, "link"),
+    "spread": _own(SIGNALS.spread, "score"),
+    "spread_gap": _gap(SIGNALS.spread, "score"),
 }
 """Every feature by name, in the order of the rows of `measure_features`."""
 
@@ -86,7 +90,7 @@ def measure_features(
     """
     rows = candidates.rows[places]
     coverage = covered_share(batch, offsets, rows, [each.unknown for each in words])[0]
-    every = Measured(candidates.signals[:, places], _best(candidates, offsets), coverage, batch.lengths(rows))
+    every = Measured(candidates.signals[:, places], _best(candidates, offsets), coverage)
     values = np.empty((len(FEATURES), len(places)))
     for row, feature in zip(values, FEATURES.values(), strict=True):
         row[:] = feature.values(every)

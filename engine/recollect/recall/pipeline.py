@@ -27,6 +27,7 @@ from recollect.recall.confidence import assess, find_gaps
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, load_records, score_hits
 from recollect.recall.late_interaction import query_codes
+from recollect.recall.learned_ranking import ranking_for, reorder
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
@@ -199,9 +200,14 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     """A group through every stage, with the best `wanted` by each signal as candidates."""
     profile, clock = request.profile, request.clock
     batch, words, candidates, more = search(view, group, request, wanted)
+    if group.decomposed:
+        candidates = share(candidates, batch, profile, clock)
+    ranking = ranking_for(profile, None if group.tokens is None else loader.embedder)
+    if ranking is not None:
+        candidates = reorder(ranking, batch, candidates, words, profile)
     fused = None
     if group.decomposed:
-        fused = fuse_sub_queries(share(candidates, batch, profile, clock))
+        fused = fuse_sub_queries(candidates)
         candidates, more = fused.candidates, np.array([more.any()])
     own = [candidates.of(place) for place in range(len(more))]
     weigh = partial(assess, batch, candidates, None if fused is None else fused.cosines, words)

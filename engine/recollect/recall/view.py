@@ -43,6 +43,11 @@ class RecordLoader:
         self.standing = standing
         self._lock = threading.Lock()
 
+    @property
+    def embedder(self) -> str | None:
+        """The name of the embedder whose vectors the store holds."""
+        return None if self._embedder is None else self._embedder.name
+
     def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The stored float32 vectors with these ascending row ids."""
         assert self._embedder is not None
