@@ -34,12 +34,19 @@ from recollect.embedding import Embedded, QueryTokens, TokenEmbedder, load
 __all__ = ["VARIANTS", "Prepared", "main", "markdown", "measure", "sessions"]
 
 RESULTS = Path(__file__).resolve().parent / "results" / "recall_cost.json"
-OFF: dict[str, Any] = {"rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "adaptive": False}
+OFF: dict[str, Any] = {
+    "rerank_weight": 0.0,
+    "speaker_weight": 0.0,
+    "date_weight": 0.0,
+    "adaptive": False,
+    "learned_ranking": False,
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "all turned off": OFF,
     "default": {},
-    "without reranking": {"rerank_weight": 0.0},
-    "without speakers and dates": {"speaker_weight": 0.0, "date_weight": 0.0},
+    "without learned ranking": {"learned_ranking": False},
+    "without it and reranking": {"learned_ranking": False, "rerank_weight": 0.0},
+    "without it, speakers and dates": {"learned_ranking": False, "speaker_weight": 0.0, "date_weight": 0.0},
 }
 _SPEAKERS = ("Ada", "Bob", "Chloe", "Dmitri", "Esra", "Farid", "Greta", "Hiro")
 _BEGAN = datetime(2024, 1, 1, tzinfo=UTC)

@@ -1,6 +1,7 @@
 """The columns of the table: one signal, two fused, the engine without one of its parts, and as it comes.
 
-Every store has codes of tokens; a column with a rerank weight of 0 ignores them.
+Every store has codes of tokens; a column with a rerank weight of 0 ignores them. Learned ranking is off in each column
+that sets a weight, as it is for a user who does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "weighted": {"fusion": "weighted", **_FUSION_ALONE},
     "no reranking": {"rerank_weight": 0.0},
     "no names, dates": _NO_NAMES,
+    "no forest": {"learned_ranking": False},
     "default": {},
 }
 """Options of `Memory.recall` for each column. Every column gets the same filters, limit and grouping."""

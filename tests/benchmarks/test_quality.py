@@ -249,7 +249,9 @@ def test_markdown_has_a_row_a_metric_and_blanks_where_a_column_was_not_measured(
     }
     run = {"sets": sets, "embedder": "letters", "commit": "abc", "date": "2026-01-01", "cores": 2}
     text = report.markdown(run)
-    columns = "vector | keyword | RRF | weighted | no reranking | no names, dates | default | code bytes a record"
+    columns = (
+        "vector | keyword | RRF | weighted | no reranking | no names, dates | no forest | default | code bytes a record"
+    )
     assert f"| set | questions | metric | {columns} |" in text
-    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  |  |  | 1.000 |  |" in text
+    assert "| Confidence, answerable or not | 2 | ROC AUC |  |  |  |  |  |  |  | 1.000 |  |" in text
     assert "| 4 single-hop | 2 | 1.000 |" in text
