@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import embedding, saving, stages
+from benchmarks import embedding, recall_cost, saving, stages
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -35,6 +35,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "embedding": lambda: embedding.markdown(_saved("embedding")),
+    "recall cost": lambda: recall_cost.markdown(_saved("recall_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),
     "agents": lambda: agents.markdown(_saved("agents")),
     "documents": lambda: documents.markdown(_saved("documents")),
