@@ -62,8 +62,8 @@ class Profile(Section, frozen=True, kw_only=True):
       least twice the limit. Other cosines come from int8 codes.
     - rerank_weight: Weight of token-level reranking beside the fused score; it needs `Settings.token_codes`.
     - rerank_depth: Best candidates that are reranked.
-    - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is one that it was trained
-      with. None is on where every weight of the ranking is that of the profile `default`.
+    - learned_ranking: Put the best 20 in the order of a trained forest, if the embedder is the default one and the
+      store has token codes. None is on where every weight of the ranking is that of the profile `default`.
     - long_query_chars: A question of at least so many characters is split into sub-queries too; None is never.
     - standing: Most standing instructions and preferences ("always ...", "I prefer ...") that recall brings after the
       hits that rank; 0 brings none.
@@ -121,7 +121,7 @@ class Profile(Section, frozen=True, kw_only=True):
 
     @property
     def ranks_by_forest(self) -> bool:
-        """Whether learned ranking orders the best, if the embedder is one that it was trained with."""
+        """Whether learned ranking orders the best, if the embedder is one that it ranks for."""
         if self.learned_ranking is not None:
             return self.learned_ranking
         return all(getattr(self, name) == value for name, value in _WEIGHTS_OF_THE_DEFAULT.items())

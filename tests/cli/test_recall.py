@@ -3,9 +3,12 @@
 import re
 
 import pytest
+from msgspec import structs
 
+from recollect.cli.hits import _sentences
 from recollect.cli.options import FilterOptions, SelectOptions
 from recollect.filters import FilterFields
+from recollect.records import Explanation
 
 
 @pytest.fixture
@@ -260,6 +263,22 @@ def test_a_terminal_gets_an_explanation_in_sentences_with_a_chart(run, stored, m
     assert hidden.startswith("It is not among the hits: it is outside the scope /home.")
     unlike = run("explain", "which database?", stored["lunch"]).out
     assert "It has no word of the question." in unlike
+
+
+def test_an_explanation_says_what_learned_ranking_did():
+    learned = {"semantic": 0.5, "keyword": -0.3, "rerank": 0.05}
+    moved = Explanation(
+        id="1", query="?", returned=True, stage="returned", reason="it is hit 1", rank=1, score=0.5, confidence=0.9,
+        ranks={"formula": 3, "score": 1}, learned=learned,
+    )  # fmt: skip
+    told = list(_sentences(moved))
+    assert told[-3:] == [
+        "Learned ranking moves it from rank 3 to 1.",
+        "What speaks for it: its meaning.",
+        "What speaks against it: the words it shares.",
+    ]
+    kept = list(_sentences(structs.replace(moved, ranks={"formula": 1, "score": 1}, learned={"semantic": 0.0})))
+    assert kept[-1] == "Learned ranking leaves it at rank 1."
 
 
 def test_an_id_may_be_its_start_or_end_where_that_is_unambiguous(run, stored):

@@ -38,7 +38,7 @@ ARRAYS = ("nodes", "thresholds", "leaves", "values")
 
 
 class Manifest(msgspec.Struct):
-    """What is known of a trained ranking: its features in order, and the embedders that it was trained with."""
+    """What is known of a trained ranking: its features in order, and the embedders that it ranks for."""
 
     features: list[str]
     embedders: list[str]
