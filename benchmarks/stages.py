@@ -24,6 +24,7 @@ from recollect import Memory
 from recollect.embedding import load
 from recollect.index import query_batch
 from recollect.recall import candidates, pipeline, view
+from recollect.recall.confidence import Judge
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.records import SqliteRecords
 from recollect_kernels import dispatch
@@ -44,7 +45,7 @@ _STEPS: tuple[tuple[int, str, Any, str], ...] = (
     (2, "read their vectors", SqliteBlocks, "exact_vectors"),
     (1, "join, measure, fuse, spread, order", query_batch.QueryBatch, "rank"),
     (2, "the kernel of it", dispatch.python_backend, "rank_candidates"),
-    (1, "confidence", pipeline, "assess"),
+    (1, "confidence", Judge, "assess"),
     (1, "what is said of each hit", pipeline, "score_hits"),
     (0, "fetch and show", pipeline, "fetch_hits"),
     (1, "fetch", SqliteRecords, "fetch"),

@@ -42,9 +42,10 @@ class ScriptedModel:
             return f"I used the tool wrongly: {result['error']['message']}"
         if not message.endswith("?"):
             return "Noted."
-        if result["evidence_gaps"] or not result["results"]:
+        best = result["results"][0] if result["results"] else None
+        if best is None or best["confidence"] < 0.3:
             return "I don't know."
-        return f"You told me: {result['results'][0]['content']}"
+        return f"You told me: {best['content']}"
 
 
 def main() -> None:

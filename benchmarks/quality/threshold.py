@@ -141,7 +141,7 @@ def _variants(strategy: str, asked: Sequence[Asked]) -> dict[str, dict[str, Any]
         found[name]["curve"] = {
             str(least): {each: _shares(asked, number, least)[each] for each in SETS} for least in thresholds[::2]
         }
-    fixed = {"score 0.35": ("score", MIN_SCORE), "default": ("confidence", MIN_CONFIDENCE[strategy])}
+    fixed = {"score 0.35": ("score", MIN_SCORE), "default": ("confidence", MIN_CONFIDENCE)}
     for name, (number, least) in fixed.items():
         found[name] = {"threshold": least, **_shares(reporting, number, least)}
     return found

@@ -13,12 +13,14 @@ from recollect_kernels.arguments import Postings as Postings
 from recollect_kernels.arguments import Records as Records
 from recollect_kernels.arguments import Sketches as Sketches
 from recollect_kernels.arguments import Tokens as Tokens
+from recollect_kernels.arguments import Weighed as Weighed
 from recollect_kernels.contract import KernelError as KernelError
 from recollect_kernels.dispatch import KernelStatus as KernelStatus
 from recollect_kernels.dispatch import cached as cached
 from recollect_kernels.dispatch import start_background as start_background
 from recollect_kernels.dispatch import status as status
 from recollect_kernels.dispatch import warmup as warmup
+from recollect_kernels.evidence import measure_evidence as measure_evidence
 from recollect_kernels.forest import forest_scores as forest_scores
 from recollect_kernels.lexical import allowed_in_slices as allowed_in_slices
 from recollect_kernels.lexical import bm25_for_rows as bm25_for_rows
@@ -31,7 +33,9 @@ from recollect_kernels.ranking import decay as decay
 from recollect_kernels.ranking import maximal_marginal_relevance as maximal_marginal_relevance
 from recollect_kernels.ranking import reciprocal_rank_fusion as reciprocal_rank_fusion
 from recollect_kernels.score_bounds import score_bound_candidates as score_bound_candidates
+from recollect_kernels.signals import EVIDENCE as EVIDENCE
 from recollect_kernels.signals import SIGNALS as SIGNALS
+from recollect_kernels.signals import Evidence as Evidence
 from recollect_kernels.signals import RankParameters as RankParameters
 from recollect_kernels.signals import Signals as Signals
 from recollect_kernels.vectors import cosine_top_k as cosine_top_k

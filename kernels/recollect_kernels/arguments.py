@@ -142,6 +142,22 @@ class Forest(NamedTuple):
     leaves: F64
 
 
+class Weighed(NamedTuple):
+    """The records that are weighed as answers: of query i those from offsets[i] to offsets[i + 1].
+
+    By record: signals float64 (signals, m), coverage float64 (m,), lengths float64 (m,) in words, and ranks float64
+    (m,), how many candidates score more. By query words float64 (q,). `records` is how many the store has.
+    """
+
+    offsets: I64
+    signals: F64
+    coverage: F64
+    lengths: F64
+    ranks: F64
+    words: F64
+    records: float
+
+
 NO_VECTORS = Codes(
     np.empty((0, 0), np.float32), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32),
     np.empty((0, 0), np.int8), np.empty(0, np.float32),

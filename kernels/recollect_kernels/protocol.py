@@ -10,11 +10,22 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches, Tokens
+from recollect_kernels.arguments import (
+    Codes,
+    Forest,
+    Graph,
+    Lists,
+    Mentions,
+    Postings,
+    Records,
+    Sketches,
+    Tokens,
+    Weighed,
+)  # fmt: skip
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recollect_kernels.signals import RankParameters
 
-_MODULES = ("vectors", "hamming", "lexical", "pooling", "rank", "score_bounds", "ranking", "forest")
+_MODULES = ("vectors", "hamming", "lexical", "pooling", "rank", "score_bounds", "ranking", "forest", "evidence")
 
 
 class Backend(Protocol):
@@ -53,6 +64,7 @@ class Backend(Protocol):
         self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
     ) -> I64: ...
     def forest_scores(self, features: F64, forest: Forest) -> F64: ...
+    def measure_evidence(self, signals: F64, offsets: I64, weighed: Weighed) -> F64: ...
 
 
 def functions_of(package: str) -> dict[str, Callable[..., Any]]:

@@ -7,6 +7,7 @@ and give its weight a field in `RankParameters`: recall fills a field from the p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ class Signals(NamedTuple):
     - speaker: 1 where the query names the context of the record, a speaker above all, else 0
     - date: 1 where the record is of a time that the query names, less and less soon after it, else 0
     - rerank: what token-level reranking adds to the fused score
+    - similarity: the MaxSim of the tokens, 0 where it was not measured
     - fused: of cosine and BM25, with `rerank`
     - spread: the score after spreading activation
     - spread_gain: what neighbours, links and source add, on the scale of `fused`; linked: the links' part of it
@@ -37,15 +39,58 @@ class Signals(NamedTuple):
     speaker: int = 2
     date: int = 3
     rerank: int = 4
-    fused: int = 5
-    spread: int = 6
-    spread_gain: int = 7
-    linked: int = 8
-    decay: int = 9
-    score: int = 10
+    similarity: int = 5
+    fused: int = 6
+    spread: int = 7
+    spread_gain: int = 8
+    linked: int = 9
+    decay: int = 10
+    score: int = 11
 
 
 SIGNALS = Signals()
+
+
+# More than this was not in the data that weights are fitted on, and counts as this.
+MOST_LENGTH, MOST_RECORDS, MOST_WORDS = 64.0, 4096.0, 12.0
+MOST_NEAR = 0.3
+COMPARED = (SIGNALS.cosine, SIGNALS.bm25, SIGNALS.similarity, SIGNALS.speaker)
+
+
+class Evidence(NamedTuple):
+    """The row of each kind of evidence in an array float64 (evidence, candidates).
+
+    - cosine: 0 for a negative one; near: of at most 0.3, for the first steps of it say more than the later
+    - coverage: the share of the query's IDF mass that the record contains
+    - bm25: ln(1 + BM25)
+    - similarity: MaxSim of the tokens; where it was not measured, the mean of the query's candidates
+    - length: ln(1 + words of the record), of at most 64
+    - speaker: whether the query names the record's speaker
+    - rank: ln(1 + candidates that score more)
+    - other_cosine, other_bm25, other_similarity, other_speaker: the same of the best other candidate, 0 without one
+    - records: ln(records of the store), of at most 4,096
+    - words: ln(1 + words of the query), of at most 12
+
+    A query whose words count as 0 has neither coverage nor BM25.
+    """
+
+    cosine: int = 0
+    near: int = 1
+    coverage: int = 2
+    bm25: int = 3
+    similarity: int = 4
+    length: int = 5
+    speaker: int = 6
+    rank: int = 7
+    other_cosine: int = 8
+    other_bm25: int = 9
+    other_similarity: int = 10
+    other_speaker: int = 11
+    records: int = 12
+    words: int = 13
+
+
+EVIDENCE = Evidence()
 
 
 class RankParameters(NamedTuple):
@@ -184,3 +229,31 @@ def order_by_score(scores: F64, keys: I64) -> I64:
     """Places by descending score, ties by ascending key."""
     by_key = np.argsort(keys, kind="mergesort")
     return by_key[np.argsort(-scores[by_key], kind="mergesort")]
+
+
+def evidence_of(
+    own: Sequence[Values], other: Sequence[Values], coverage: Values, length: Values, rank: Values, words: Values,
+    mean_similarity: Values, records: Values,
+) -> tuple[Values, ...]:  # fmt: skip
+    """Every kind of evidence, in the order of `Evidence`.
+
+    From the signals `COMPARED` of a record and of the best other candidate, each by each. `mean_similarity` stands for
+    a MaxSim that was not measured.
+    """
+    said = words > 0.0
+    return (
+        np.maximum(own[0], 0.0),
+        np.minimum(np.maximum(own[0], 0.0), MOST_NEAR),
+        said * coverage,
+        said * np.log1p(own[1]),
+        own[2] + (own[2] == 0.0) * mean_similarity,
+        np.log1p(np.minimum(length, MOST_LENGTH)),
+        own[3],
+        np.log1p(rank),
+        np.maximum(other[0], 0.0),
+        said * np.log1p(other[1]),
+        other[2] + (other[2] == 0.0) * mean_similarity,
+        other[3],
+        np.log(np.minimum(np.maximum(records, 1.0), MOST_RECORDS)),
+        np.log1p(np.minimum(words, MOST_WORDS)),
+    )

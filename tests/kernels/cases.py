@@ -108,6 +108,25 @@ def forest(generator, trees, depth, features):
     return freeze(kernels.Forest(nodes, thresholds, generator.standard_normal((trees, 2**depth))))
 
 
+def weighed(generator, candidates, hits):
+    """Candidates of some queries and records to weigh beside them: signals, offsets and the group of arguments.
+
+    Values come from a few numbers, so that the best is often there twice.
+    """
+    names = kernels.SIGNALS._fields
+    offsets, own = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (candidates, hits))
+    signals, mine = (generator.integers(0, 5, (len(names), int(ends[-1]))) / 4.0 for ends in (offsets, own))
+    for each in (signals, mine):
+        each[kernels.SIGNALS.cosine] -= 0.5
+    m, queries = int(own[-1]), len(hits)
+    group = kernels.Weighed(
+        own, mine, generator.random(m), generator.integers(0, 100, m).astype(np.float64),
+        generator.integers(0, 500, m).astype(np.float64), generator.integers(0, 20, queries).astype(np.float64),
+        float(generator.integers(0, 10_000)),
+    )  # fmt: skip
+    return frozen(signals), frozen(offsets), freeze(group)
+
+
 def freeze(group):
     """A group of arguments whose arrays cannot be written to."""
     for value in group:

@@ -29,7 +29,7 @@ def max_sim(query, weights, tokens, width):
 
 
 def rerank(query, rows, fused, codes, tokens, chosen):
-    """What reranking adds to each of one query's candidates."""
+    """What reranking adds to each of one query's candidates, and the MaxSim of each, 0 where it is not measured."""
     asked = slice(*tokens.offsets[query : query + 2])
     best = sorted(range(len(rows)), key=lambda i: (-fused[i], i))[: chosen.rerank_depth]
     added, alike = [0.0] * len(rows), {}
@@ -42,7 +42,7 @@ def rerank(query, rows, fused, codes, tokens, chosen):
             alike[i] = max_sim(tokens.queries[asked], tokens.weights[asked], held, tokens.width)
     for i, value in alike.items():
         added[i] = chosen.rerank_weight * (value - math.fsum(alike.values()) / len(alike))
-    return added
+    return added, [alike.get(i, 0.0) for i in range(len(rows))]
 
 
 def forest_scores(candidates, nodes, thresholds, leaves):
@@ -56,6 +56,40 @@ def forest_scores(candidates, nodes, thresholds, leaves):
             score += values[at - len(asked)]
         scores.append(score)
     return scores
+
+
+def evidence(queries):
+    """By query the records to weigh, as dicts, beside the other candidates; a list of 14 numbers for each record."""
+    rows = []
+    for query in queries:
+        for one in query["weighed"]:
+            words = query["words"]
+            alike = [each["similarity"] for each in query["candidates"] if each["similarity"]]
+            mean = sum(alike) / len(alike) if alike else 0.0
+
+            def other(name, one=one, query=query):
+                found = [*sorted([each[name] for each in query["candidates"]], reverse=True)[:2], 0.0, 0.0]
+                return found[1] if one[name] >= found[0] else found[0]
+
+            rows.append(
+                [
+                    max(one["cosine"], 0.0),
+                    min(max(one["cosine"], 0.0), 0.3),
+                    one["coverage"] if words else 0.0,
+                    math.log(1 + one["bm25"]) if words else 0.0,
+                    one["similarity"] or mean,
+                    math.log(1 + min(one["length"], 64)),
+                    one["speaker"],
+                    math.log(1 + one["rank"]),
+                    max(other("cosine"), 0.0),
+                    math.log(1 + other("bm25")) if words else 0.0,
+                    other("similarity") or mean,
+                    other("speaker"),
+                    math.log(min(max(query["records"], 1), 4096)),
+                    math.log(1 + min(words, 12)),
+                ]
+            )
+    return rows
 
 
 def nearest(distances, rows, size):
@@ -315,7 +349,7 @@ def mentioned(query, row, records, mentions):
     return speaker, date
 
 
-def score(query, rows, cosine, bm25, rerank, parts, graph, records, mentions, chosen):
+def score(query, rows, cosine, bm25, rerank, alike, parts, graph, records, mentions, chosen):
     """Every later signal of one query's candidates, as rows of the order of the kernel's, and their places in order."""
     fused = [a + b for a, b in zip(fuse(rows, cosine, bm25, parts, records.keys, chosen), rerank, strict=True)]
     own = [max(value, 0.0) for value in fused]
@@ -340,6 +374,8 @@ def score(query, rows, cosine, bm25, rerank, parts, graph, records, mentions, ch
             final = weighted_sum(named, fresh, value, *weights)
         else:
             final = named * fresh * (1 + chosen.importance_weight * (2 * value - 1))
-        columns.append((cosine[i], bm25[i], speaker, date, rerank[i], fused[i], spread, gain, linked, fresh, final))
+        columns.append(
+            (cosine[i], bm25[i], speaker, date, rerank[i], alike[i], fused[i], spread, gain, linked, fresh, final)
+        )
     order = sorted(range(len(rows)), key=lambda i: (-columns[i][-1], records.keys[rows[i]]))
     return [list(row) for row in zip(*columns, strict=True)], order

@@ -11,7 +11,7 @@ import recollect_kernels as kernels
 from recollect_kernels import dispatch, python_backend
 from recollect_kernels.protocol import Backend
 from tests.kernels import test_rank
-from tests.kernels.cases import TOLERANCE, forest, forward, holds, mask, postings, rng, seeds, tokens
+from tests.kernels.cases import TOLERANCE, forest, forward, holds, mask, postings, rng, seeds, tokens, weighed
 
 
 def both(jit, call):
@@ -100,6 +100,8 @@ def test_the_float64_stages(jit, seed):
     features, some = generator.random((9, m)), forest(generator, 80, 5, features=9)
     scores = both(jit, lambda: kernels.forest_scores(features, some))
     assert scores[0].tobytes() == scores[1].tobytes()
+    beside = weighed(generator, [0, 1, 30], [2, 1, 9])
+    np.testing.assert_allclose(*both(jit, lambda: kernels.measure_evidence(*beside)), rtol=1e-12)
     for form in ("half_life", "exp"):
         np.testing.assert_allclose(*both(jit, lambda form=form: kernels.decay(ages, 30.0, 0.1, form)), rtol=1e-12)
 

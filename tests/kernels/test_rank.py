@@ -101,11 +101,13 @@ def assert_ranked_as_defined(lists, codes, words, neighbours, records, chosen, r
             continue
         np.testing.assert_allclose(signals[:2, own].T, list(wanted.values()), rtol=1e-5, atol=2e-6)
         added = [0.0] * len(got) if rerank is None else rerank[own].tolist()
-        parts = codes.parts if codes else None
+        parts, alike = codes.parts if codes else None, [0.0] * len(got)
         if tokens:
             fused = oracle.fuse(got, cosine, bm25, parts, records.keys, chosen)
-            added = oracle.rerank(query, got, fused, codes, tokens, chosen)
-        later, places = oracle.score(query, got, cosine, bm25, added, parts, neighbours, records, mentions, chosen)
+            added, alike = oracle.rerank(query, got, fused, codes, tokens, chosen)
+        later, places = oracle.score(
+            query, got, cosine, bm25, added, alike, parts, neighbours, records, mentions, chosen
+        )
         np.testing.assert_allclose(signals[:, own], later, rtol=1e-12, atol=1e-12)
         scores = signals[AT.score, own]
         assert order[own].tolist() == oracle.order_by_score(scores.tolist(), [records.keys[row] for row in got])
@@ -223,6 +225,7 @@ def test_a_record_with_the_querys_tokens_is_lifted_and_one_without_codes_stays()
     signals = kernels.rank_candidates(*given, tokens=compared)[2]
     # MaxSim is 1 and 0, their mean one half.
     assert signals[AT.rerank].tolist() == [0.25, -0.25, 0.0]
+    assert signals[AT.similarity].tolist() == [1.0, 0.0, 0.0]
     with pytest.raises(kernels.KernelError, match="wanted one of them"):
         kernels.rank_candidates(*given, rerank=np.zeros(3), tokens=compared)
     for starts in ([0, 1, 2, 4, 3], [0, 1, 2, 9, 9], [-1, 1, 2, 3, 3]):

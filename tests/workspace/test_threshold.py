@@ -9,6 +9,7 @@ import pytest
 from recollect import Memory, Workspace
 from recollect.errors import InvalidInput
 from recollect.workspace import RawSearchRow, WorkspaceConfig
+from recollect.workspace.search import MIN_CONFIDENCE
 from tests.memory.support import WordEmbedder
 from tests.workspace.support import config, write
 
@@ -27,13 +28,16 @@ def paths(found):
     return [each.path for each in found]
 
 
-def test_by_default_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
+def test_what_is_hardly_an_answer_is_dropped_by_its_confidence(workspace):
     assert paths(workspace.search("striped zebra at the river")) == ["memory/zebra.md"]
-    found = workspace.search("quarterly revenue of the Lisbon office")
+    every = workspace.search("striped zebra at the river", min_score=0.0)
+    assert len(every) == 3
+    assert all(each.confidence < MIN_CONFIDENCE for each in every[1:])
+    found = workspace.search("quarterly revenue", min_confidence=0.3)
     assert paths(found) == []
     assert found.dropped > 0
     assert found.best_dropped.confidence == max(
-        each.confidence for each in workspace.search("quarterly revenue of the Lisbon office", min_score=0.0)
+        each.confidence for each in workspace.search("quarterly revenue", min_score=0.0)
     )
     (gap,) = found.evidence_gaps
     assert "none reaches confidence 0.30; the best is memory/" in gap
@@ -52,11 +56,12 @@ def test_a_score_that_is_given_is_memweaves_threshold_alone(workspace, tmp_path)
     assert all(each.confidence >= 0.5 for each in both)
 
 
-def test_a_keyword_search_has_a_threshold_of_its_own(workspace):
-    assert paths(workspace.search("valkey", strategy="keyword")) == ["memory/stack.md"]
-    assert paths(workspace.search("valkey revenue Lisbon quarterly office Porto", strategy="keyword")) == []
-    found = workspace.search("valkey revenue Lisbon quarterly office Porto", strategy="keyword", min_score=0.35)
-    assert paths(found) == ["memory/stack.md"]
+def test_a_keyword_search_has_the_same_threshold(workspace):
+    (whole,) = workspace.search("valkey", strategy="keyword")
+    (part,) = workspace.search("valkey revenue Lisbon quarterly office Porto", strategy="keyword", min_score=0.0)
+    assert whole.path == part.path == "memory/stack.md"
+    assert part.confidence < whole.confidence
+    assert paths(workspace.search("valkey", strategy="keyword", min_confidence=whole.confidence + 0.01)) == []
 
 
 def test_rows_of_a_strategy_of_ones_own_are_dropped_by_score(workspace):

@@ -112,6 +112,16 @@ class QueryBatch:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the queries are compared by vector."""
+        return self._vectors is not None
+
+    @property
+    def records(self) -> int:
+        """Records that words are weighed by: those of the handle's scope."""
+        return self._statistics.records
+
     def unknown_idf(self, words: Sequence[str]) -> list[float]:
         """The IDF of words that no record contains."""
         shares = np.array([share_of(word) for word in words], dtype=np.float64)
@@ -254,6 +264,10 @@ class QueryBatch:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         return self._index.words.coverage(self.slices, offsets, rows)
+
+    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Words of each row."""
+        return self._index.words.lengths[rows].astype(np.float64)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""

@@ -125,13 +125,17 @@ def share(candidates: Candidates, batch: QueryBatch, profile: Profile, clock_us:
     """The candidates of any query as candidates of every one: each has the same rows, with all signals."""
     rows = np.unique(candidates.rows)
     known = np.full((len(batch), len(rows)), np.nan, dtype=np.float32)
-    rerank = np.zeros(known.shape)
+    rerank, similarity = np.zeros(known.shape), np.zeros(known.shape)
     for query in range(len(batch)):
         own = candidates.of(query)
         places = np.searchsorted(rows, own.rows)
-        known[query, places], rerank[query, places] = own.signals[[SIGNALS.cosine, SIGNALS.rerank]]
+        known[query, places], rerank[query, places], similarity[query, places] = own.signals[
+            [SIGNALS.cosine, SIGNALS.rerank, SIGNALS.similarity]
+        ]
     parameters = rank_parameters(profile, clock_us)._replace(expansion_depth=0)
-    return rank(batch, *_all_of(rows, known), no_ceilings(len(batch)), parameters, rerank.ravel())
+    shared = rank(batch, *_all_of(rows, known), no_ceilings(len(batch)), parameters, rerank.ravel())
+    shared.signals[SIGNALS.similarity] = similarity.ravel()
+    return shared
 
 
 def rank(

@@ -1,80 +1,78 @@
-"""Confidence: how likely a record answers the query, in [0, 1] and comparable across queries."""
+"""Confidence: the chance that a record answers the query, in [0, 1] and comparable across queries.
+
+It is the logistic function of a weighted sum of the evidence (`evidence.py`). The weights were fitted on questions
+whose answers are known, in stores that hold them and in stores that do not, by `recollect_models.training.confidence`.
+There are weights for each set of signals that a query may have, so that a confidence means the same with token codes,
+without them, by keyword alone and by vector alone.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
+from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates
-from recollect.recall.dates import names_time
-from recollect.recall.features import covered_share
-from recollect.text.stopwords import QUESTION_TERMS
-from recollect.text.tokens import tokenize
+from recollect.recall.evidence import measure_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from recollect.index.query_batch import QueryBatch
-    from recollect.recall.hits import ScoredHit
     from recollect.recall.query import Words
-    from recollect.recall.request import Request
 
 
-# The evidence of confidence 0.5, and the slope there.
-_EVEN = 0.62
-_STEEPNESS = 10.0
-_COVERAGE = 0.7
-# Gaps go into prompts: limits on the words named and on their length.
-_MOST_NAMED, _LONGEST_NAMED = 20, 60
+FILE = Path(__file__).with_suffix(".json")
+"""The weights, by embedder and set of signals, and how they were made."""
+SIGNAL_SETS = ("tokens", "vectors", "meaning", "words")
+"""Words with vectors and token codes; words with vectors; vectors alone; words alone."""
 
 
-class Evidence(NamedTuple):
-    """The evidence of some rows: the confidence of each, and for each known word whether any of them contains it.
+class Calibration(NamedTuple):
+    """The weight of each kind of evidence and, as the last, the bias: float64 (evidence + 1,), by set of signals.
 
-    confidence float64 (rows,), met bool (words,).
+    `embedders` has those of each embedder; any other has those of the first.
     """
 
-    confidence: NDArray[np.float64]
-    met: NDArray[np.bool_]
+    embedders: dict[str, dict[str, NDArray[np.float64]]]
+    words: NDArray[np.float64]
+
+    def weights(self, embedder: str | None, signals: str) -> NDArray[np.float64]:
+        """Those of an embedder, by name, and one of `SIGNAL_SETS`."""
+        if signals == "words":
+            return self.words
+        own = self.embedders.get(embedder or "") or next(iter(self.embedders.values()))
+        return own.get(signals, own["vectors"])
 
 
-def weigh_evidence(
-    batch: QueryBatch,
-    offsets: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    cosines: NDArray[np.float64],
-    unknown_words: Sequence[Sequence[str]],
-) -> Evidence:
-    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, of which no record contains unknown_words[i].
+class _Fitted(msgspec.Struct):
+    """The file of weights, by name of the evidence; "bias" has the bias."""
 
-    Confidence comes from the cosine and the share of the query's IDF mass that the record contains; words that the
-    store has never seen count in the total. The best hit's confidence separates the questions of a LoCoMo conversation
-    asked of its own store from those asked of another's (names masked) with ROC AUC 0.92; the cosine alone with 0.88.
-    At 0.5, 82 % of the first and 13 % of the second pass.
-    """
-    coverage, met = covered_share(batch, offsets, rows, unknown_words)
-    evidence = np.maximum(cosines, 0.0) + _COVERAGE * coverage
-    return Evidence(1.0 / (1.0 + np.exp(-_STEEPNESS * (evidence - _EVEN))), met)
+    embedders: dict[str, dict[str, dict[str, float]]]
+    words: dict[str, float]
 
 
-def confidence_of(cosine: float, coverage: float = 0.0) -> float:
-    """The confidence of a cosine and a share of the query's IDF mass, from 0 to 1."""
-    return 1.0 / (1.0 + math.exp(-_STEEPNESS * (max(cosine, 0.0) + _COVERAGE * coverage - _EVEN)))
+@cache
+def load_calibration() -> Calibration:
+    """The calibration that ships."""
+    fitted = msgspec.json.decode(FILE.read_bytes(), type=_Fitted)
 
+    def in_order(weights: dict[str, float]) -> NDArray[np.float64]:
+        return np.array([weights.get(name, 0.0) for name in (*kernels.EVIDENCE._fields, "bias")])
 
-def weigh_for_each(
-    batch: QueryBatch, rows: NDArray[np.int64], cosines: NDArray[np.float64], unknown_words: Sequence[Sequence[str]]
-) -> Evidence:
-    """The evidence of the same rows for every query: `cosines` and the confidence are float64 (queries, rows)."""
-    count = len(batch)
-    offsets = np.arange(count + 1, dtype=np.int64) * len(rows)
-    evidence = weigh_evidence(batch, offsets, np.tile(rows, count), cosines.ravel(), unknown_words)
-    return Evidence(evidence.confidence.reshape(count, len(rows)), evidence.met)
+    return Calibration(
+        {
+            name: {signals: in_order(weights) for signals, weights in own.items()}
+            for name, own in fitted.embedders.items()
+        },
+        in_order(fitted.words),
+    )
 
 
 class Assessment(NamedTuple):
@@ -89,103 +87,96 @@ class Assessment(NamedTuple):
     met: NDArray[np.bool_]
 
 
-def assess(
-    batch: QueryBatch,
-    candidates: Candidates,
-    cosines: NDArray[np.float64] | None,
-    words: Sequence[Words],
-    places: Sequence[NDArray[np.int64]],
-) -> Assessment:
-    """The evidence of the candidates at these places of each answer.
+class Judge:
+    """Weighs records as answers to the queries of a batch.
 
-    With `cosines`, float64 (queries, candidates), all queries share the one answer.
+    `candidates` are those of each query: every one is weighed beside the others. A decomposed question and its
+    sub-queries have the same candidates and `shared` answer.
     """
-    unknown = [each.unknown for each in words]
-    if cosines is not None:
-        shared = weigh_for_each(batch, candidates.rows[places[0]], cosines[:, places[0]], unknown)
-        return Assessment([shared.confidence.max(axis=0)], list(shared.confidence), shared.met)
-    offsets = np.cumsum([0, *map(len, places)], dtype=np.int64)
-    at = candidates.places(places)
-    evidence = weigh_evidence(batch, offsets, candidates.rows[at], candidates.signals[SIGNALS.cosine, at], unknown)
-    own = [evidence.confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
-    return Assessment(own, own, evidence.met)
 
+    def __init__(
+        self,
+        batch: QueryBatch,
+        words: Sequence[Words],
+        candidates: Candidates,
+        embedder: str | None,
+        *,
+        shared: bool,
+    ) -> None:
+        self._batch, self._words, self._candidates = batch, words, candidates
+        self._shared = shared
+        calibration = load_calibration()
+        chosen = [calibration.weights(embedder, self._signals(query)) for query in range(len(words))]
+        self._weights = np.array(chosen).T
+        self._by_words = calibration.words
 
-def find_gaps(
-    batch: QueryBatch,
-    texts: Sequence[str],
-    words: Sequence[Words],
-    evidence: Assessment,
-    hits: Sequence[Sequence[ScoredHit]],
-    request: Request,
-    found: Sequence[int],
-) -> list[tuple[str, ...]]:
-    """What the hits of each answer do not cover; of a decomposed question sub-query by sub-query.
+    def _signals(self, query: int) -> str:
+        if not self._batch.has_vectors:
+            return "words"
+        if not self._words[query].every:
+            return "meaning"
+        start, stop = self._candidates.offsets[query : query + 2].tolist()
+        return "tokens" if self._candidates.signals[SIGNALS.similarity, start:stop].any() else "vectors"
 
-    `found` counts the candidates of each answer.
-    """
-    profile, missing = request.profile, []
-    minima = (("score", profile.min_score), ("confidence", profile.min_confidence))
-    minimum = " and ".join(f"the minimum {name} of {least:g}" for name, least in minima if least > 0)
-    idf = batch.slices.idf
-    for query, (start, stop) in enumerate(pairwise(batch.slices.word_offsets.tolist())):
-        answer = min(query, len(hits) - 1)
-        dated = any(hit.signals["date"] > 0 for hit in hits[answer])
-        missing.append(
-            _gaps(
-                texts[query], evidence.by_query[query], words[query], idf[start:stop], evidence.met[start:stop], dated,
-                profile.gap_confidence, request.time_range, minimum if found[answer] else "",
-            )
-        )  # fmt: skip
-    if len(hits) < len(texts):
-        named = (
-            f"{gap}, for {text!r}" if hits[0] else gap
-            for text, gaps in zip(texts[1:], missing[1:], strict=True)
-            for gap in gaps
-        )
-        return [tuple(dict.fromkeys(named))]
-    least = math.inf if profile.gap_score is None else profile.gap_score
-    return [() if any(hit.score >= least for hit in own) else gaps for own, gaps in zip(hits, missing, strict=True)]
+    def assess(self, places: Sequence[NDArray[np.int64]]) -> Assessment:
+        """The evidence of the candidates at these places of each answer."""
+        candidates = self._candidates
+        every = [places[0]] * len(self._words) if self._shared else places
+        offsets = np.cumsum([0, *map(len, every)], dtype=np.int64)
+        at = candidates.places(every)
+        confidence, met = self._weigh(offsets, candidates.rows[at], candidates.signals[:, at], self._ranks_of(every))
+        by_query = [confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
+        by_answer = [np.max(by_query, axis=0)] if self._shared else by_query
+        return Assessment(by_answer, by_query, met)
 
+    def of_records(self, measured: Candidates) -> list[NDArray[np.float64]]:
+        """The confidence of records by query, which are weighed as candidates where they are some.
 
-def _gaps(
-    text: str,
-    confidence: NDArray[np.float64],
-    words: Words,
-    idf: NDArray[np.float32],
-    met: NDArray[np.bool_],
-    dated: bool,
-    threshold: float,
-    time_range: str | None,
-    minimum: str,
-) -> tuple[str, ...]:
-    """What the hits of one query do not cover: empty unless the best confidence is below `threshold`.
+        `measured` has the same records for every query.
+        """
+        candidates = self._candidates
+        signals = measured.signals.copy()
+        ranks = np.empty(len(measured))
+        for query, (start, stop) in enumerate(pairwise(measured.offsets.tolist())):
+            first, end = candidates.offsets[query : query + 2].tolist()
+            own, rows = candidates.rows[first:end], measured.rows[start:stop]
+            place = np.minimum(np.searchsorted(own, rows), max(end - first - 1, 0))
+            ranks[start:stop] = end - first
+            if len(own):
+                held = np.flatnonzero(own[place] == rows)
+                signals[:, start + held] = candidates.signals[:, first + place[held]]
+                ranks[start + held] = self._ranks(query)[place[held]]
+        confidence, _ = self._weigh(measured.offsets, measured.rows, signals, ranks)
+        return [confidence[start:stop] for start, stop in pairwise(measured.offsets.tolist())]
 
-    `time_range` says in words which times were asked for; None where any will do. `minimum` says in words what the
-    candidates did not reach; empty where there is no candidate or no minimum. With `dated` a hit is of the time that
-    the query names.
-    """
-    if not len(confidence):
-        nothing = f"no match reaches {minimum}" if minimum else "nothing in this scope matches the query"
-        return (nothing if time_range is None else f"no hit is {time_range}",) if threshold > 0 else ()
-    best = float(confidence.max())
-    if best >= threshold:
-        return ()
-    # Words at least as rare as the query's average word are named, and none that only asks.
-    weight = idf.mean() if len(idf) else 0.0
-    written = _as_written(text)
-    terms = (*words.unknown, *(words.known[place] for place in np.flatnonzero(~met & (idf >= weight)).tolist()))
-    terms = tuple(term for term in terms if term not in QUESTION_TERMS and not (dated and names_time(term)))
-    missing = list(dict.fromkeys(written.get(term, term) for term in terms))  # "Wi-Fi" has three terms
-    gaps = [
-        f"no hit mentions {word if len(word) <= _LONGEST_NAMED else word[:_LONGEST_NAMED] + '...'!r}"
-        for word in missing[:_MOST_NAMED]
-    ]
-    if len(missing) > _MOST_NAMED:
-        gaps.append(f"nor {len(missing) - _MOST_NAMED:,} other words of the query")
-    return (*gaps, f"the best hit's confidence is {best:.2f}")
+    def _ranks(self, query: int) -> NDArray[np.float64]:
+        """How many candidates of a query score more than each of them."""
+        start, stop = self._candidates.offsets[query : query + 2].tolist()
+        ranks = np.empty(stop - start)
+        ranks[self._candidates.order[start:stop]] = np.arange(stop - start)
+        return ranks
 
+    def _ranks_of(self, places: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Those of the candidates at these places of each query."""
+        ranks = [self._ranks(query)[own] for query, own in enumerate(places)]
+        return ranks[0] if len(ranks) == 1 else np.concatenate(ranks)
 
-def _as_written(text: str) -> dict[str, str]:
-    """Each index term of a text with the word it came from."""
-    return {term: chunk.strip(".,;:!?\"'()[]") for chunk in text.split() for term in tokenize(chunk)}
+    def _weigh(
+        self,
+        offsets: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        signals: NDArray[np.float64],
+        ranks: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The confidence of rows[offsets[i]:offsets[i + 1]] for query i, and which known words they contain.
+
+        By row, `ranks` says how many candidates score more.
+        """
+        evidence, met = measure_evidence(self._batch, self._words, self._candidates, offsets, rows, signals, ranks)
+        weights = np.repeat(self._weights, np.diff(offsets), axis=1)
+        # A record without a vector is weighed by its words.
+        bare = signals[SIGNALS.cosine] == 0
+        if bare.any():
+            weights[:, bare] = self._by_words[:, None]
+        logits = (weights[:-1] * evidence).sum(axis=0) + weights[-1]
+        return 1.0 / (1.0 + np.exp(-logits)), met

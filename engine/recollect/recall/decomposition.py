@@ -140,12 +140,12 @@ class FusedSubQueries(NamedTuple):
 
     - candidates: with the means of the signals for the question and for the sub-query that each answers best
     - best_of: int64, the number of that sub-query, from 1
-    - cosines: float64 (queries, candidates), with the question and with each sub-query
+    - shared: the same candidates for the question and for each sub-query, with their own signals
     """
 
     candidates: Candidates
     best_of: NDArray[np.int64]
-    cosines: NDArray[np.float64]
+    shared: Candidates
 
 
 def fuse_sub_queries(candidates: Candidates) -> FusedSubQueries:
@@ -157,7 +157,7 @@ def fuse_sub_queries(candidates: Candidates) -> FusedSubQueries:
     fused = (signals[:, 0] + np.take_along_axis(signals, best_of[None, None, :], axis=1)[:, 0]) / 2
     order = np.lexsort((keys, -fused[SIGNALS.score]))
     offsets = np.array([0, len(rows)], dtype=np.int64)
-    return FusedSubQueries(Candidates(offsets, rows, keys, order, fused), best_of, signals[SIGNALS.cosine])
+    return FusedSubQueries(Candidates(offsets, rows, keys, order, fused), best_of, candidates)
 
 
 def _by_model(engine: Engine, text: str, request: Request) -> SubQueries:

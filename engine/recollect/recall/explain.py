@@ -12,7 +12,7 @@ from recollect.engine import Engine
 from recollect.filters import Filter
 from recollect.recall.adaptive import adapt
 from recollect.recall.candidates import SIGNALS, measure
-from recollect.recall.confidence import weigh_for_each
+from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import SubQueries, decompose
 from recollect.recall.features import FEATURES, measure_features
 from recollect.recall.hits import signals_by_name
@@ -40,22 +40,12 @@ class Watched(NamedTuple):
     batch: QueryBatch
     answer: Answer
     place: NDArray[np.int64]
-    unknown_words: Sequence[Sequence[str]]
+    judge: Judge
     request: Request
 
-    def confidence(self, rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The confidence of some rows, whose cosines are float64 (queries, rows)."""
-        evidence = weigh_for_each(self.batch, rows, cosines, self.unknown_words)
-        best: NDArray[np.float64] = evidence.confidence.max(axis=0)
-        return best
-
-    @property
-    def cosines(self) -> NDArray[np.float64]:
-        """Of the candidates, float64 (queries, candidates)."""
-        if self.answer.sub_queries is not None:
-            return self.answer.sub_queries.cosines
-        own: NDArray[np.float64] = self.answer.candidates.signals[SIGNALS.cosine][None, :]
-        return own
+    def confidence(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The confidence of the candidates at these places."""
+        return self.judge.assess([places]).by_answer[0]
 
 
 def explain(
@@ -86,9 +76,14 @@ def explain(
                 [each.terms for each in words],
                 [each.spans for each in words],
             )
-            unknown = [each.unknown for each in words_in_vocabulary(words, batch.slices.in_vocabulary)]
+            known = words_in_vocabulary(words, batch.slices.in_vocabulary)
+            sub_queries = answer.sub_queries
+            judge = Judge(
+                batch, known, answer.candidates if sub_queries is None else sub_queries.shared, loader.embedder,
+                shared=sub_queries is not None,
+            )  # fmt: skip
             place = np.flatnonzero(answer.candidates.keys == record_id)
-            watched = Watched(batch, answer, place, unknown, request)
+            watched = Watched(batch, answer, place, judge, request)
             rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             confidence = _confidence(watched, rows)
@@ -177,11 +172,9 @@ def _signals(
 def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     """The record's confidence: the hit's own where it is a candidate."""
     if len(watched.place):
-        cosines = watched.cosines[:, watched.place]
-    else:
-        measured = measure(watched.batch, rows, watched.request.profile, watched.request.clock)
-        cosines = measured.signals[SIGNALS.cosine][:, None]
-    return float(watched.confidence(rows, cosines)[0])
+        return float(watched.confidence(watched.place)[0])
+    measured = measure(watched.batch, rows, watched.request.profile, watched.request.clock)
+    return float(np.max(watched.judge.of_records(measured)))
 
 
 def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
@@ -201,7 +194,7 @@ def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, 
     rank = int(np.flatnonzero(candidates.order == place[0])[0]) + 1
     if found.chosen.size and place[0] in found.chosen:
         return "token_budget", "it did not fit the token budget", rank
-    confidence = watched.confidence(candidates.rows, watched.cosines) if profile.min_confidence > 0 else None
+    confidence = watched.confidence(np.arange(len(candidates))) if profile.min_confidence > 0 else None
     if place[0] not in threshold(candidates, confidence, profile):
         return "threshold", "its score or confidence is below the minimum", rank
     if request.group_by is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # The signals that a hit shows; the others are intermediate.
-_SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("spread_gain", "linked")}
+_SHOWN = {name: row for name, row in SIGNALS._asdict().items() if name not in ("similarity", "spread_gain", "linked")}
 _SHOWN_ROWS = np.array(list(_SHOWN.values()))
 _RANKED = ("cosine", "bm25", "fused", "spread")
 

@@ -5,7 +5,7 @@ Recall itself measures the same in `features.py`; nothing here is used by it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,19 +13,28 @@ import numpy as np
 
 from recollect.recall.candidates import Candidates
 from recollect.recall.decomposition import SubQueries
+from recollect.recall.evidence import measure_evidence
 from recollect.recall.features import measure_features
 from recollect.recall.pipeline import Group, embed_queries, search
-from recollect.recall.query import find_words
+from recollect.recall.query import Words, find_words
 from recollect.recall.view import open_view
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.engine import Engine
+    from recollect.index.query_batch import QueryBatch
     from recollect.recall.request import Request
 
 
 _GROUP = 32
+
+
+class WeighedQuery(NamedTuple):
+    """The best candidates of one query, best first, with the evidence of each: float64 (evidence, candidates)."""
+
+    ids: list[str]
+    evidence: NDArray[np.float64]
 
 
 class MeasuredQuery(NamedTuple):
@@ -43,8 +52,41 @@ class MeasuredQuery(NamedTuple):
 
 def measure_queries(engine: Engine, queries: Sequence[str], request: Request, depth: int = 100) -> list[MeasuredQuery]:
     """The best `depth` candidates of each query by the formula; no question is decomposed."""
-    embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
     found = []
+    for batch, known, candidates, offsets, places, ids in _searched(engine, queries, request, depth):
+        features = measure_features(batch, candidates, offsets, places, known)
+        found += [
+            MeasuredQuery(ids[begin:end], features[:, begin:end], candidates.signals[:, places[begin:end]])
+            for begin, end in pairwise(offsets.tolist())
+        ]
+    return found
+
+
+def weigh_queries(engine: Engine, queries: Sequence[str], request: Request, depth: int = 10) -> list[WeighedQuery]:
+    """The evidence of the best `depth` candidates of each query; no question is decomposed."""
+    found = []
+    for batch, known, candidates, offsets, places, ids in _searched(engine, queries, request, depth):
+        evidence, _ = measure_evidence(
+            batch, known, candidates, offsets, candidates.rows[places], candidates.signals[:, places],
+            np.concatenate([np.arange(stop - start, dtype=np.float64) for start, stop in pairwise(offsets.tolist())]),
+        )  # fmt: skip
+        found += [WeighedQuery(ids[begin:end], evidence[:, begin:end]) for begin, end in pairwise(offsets.tolist())]
+    return found
+
+
+class _Searched(NamedTuple):
+    """Queries that went through the search together, with the places of the best candidates and their records' ids."""
+
+    batch: QueryBatch
+    words: Sequence[Words]
+    candidates: Candidates
+    offsets: NDArray[np.int64]
+    places: NDArray[np.int64]
+    ids: list[str]
+
+
+def _searched(engine: Engine, queries: Sequence[str], request: Request, depth: int) -> Iterator[_Searched]:
+    embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
     with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, _):
         words = find_words(reader, engine.index.loads, embedded, request)
         for start in range(0, len(words), _GROUP):
@@ -54,14 +96,9 @@ def measure_queries(engine: Engine, queries: Sequence[str], request: Request, de
             group = Group(embedded.texts[own], vectors, tokens, words[own], False)
             batch, known, candidates, _ = search(view, group, request, request.wanted)
             offsets, places = best_places(candidates, depth)
-            features = measure_features(batch, candidates, offsets, places, known)
             records = reader.records.fetch(candidates.keys[places].tolist())
             ids = [records[key].public_id for key in candidates.keys[places].tolist()]
-            found += [
-                MeasuredQuery(ids[begin:end], features[:, begin:end], candidates.signals[:, places[begin:end]])
-                for begin, end in pairwise(offsets.tolist())
-            ]
-    return found
+            yield _Searched(batch, known, candidates, offsets, places, ids)
 
 
 def best_places(candidates: Candidates, depth: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -23,8 +23,9 @@ from recollect.index.query_batch import IndexView, QueryBatch
 from recollect.parallel import run_tasks, threads
 from recollect.recall.adaptive import adapt_all
 from recollect.recall.candidates import Candidates, gather, share
-from recollect.recall.confidence import assess, find_gaps
+from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
+from recollect.recall.evidence_gaps import find_gaps
 from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, load_records, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
@@ -210,20 +211,21 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
         fused = fuse_sub_queries(candidates)
         candidates, more = fused.candidates, np.array([more.any()])
     own = [candidates.of(place) for place in range(len(more))]
-    weigh = partial(assess, batch, candidates, None if fused is None else fused.cosines, words)
+    weighed = candidates if fused is None else fused.shared
+    judge = Judge(batch, words, weighed, loader.embedder, shared=fused is not None)
     confidence = None
     if profile.min_confidence > 0:
-        confidence = weigh([np.arange(len(each)) for each in own]).by_answer
+        confidence = judge.assess([np.arange(len(each)) for each in own]).by_answer
     chosen = [
         choose(each, None if confidence is None else confidence[place], batch, request, loader)
         for place, each in enumerate(own)
     ]
-    evidence = weigh(chosen)
+    evidence = judge.assess(chosen)
     hits = score_hits(candidates, chosen, evidence.by_answer, profile)
     gaps = find_gaps(batch, group.texts, words, evidence, hits, request, [*map(len, own)])
     answers = [Answer(*each, fused) for each in zip(own, chosen, hits, gaps, strict=True)]
     if loader.standing is not None:
-        found = bring_standing(batch, words, hits, loader.standing, request)
+        found = bring_standing(batch, judge, hits, loader.standing, request)
         answers = [
             each._replace(chosen=each.chosen[: one.kept], hits=one.hits, standing=one.brought)
             for each, one in zip(answers, found, strict=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from recollect.match_reasons import STANDING_BIT
 from recollect.recall.candidates import SIGNALS, Candidates, measure
-from recollect.recall.confidence import assess
 from recollect.recall.hits import ScoredHit, score_hits
 from recollect.recall.select import threshold
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.query_batch import QueryBatch
-    from recollect.recall.query import Words
+    from recollect.recall.confidence import Judge
     from recollect.recall.request import Request
     from recollect.recall.view import StandingRows
 
@@ -40,7 +39,7 @@ class WithStanding(NamedTuple):
 
 def bring_standing(
     batch: QueryBatch,
-    words: Sequence[Words],
+    judge: Judge,
     hits: Sequence[list[ScoredHit]],
     standing: StandingRows,
     request: Request,
@@ -60,8 +59,7 @@ def bring_standing(
     if not len(rows):
         return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]
     measured = measure(batch, rows, request.profile, request.clock)
-    every = [np.arange(len(rows))] * len(batch)
-    confidence = assess(batch, measured, None, words, every).by_query
+    confidence = judge.of_records(measured)
     anyway = np.isin(rows, few)
     chosen = [np.empty(0, dtype=np.int64)] * len(batch)
     for place, own in enumerate(hits):

@@ -60,6 +60,7 @@ class FoundMemory(Shown, frozen=True, kw_only=True):
 
     content: str
     score: float
+    confidence: float
     created_at: datetime
     tags: list[str]
     id: str
@@ -74,6 +75,7 @@ class RecalledMemory(Shown, frozen=True, kw_only=True):
     scope: str
     importance: float
     score: float
+    confidence: float
     match_reasons: list[str]
     evidence_gaps: list[str]
     created_at: datetime

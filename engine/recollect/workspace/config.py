@@ -129,9 +129,8 @@ class TemporalDecayConfig(Section, frozen=True, kw_only=True):
 class QueryConfig(Section, frozen=True, kw_only=True):
     """Defaults of a search.
 
-    Without `min_score` and `min_confidence`, results below a confidence of 0.3 are dropped (0.04 in vector search, 0.02
-    in keyword search: `benchmarks.quality.threshold`), and below a score of 0.35, memweave's threshold, where a
-    registered strategy gives no confidence.
+    Without `min_score` and `min_confidence`, results below the confidence that keeps 95 % of right answers (0.12) are
+    dropped, and below a score of 0.35, memweave's threshold, where a registered strategy gives no confidence.
 
     - strategy: `hybrid`, `vector`, `keyword` or the name of a registered strategy. With `keyword` nothing is embedded.
     - max_results: Most results of a search.

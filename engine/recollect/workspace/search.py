@@ -15,6 +15,7 @@ import numpy as np
 from recollect.checks import check_query, now_us, shown
 from recollect.errors import InvalidInput
 from recollect.numerics import kernel_errors, kernels
+from recollect.profiles import Profile
 from recollect.records import Plain
 from recollect.text.tokens import tokenize
 from recollect.workspace.rules import age_days, source_label
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 MIN_SCORE = 0.35
 """memweave's threshold, for rows without a confidence."""
-MIN_CONFIDENCE = {"hybrid": 0.3, "vector": 0.04, "keyword": 0.02}
-"""The default threshold, by the signals of the confidence."""
+MIN_CONFIDENCE = Profile().gap_confidence
+"""The default threshold: what keeps 95 % of right answers, whatever the strategy."""
 
 
 class SearchResult(Plain, frozen=True, kw_only=True):
@@ -148,7 +149,7 @@ def search(
         )
     found = _found(engine, own, text, options)
     min_score, min_confidence = _threshold(options, found)
-    rows = [row for row in found.rows if row.score >= min_score and _confident(row, options, found, min_confidence)]
+    rows = [row for row in found.rows if row.score >= min_score and _confident(row, min_confidence)]
     kept = {row.chunk_id for row in rows}
     dropped = [row for row in found.rows if row.chunk_id not in kept]
     if options.half_life_days is not None:
@@ -182,15 +183,11 @@ def _threshold(options: SearchOptions, found: Found) -> tuple[float, float]:
         return options.min_score or 0.0, options.min_confidence or 0.0
     if found.evidence is None:
         return MIN_SCORE, 0.0
-    return 0.0, MIN_CONFIDENCE[found.evidence]
+    return 0.0, MIN_CONFIDENCE
 
 
-def _confident(row: RawSearchRow, options: SearchOptions, found: Found, min_confidence: float) -> bool:
-    """Whether a row is confident enough, if that is known; one whose vector is pending is held to the keyword
-    threshold.
-    """
-    if options.min_confidence is None and found.evidence == "hybrid" and row.vector_score is None:
-        min_confidence = min(min_confidence, MIN_CONFIDENCE["keyword"])
+def _confident(row: RawSearchRow, min_confidence: float) -> bool:
+    """Whether a row is confident enough, if that is known."""
     return row.confidence is None or row.confidence >= min_confidence
 
 

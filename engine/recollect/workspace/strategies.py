@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recollect.checks import shown
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidInput
 from recollect.numerics import kernel_errors
-from recollect.recall.confidence import confidence_of
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.query import query_words
 from recollect.recall.request import MAX_LIMIT, build_request
@@ -229,10 +228,7 @@ def _of_stop_words(row: RawSearchRow, text_weight: float) -> RawSearchRow:
     text = row.text_score or 0.0
     weight = text_weight if row.vector_score is not None else 1.0
     share = _STOP_WORDS_SHARE * text
-    return replace(
-        row, score=max(row.score - weight * (text - share), 0.0), text_score=share,
-        confidence=confidence_of(row.vector_score or 0.0),
-    )  # fmt: skip
+    return replace(row, score=max(row.score - weight * (text - share), 0.0), text_score=share)
 
 
 def _with_keyword_floor(rows: Sequence[RawSearchRow], query: str) -> list[RawSearchRow]:

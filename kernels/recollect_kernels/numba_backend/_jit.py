@@ -17,7 +17,18 @@ from numba import extending
 from numba.core import compiler, registry, runtime, serialize, types
 
 from recollect_kernels import signals
-from recollect_kernels.arguments import Codes, Forest, Graph, Lists, Mentions, Postings, Records, Sketches, Tokens
+from recollect_kernels.arguments import (
+    Codes,
+    Forest,
+    Graph,
+    Lists,
+    Mentions,
+    Postings,
+    Records,
+    Sketches,
+    Tokens,
+    Weighed,
+)  # fmt: skip
 from recollect_kernels.cache import Cache
 from recollect_kernels.signals import RankParameters
 
@@ -66,6 +77,7 @@ GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1
 RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I32_2], Records)
 MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
 FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
+WEIGHED = _types.NamedTuple([I64_1, F64_2, F64_1, F64_1, F64_1, F64_1, F64], Weighed)
 PARAMETERS = _types.NamedTuple(
     [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters
 )

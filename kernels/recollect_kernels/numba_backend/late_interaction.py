@@ -9,11 +9,14 @@ import numpy as np
 from recollect_kernels.numba_backend._heap import push
 from recollect_kernels.numba_backend._jit import exact, helper
 from recollect_kernels.numba_backend.hamming import popcount
+from recollect_kernels.signals import SIGNALS
 
 
 @exact
-def fill_rerank(q: Any, rows: Any, fused: Any, codes: Any, tokens: Any, parameters: Any, added: Any) -> Any:
-    """Write what reranking adds to one query's candidates; False where codes of tokens are out of range."""
+def fill_rerank(
+    q: Any, rows: Any, fused: Any, codes: Any, tokens: Any, parameters: Any, added: Any, signals: Any
+) -> Any:
+    """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
     asked, end = tokens.offsets[q], tokens.offsets[q + 1]
     depth = min(parameters.rerank_depth, rows.shape[0])
     if asked == end or depth == 0:
@@ -41,6 +44,7 @@ def fill_rerank(q: Any, rows: Any, fused: Any, codes: Any, tokens: Any, paramete
         measured += 1
     for place in range(depth):
         if similarity[place] == similarity[place]:
+            signals[best[place], SIGNALS.similarity] = similarity[place]
             added[best[place]] = parameters.rerank_weight * (similarity[place] - total / measured)
     return True
 

@@ -174,7 +174,7 @@ def _rank_candidates(
         for i in range(min(stop, rerank.shape[0]) - at):
             added[i] = rerank[at + i]
         if good and tokens.offsets.shape[0] > 0:
-            good = fill_rerank(q, rows, fused, codes, tokens, parameters, added)
+            good = fill_rerank(q, rows, fused, codes, tokens, parameters, added, own)
         if good:
             good = score(q, rows, cosine, bm25, added, fused, graph, records, parameters, mentions, own)
         if not good:

@@ -11,7 +11,7 @@ from recollect_kernels.signals import SIGNALS, RankParameters
 
 
 def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Tokens, parameters: RankParameters) -> bool:
-    """Write what reranking adds to one query's candidates; False where codes of tokens are out of range."""
+    """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
     asked = slice(*tokens.offsets[query : query + 2].tolist())
     best = np.sort(np.argsort(-signals[SIGNALS.fused], kind="stable")[: parameters.rerank_depth])
     best = best[codes.parts[rows[best]] > 0]
@@ -33,6 +33,7 @@ def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Token
     total = 0.0
     for each in similarity.tolist():  # in order, as the JIT adds: np.mean adds in pairs
         total += each
+    signals[SIGNALS.similarity, best[held]] = similarity
     signals[SIGNALS.rerank, best[held]] = parameters.rerank_weight * (similarity - total / len(similarity))
     return True
 
