@@ -122,6 +122,30 @@ def test_moments_far_from_our_years_are_no_error(moment):
         spans_of(text, query_terms(text), moment)
 
 
+LEAP_YEAR, NO_LEAP_YEAR = datetime(2024, 6, 1, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("today", [LEAP_YEAR, NO_LEAP_YEAR])
+def test_29_february_is_that_of_leap_years(today):
+    leap_days = [("2024-02-29", "2024-03-01"), ("2020-02-29", "2020-03-01"), ("2016-02-29", "2016-03-01")]
+    assert spans("What happened on 29 February?", today) == leap_days
+    assert ("2023-03-01", "2023-03-04") in spans("from 29 February to 3 March 2023", today)
+    assert spans("between 29 February and 5 January", today)
+    assert spans("What happened on 31 April?", today) == []
+
+
+@pytest.mark.parametrize("today", [LEAP_YEAR, NO_LEAP_YEAR])
+def test_february_of_any_year_ends_with_its_last_day(today):
+    found = spans("What happened in February?", today)
+    assert {("2024-02-01", "2024-03-01"), ("2023-02-01", "2023-03-01")} <= set(found)
+    assert {end[5:] for _, end in found} == {"03-01"}
+
+
+@pytest.mark.parametrize("text", ["in \u017fummer", "\u017fix weeks ago", "last \u017fpring", "on \u017funday"])
+def test_letters_that_match_but_are_others_are_no_error(text):
+    spans_of(text, query_terms(text), 0)
+
+
 DIARY = [("2022-05-20", "We cooked ratatouille"), ("2023-05-12", "We cooked risotto"), ("2023-07-01", "We cooked soup")]
 
 

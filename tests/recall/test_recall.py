@@ -477,3 +477,10 @@ def test_both_kernel_backends_give_the_same_hits(path):
             after = ours[place][1] - ours[place + 1][1]
             if before > 1e-5 and after > 1e-5:
                 assert ours[place][0] == theirs[place][0]
+
+
+def test_the_query_of_hits_can_be_written_as_json(memory):
+    memory.remember("apple")
+    for adaptive in (True, False):
+        hits = memory.recall("lone \ud800 apple", adaptive=adaptive)
+        assert hits.query == "lone \ufffd apple"

@@ -249,3 +249,12 @@ def test_the_twin_answers_alike(path):
     assert texts(standing) == [ALWAYS]
     with Memory(path, settings=PLAIN) as memory:
         assert texts(memory.recall("report", limit=8)) == texts(hits)
+
+
+def test_with_explain_what_is_brought_has_ranks_too(notes):
+    notes.remember(ALWAYS, vector=toward(0.2))
+    hits = ask(notes, explain=True)
+    assert hits[-1].text == ALWAYS
+    assert hits[-1].signals["cosine_rank"] == 21.0
+    assert hits[0].signals["cosine_rank"] == 1.0
+    assert hits[-1].signals["bm25_rank"] == 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -24,6 +25,8 @@ _YEARS_BACK = 10
 _TOLD_WITHIN_DAYS = 7
 _LONGEST_TOLD_DAYS = 31
 _LONGEST_TEXT = 2_000
+# Years from one 29 February to the next: 8 where the turn of a century has none.
+_LONGEST_WITHOUT_LEAP_DAY = 8
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -67,9 +70,9 @@ def spans_of(text: str, terms: Sequence[str], clock_us: int) -> tuple[Span, ...]
         return ()
     try:
         found = sorted(_found(text, terms, date.fromordinal(_EPOCH + clock_us // _DAY_US)))
+        spans = [span for days in _joined(text, found) for span in _spans(days)]
     except (ValueError, OverflowError):  # far from our years
         return ()
-    spans = [span for days in _joined(text, found) for span in _spans(days)]
     return tuple(dict.fromkeys(spans))
 
 
@@ -88,7 +91,7 @@ def _found(text: str, terms: Sequence[str], today: date) -> Iterator[_Found]:
                 continue
             try:
                 days = days_of(match, today)
-            except (ValueError, OverflowError):  # 30 February
+            except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
                 continue
             taken.append((start, stop))
             yield _Found(start, stop, days)
@@ -120,11 +123,11 @@ def _joined(text: str, found: list[_Found]) -> list[_Days]:
 def _range(first: _Days, last: _Days) -> _Days:
     """From the first day of one to the last of the other; a year given once is that of both."""
     begin, end = first.begin, last.end
-    if first.recurs and not last.recurs:
-        begin = begin.replace(year=last.begin.year)
+    if first.recurs:
+        begin = _years_before(begin, begin.year - last.begin.year)
     if begin >= end:
         if first.recurs:
-            begin = begin.replace(year=begin.year - 1)
+            begin = _years_before(begin, 1)
         else:
             begin, end = last.begin, first.end
     return _Days(begin, end, first.recurs and last.recurs)
@@ -135,11 +138,19 @@ def _spans(days: _Days) -> Iterator[Span]:
     fade = _TOLD_WITHIN_DAYS * _DAY_US if days.told and length <= _LONGEST_TOLD_DAYS else 0
     for back in range(-1, _YEARS_BACK + 1) if days.recurs else (0,):
         try:
-            begin = days.begin if back == 0 else days.begin.replace(year=days.begin.year - back)
+            begin = days.begin.replace(year=days.begin.year - back)
+            end = begin + timedelta(1) if length == 1 else _years_before(days.end, back)
         except ValueError:  # 29 February
             continue
-        first = begin.toordinal() - _EPOCH
-        yield Span(first * _DAY_US, (first + length) * _DAY_US, fade)
+        yield Span((begin.toordinal() - _EPOCH) * _DAY_US, (end.toordinal() - _EPOCH) * _DAY_US, fade)
+
+
+def _years_before(day: date, years: int) -> date:
+    """The same day so many years before; for 29 February the day after the 28th."""
+    try:
+        return day.replace(year=day.year - years)
+    except ValueError:
+        return date(day.year - years, 3, 1)
 
 
 def _month_number(name: str) -> int:
@@ -153,13 +164,15 @@ def _number(words: str) -> int:
 
 def _day(year: int | None, month: int, day: int, today: date) -> _Days:
     """A day, or without a year the last one of that date."""
-    if year is None:
-        begin = date(today.year, month, day)
-        if begin > today:
-            begin = begin.replace(year=today.year - 1)
-        return _Days(begin, begin + timedelta(1), recurs=True)
-    begin = date(year, month, day)
-    return _Days(begin, begin + timedelta(1))
+    if year is not None:
+        begin = date(year, month, day)
+        return _Days(begin, begin + timedelta(1))
+    for back in range(_LONGEST_WITHOUT_LEAP_DAY + 1):
+        with suppress(ValueError):
+            begin = date(today.year - back, month, day)
+            if begin <= today:
+                return _Days(begin, begin + timedelta(1), recurs=True)
+    raise ValueError("no such day in any year")
 
 
 def _months(year: int | None, month: int, count: int, today: date) -> _Days:

@@ -70,24 +70,18 @@ def load_hits(
     gaps: tuple[str, ...],
     request: Request,
     candidates: Candidates,
-    chosen: NDArray[np.int64],
 ) -> list[Hit]:
     """The hits of one query with their records; records that are gone by now are left out.
 
-    With `request.explain` the signals also give each hit's rank by each, among the candidates and from 1.
+    With `request.explain` the signals also give each hit's rank by each, among the candidates and from 1; 0 where it is
+    not among them.
     """
     if request.explain:
         for name in _RANKED:
-            ranks = _rank_of(candidates.signals[_SHOWN[name]], candidates.keys)[chosen]
-            for hit, rank in zip(hits, ranks.tolist(), strict=True):
-                hit.signals[f"{name}_rank"] = float(rank)
-    return load_records(hits, found, gaps, request)
-
-
-def load_records(
-    hits: Sequence[ScoredHit], found: Mapping[int, Found], gaps: tuple[str, ...], request: Request
-) -> list[Hit]:
-    """Hits with their records; records that are gone by now are left out."""
+            ranks = _rank_of(candidates.signals[_SHOWN[name]], candidates.keys)
+            rank_of = dict(zip(candidates.keys.tolist(), ranks.tolist(), strict=True))
+            for hit in hits:
+                hit.signals[f"{name}_rank"] = float(rank_of.get(hit.key, 0))
     return [
         Hit(
             id=record.public_id,

@@ -1,6 +1,7 @@
 """Recall, from queries to hits:
 
-query -> embed -> candidates by vector and keyword -> fuse -> rerank -> spread -> weigh -> threshold -> diversify
+query -> embed -> candidates by vector and keyword -> fuse -> rerank -> spread -> weigh -> learned ranking ->
+threshold -> diversify or spread over time -> standing instructions
 
 `answer` has a line for each stage. Many queries go through together, a group at a time: every kernel takes a group, and
 groups run side by side. A decomposed question and its sub-queries are a group of their own with one answer.
@@ -26,7 +27,7 @@ from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recollect.recall.evidence_gaps import find_gaps
-from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, load_records, score_hits
+from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
@@ -95,7 +96,7 @@ def recall_queries(
         hits = _recall_alike(engine, group.texts, None, group.request)
         found.update(zip(group.places, hits, strict=True))
     for place, query in enumerate(queries):
-        found[place].query = query
+        found[place].query = check_query(query)
     return [found[place] for place in range(len(queries))]
 
 
@@ -245,8 +246,7 @@ def fetch_hits(
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
-        hits = load_hits(each.hits, found, gaps, request, each.candidates, each.chosen)
-        hits += load_records(each.standing, found, gaps, request)
+        hits = load_hits([*each.hits, *each.standing], found, gaps, request, each.candidates)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)
