@@ -207,7 +207,7 @@ def _write(folder: Path, **arrays: NDArray[Any]) -> None:
     target = folder / f"{number:05}.npz"
     written = target.with_suffix(f".{os.getpid()}.tmp")
     with written.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
     written.rename(target)
 
 
