@@ -160,3 +160,19 @@ def test_the_ranking_that_ships_has_the_features_of_this_version_and_never_lower
         raised[place] += generator.exponential(0.3, 500)
         after = kernels.forest_scores(raised, ranking.forest)
         assert (after >= before - 1e-9).all()
+
+
+TAGGED = {
+    "urgent": "Call the plumber before noon", "passport": "Renewed until 2028", "dentist": "Room 4, ask for Lena",
+    "groceries": "Oat milk, rye bread, plums", "garage": "The code is 4417", "sneakers": "Blue, size 43",
+    "insurance": "Paid in full in March", "grandma": "She likes orchids", "zebra": "Dates are in the calendar",
+}  # fmt: skip
+
+
+def test_what_alone_has_all_words_of_the_query_stays_first(memory):
+    for tag, text in TAGGED.items():
+        memory.remember(text, tags=[tag])
+    for tag, text in TAGGED.items():
+        assert memory.recall(tag)[0].text == text
+        assert memory.recall(f"Where is the {tag}?")[0].text == text
+    assert [hits[0].text for hits in memory.recall_many([*TAGGED])] == [*TAGGED.values()]
