@@ -176,3 +176,20 @@ def test_what_alone_has_all_words_of_the_query_stays_first():
         for question in ("{}", "Where is the {}?"):
             found = memory.recall_many([question.format(tag) for tag in TAGGED])
             assert [hits[0].text for hits in found] == [*TAGGED.values()]
+
+
+def test_a_time_that_the_query_names_comes_before_what_resembles_the_query():
+    with Memory(":memory:") as memory:
+        for who, text, moment in (
+            ("Anna", "I think we should hire two more engineers", "2026-05-04"),
+            ("Anna", "Let's postpone the launch by a month", "2026-07-09"),
+            ("Anna", "I'm leaving for Crete on Sunday", "2026-05-20"),
+            ("Bob", "We should cut the marketing budget", "2026-05-11"),
+        ):
+            memory.remember(text, context=who, event_at=moment)
+        found = memory.recall("What did Anna say in May?", limit=2)
+        assert {hit.text for hit in found} == {
+            "I think we should hire two more engineers",
+            "I'm leaving for Crete on Sunday",
+        }
+        assert memory.recall("What did Anna say on 20 May 2026?", limit=1)[0].text == "I'm leaving for Crete on Sunday"

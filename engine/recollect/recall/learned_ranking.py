@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 # With the best 100 in a new order LoCoMo and RealMem lost 0.01 of recall@20; the first ranks gained as much.
 DEPTH = 20
-# What a factor of age, importance or date adds to the forest's output: this times its logarithm.
-UNSEEN_WEIGHT = 4.0
+# What a factor of age or importance adds to the forest's output, and what a date that the query names adds: this times
+# its logarithm. With 4 for dates too, "What did Ada say in May?" found another month first in 57 of 96 made-up
+# questions, with 12 in none; at 16 the month won over the topic.
+UNSEEN_WEIGHT, DATE_WEIGHT = 4.0, 12.0
 # What alone has all words of the query, and is the formula's first, stays first. The training data has no tags: of 19
 # questions for the word of a tag, 3 lost their record to one without it. Of 495 of LoCoMo one had another order.
 _COVERAGE, _COMPLETE = list(FEATURES).index("coverage"), 0.999
@@ -81,7 +83,7 @@ def reorder(
     offsets = np.cumsum([0, *map(len, best)], dtype=np.int64)
     places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
     features = measure_features(batch, candidates, offsets, places, words)
-    outputs = kernels.forest_scores(features, ranking.forest) + UNSEEN_WEIGHT * _unseen(candidates, places, profile)
+    outputs = kernels.forest_scores(features, ranking.forest) + _unseen(candidates, places, profile)
     formula = candidates.signals[SIGNALS.score]
     complete = features[_COVERAGE] > _COMPLETE
     order, score = candidates.order.copy(), formula.copy()
@@ -97,13 +99,14 @@ def reorder(
 
 
 def _unseen(candidates: Candidates, places: NDArray[np.int64], profile: Profile) -> NDArray[np.float64]:
-    """The logarithm of what the score is multiplied by but for the speaker, which is a feature."""
-    spread, speaker, fresh, score = candidates.signals[[SIGNALS.spread, SIGNALS.speaker, SIGNALS.decay, SIGNALS.score]][
-        :, places
-    ]
-    told = spread * (1.0 + profile.speaker_weight * speaker)
-    factors: NDArray[np.float64] = np.log(np.maximum(np.divide(score, told, out=fresh, where=told > 0), 1e-9))
-    return factors
+    """What the factors of the score but for the speaker, which is a feature, add to the forest's output."""
+    at = candidates.signals[:, places]
+    score, fresh = at[SIGNALS.score], at[SIGNALS.decay]
+    dated = 1.0 + profile.date_weight * at[SIGNALS.date]
+    told = at[SIGNALS.spread] * (1.0 + profile.speaker_weight * at[SIGNALS.speaker]) * dated
+    others = np.maximum(np.divide(score, told, out=fresh.copy(), where=told > 0), 1e-9)
+    added: NDArray[np.float64] = UNSEEN_WEIGHT * np.log(others) + DATE_WEIGHT * np.log(dated)
+    return added
 
 
 def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # MMR chooses among this many times the limit, and at least this many.
 MMR_POOL, MMR_LEAST = 4, 32
 # Hits that are spread have at least this share of the best one's relevance, and come from so many periods.
-RELEVANT_SHARE = 0.3
+RELEVANT_SHARE = 0.2
 _PERIODS = 10
 # What the words of others count where the user's own are asked for.
 _OTHER_WORDS = 0.5
