@@ -52,6 +52,9 @@ _DIRECTIONS = {
     "cosine": 1, "near": 1, "coverage": 1, "bm25": 1, "similarity": 1, "length": 0, "speaker": 1, "rank": -1,
     "other_cosine": -1, "other_bm25": -1, "other_similarity": -1, "other_speaker": -1, "records": 0, "words": 0,
 }  # fmt: skip
+# What describes the record or query alone, or other candidates, fits hits better (log loss .198 instead of .206) and
+# questions worse: answered ones were told from those of elsewhere with a mean ROC AUC of .81 instead of .85.
+_LEFT_OUT = {"length", "words", "other_cosine", "other_bm25", "other_similarity", "other_speaker"}
 # What a set of signals does not have.
 _WITHOUT = {
     "tokens": set[str](),
@@ -133,7 +136,7 @@ def weights_of(answered: Sequence[Answered]) -> NDArray[np.float64]:
 
 def fit(answered: Sequence[Answered], signals: str) -> NDArray[np.float64]:
     """The weight of each kind of evidence, and the bias."""
-    used = [place for place, name in enumerate(EVIDENCE._fields) if name not in _WITHOUT[signals]]
+    used = [place for place, name in enumerate(EVIDENCE._fields) if name not in _WITHOUT[signals] | _LEFT_OUT]
     values = np.concatenate([each.evidence for each in answered])[:, used]
     right = np.concatenate([each.right for each in answered])
     sizes = [len(each.right) for each in answered]
