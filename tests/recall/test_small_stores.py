@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.index.lexical import CorpusStatistics, QueryTerms
+from recollect.index.corpus_statistics import CorpusStatistics
+from recollect.index.lexical import QueryTerms
 
 
 def idf(records, found, words):

@@ -12,9 +12,10 @@ import numpy as np
 
 from recollect.index import bulk
 from recollect.index.bulk import aligned
+from recollect.index.corpus_statistics import CorpusStatistics
 from recollect.index.graph import RecordGraph
 from recollect.index.growable import IndexPart
-from recollect.index.lexical import CorpusStatistics, LexicalIndex
+from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable, RowFilter
 from recollect.index.threshold_search import VectorBlock

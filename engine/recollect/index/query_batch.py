@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recollect.index.lexical import CorpusStatistics, QueryTerms
+    from recollect.index.corpus_statistics import CorpusStatistics
+    from recollect.index.lexical import QueryTerms
     from recollect.index.memory_index import MemoryIndex, Selection
     from recollect.index.vectors import Originals
 
