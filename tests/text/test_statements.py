@@ -1,0 +1,18 @@
+"""Statements: what a later text replaces."""
+
+from __future__ import annotations
+
+from recollect.text.statements import frames_of, judge, keys_of, statement_of
+
+
+def test_the_same_statement_with_another_value_supersedes() -> None:
+    old, new = (
+        statement_of("The author of Dianetics is L. Ron Hubbard.", None),
+        statement_of("The author of Dianetics is Jane Austen.", None),
+    )
+    assert judge(new, old, cosine=None, later=True).outcome == "supersedes"
+    assert judge(new, new, cosine=None, later=True).outcome == "same"
+    assert set(keys_of(new)) & set(keys_of(old))
+    (frame, value), (other_frame, other_value) = frames_of(new)[0], frames_of(old)[0]
+    assert frame == other_frame
+    assert value != other_value
