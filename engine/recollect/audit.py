@@ -20,8 +20,9 @@ from recollect.reports import Audit, Finding
 from recollect.store.protocol import Progress, Reader
 from recollect.store.values import CurrentRecord
 from recollect.text.contrast import Statement, contradiction, same_statement
+from recollect.text.junk import is_junk
 from recollect.text.secrets import NO_DETECTOR, find_secrets, has_detector, redact, redact_all, strings_of
-from recollect.text.unwanted import addresses_model, is_junk, passing_time
+from recollect.text.unwanted import addresses_model, passing_time
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -119,6 +119,7 @@ class Memory(Services, Upkeep):
         - "merged": the text became the next version of the returned memory; the old version is in its history. Times,
           text and context are new; tags, importance, metadata and source change where given; `pinned` stays set.
         - "replaced": as "merged", but the old text is purged. A pinned memory keeps its old text: it is merged.
+        - "skipped": the text is junk and the policy keeps it out. Nothing is stored; the record has an empty id.
 
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; then nothing is stored.
         """
@@ -141,7 +142,8 @@ class Memory(Services, Upkeep):
 
         Each batch is one transaction, after which `on_progress(done, total)` is called; total is None for a stream.
         `policy` is as for `remember` and sees the items before: an id can be that of a memory that an item repeats or
-        continues. InvalidItem names the item that stopped the stream; the batches before it are stored.
+        continues, and is empty where the item is skipped. InvalidItem names the item that stopped the stream; the
+        batches before it are stored.
         """
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
-Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "stored"]
+Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
 
 
 class Plain(Struct, frozen=True):
@@ -90,9 +90,10 @@ class Record(Plain, frozen=True, kw_only=True):
     `base_importance` is the importance that recall ranks by, if consolidation has lowered `importance` since.
 
     After a write, `outcome` is "created", "merged" (a new version of this record), "replaced" (the same, with the old
-    text purged) or "duplicate" (this record has the text already; nothing was stored). `cosine` is the similarity to
-    the record that was merged into or repeated, None if text or topic were equal. `links` are the links made
-    automatically, strongest first; `contradictions` are memories that may contradict it, nearest first.
+    text purged), "duplicate" (this record has the text already; nothing was stored) or "skipped" (the text is junk;
+    nothing was stored, and `id` is empty). `cosine` is the similarity to the record that was merged into or repeated,
+    None if text or topic were equal. `links` are the links made automatically, strongest first; `contradictions` are
+    memories that may contradict it, nearest first.
     """
 
     id: str

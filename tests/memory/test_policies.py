@@ -409,6 +409,39 @@ def test_contradictions_are_asked_of_one_speaker(memory):
     assert len(memory.remember("I live in Oslo", context="Ann", vector=at(0.9), policy=policy).contradictions) == 1
 
 
+# ── junk ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NO_JUNK = WritePolicy(junk="skip")
+
+
+def test_junk_is_stored_unless_the_policy_skips_it(memory):
+    assert memory.remember("Thanks!").outcome == "created"
+    skipped = memory.remember("ok, thanks a lot!", policy=NO_JUNK)
+    assert (skipped.outcome, skipped.id, skipped.text) == ("skipped", "", "ok, thanks a lot!")
+    assert memory.remember("ok, my number is 555 1234", policy=NO_JUNK).outcome == "created"
+    assert texts(memory) == ["Thanks!", "ok, my number is 555 1234"]
+
+
+def test_ids_of_a_batch_stay_in_step_with_its_items(memory):
+    ids = memory.remember_many(["Done.", "Ada is in Oslo", "ok", "Bob is in Rome", "[]"], policy=NO_JUNK)
+    assert [memory.get(id).text if id else None for id in ids] == [None, "Ada is in Oslo", None, "Bob is in Rome", None]
+    assert memory.remember_many(["ok", "Done."], policy=NO_JUNK) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"topic": "newsletter"},
+        {"pinned": True},
+        {"context": "Do you want the newsletter?"},
+        {"kind": "episode"},
+    ],
+    ids=repr,
+)
+def test_a_yes_that_means_something_is_stored(memory, given):
+    assert memory.remember("yes", policy=NO_JUNK, **given).outcome == "created"
+
+
 # ── links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -109,7 +109,7 @@ def remember(
     with open_memory(context, create=True) as memory:
         if len(given) == 1:
             return memory.remember(given[0], **fields)
-        return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given])]
+        return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given]) if id]
 
 
 @prints(print_id)

@@ -22,9 +22,12 @@ from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.store.values import Row
+from recollect.text.junk import is_junk
 
 # How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32
+# An event is one even where its text says nothing.
+_NEVER_JUNK = ("episode", "chunk", "procedure")
 
 
 def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None) -> Record:
@@ -34,6 +37,8 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     """
     policy = check_policy(engine, policy)
     row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
+    if _skipped(row, policy):
+        return structs.replace(as_record(row), id="", outcome="skipped")
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
     if policy.idle:
@@ -44,6 +49,13 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
         record = write_one(engine, row, identity, policy)
     embed_some_pending(engine, [row])
     return record
+
+
+def _skipped(row: Row, policy: WritePolicy) -> bool:
+    """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
+    if policy.junk == "store" or row.kind in _NEVER_JUNK or row.pinned or row.topic is not None:
+        return False
+    return "?" not in (row.context or "") and is_junk(row.text)
 
 
 def check_policy(engine: Engine, policy: object) -> WritePolicy:
@@ -67,7 +79,8 @@ def remember_batches(
 ) -> list[str]:
     """Store a stream of memories, one transaction per batch; InvalidItem names the item that stopped it.
 
-    Returns an id for each item: of the new record, or of the one that it duplicates or was merged into.
+    Returns an id for each item: of the new record, or of the one that it duplicates or was merged into; an empty one
+    for junk that the policy skips.
     """
     policy = check_policy(engine, policy)
     if on_progress is not None and not callable(on_progress):
@@ -84,13 +97,16 @@ def remember_batches(
             except RecollectError as reason:
                 raise InvalidItem(len(ids) + place, len(ids), reason) from reason
             given.append(record.vector)
+        kept = [place for place, row in enumerate(rows) if not _skipped(row, policy)]
         try:
-            ids += _write(engine, rows, given, policy)
+            written = _write(engine, [rows[place] for place in kept], [given[place] for place in kept], policy)
         except RecollectError as reason:
             bad = _first_bad_vector(engine, given)
             if bad is None:
                 raise
             raise InvalidItem(len(ids) + bad, len(ids), reason) from reason
+        by_place = dict(zip(kept, written, strict=True))
+        ids += [by_place.get(place, "") for place in range(len(rows))]
         if on_progress is not None:
             on_progress(len(ids), total)
     return ids

@@ -1,4 +1,4 @@
-"""Unwanted text in memories: instructions to a model, small talk and noise, and times that have passed. For English.
+"""Unwanted text in memories: instructions to a model, and times that have passed. For English. `junk` is small talk.
 
 The rules prefer precision to recall; a person decides on what they find.
 """
@@ -37,21 +37,6 @@ _ORDERS = {
     ),
 }
 _ADDRESSES = tuple((reason, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_SAID = """
-    hi hello hey hiya howdy yo greetings good morning afternoon evening night bye goodbye cheers thanks thank thx ty
-    you u welcome please ok okay k kk sure yes yeah yep yup no nope nah alright right cool great nice awesome perfect
-    fine got it understood noted done so much very lot a lots the that's thats is sounds there all again everyone
-    wonderful excellent hmm hm uh um ah oh wow lol haha absolutely of course no problem worries np later see talk soon
-"""
-_SMALL_TALK = frozenset(_SAID.split())
-_MOST_SMALL_TALK_CHARS = 60
-_NOISE = re.compile(
-    r"(?:null|none|undefined|nan|true|false|\[\]|\{\}|\"\"|n/a|test|testing|asdf+|lorem ipsum|todo|"
-    r"(?:process )?exit(?:ed with)? (?:code|status):? ?-?\d{1,4}|command not found|success|no output|\.{2,80}"
-    r"|-{3,80})[.!]?",
-    re.IGNORECASE,
-)
 _PASSING = re.compile(
     r"\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
@@ -63,17 +48,6 @@ _PASSING = re.compile(
 def addresses_model(text: str) -> str | None:
     """How a text instructs a model; None where it does not."""
     return next((reason for reason, pattern in _ADDRESSES if pattern.search(text)), None)
-
-
-def is_junk(text: str) -> bool:
-    """Whether a text is only a greeting, an acknowledgement or tool noise."""
-    said = text.strip()
-    if len(said) > _MOST_SMALL_TALK_CHARS:
-        return False
-    if _NOISE.fullmatch(said):
-        return True
-    words = _WORD.findall(said.lower())
-    return not words or all(word in _SMALL_TALK for word in words)
 
 
 def passing_time(text: str) -> str | None:
