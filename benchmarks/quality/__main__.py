@@ -12,7 +12,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.cached_embedder import CachedEmbedder, cached
 from benchmarks.environment import describe
-from benchmarks.quality import beam, confidence, first_tries, locomo, longmemeval, realmem, realtalk, report, scifact
+from benchmarks.quality import (
+    beam,
+    confidence,
+    dates,
+    fact_consolidation,
+    first_tries,
+    junk,
+    locomo,
+    longmemeval,
+    pairs,
+    realmem,
+    realtalk,
+    report,
+    scifact,
+    updates,
+)
 from benchmarks.quality.result import Evaluation
 from recollect import Memory, Settings
 from recollect.embedding import load
@@ -26,7 +41,16 @@ SETS: dict[str, Evaluation] = {
     "beam": beam.evaluate,
     "realtalk": realtalk.evaluate,
     "first_tries": first_tries.evaluate,
+    "facts": fact_consolidation.evaluate,
+    "beam_updates": updates.of_beam,
+    "longmemeval_updates": updates.of_longmemeval,
+    "pairs": pairs.evaluate,
+    "dates": dates.evaluate,
+    "junk": junk.evaluate,
 }
+# Sets that ask the stores of another share its cache.
+_CACHES = {"confidence": "locomo", "beam_updates": "beam", "longmemeval_updates": "longmemeval"}
+_OWN = ("first_tries", "pairs", "dates", "junk")
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
 
 
@@ -54,8 +78,8 @@ def evaluate(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         for name, data in folders.items():
-            # Confidence asks LoCoMo's stores, so they share a cache. What is cached is let go after each set.
-            folder = None if cache is None else cache / ("locomo" if name == "confidence" else name)
+            # What is cached is let go after each set.
+            folder = None if cache is None else cache / _CACHES.get(name, name)
             embedder = cached(inner, folder) if codes else CachedEmbedder(inner, folder)
             task = progress.add_task(report.TITLES[name], total=None)
             try:
@@ -75,7 +99,13 @@ def evaluate(
 
 def _folders(options: argparse.Namespace) -> dict[str, Path]:
     """The folder of each set that is named, or that has one."""
-    given = {"beam": options.beam, "realtalk": options.realtalk, "first_tries": Path()}
+    given = {
+        "beam": options.beam,
+        "beam_updates": options.beam,
+        "realtalk": options.realtalk,
+        "facts": options.facts,
+        **dict.fromkeys(_OWN, Path()),
+    }
     folders = {name: given.get(name, options.data) for name in SETS}
     return {name: folder for name, folder in folders.items() if folder and name in (options.set or SETS)}
 
@@ -86,6 +116,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--set", nargs="+", choices=list(SETS), help="the sets to run (all that have a folder)")
     parser.add_argument("--beam", type=Path, help="folder or git repository with BEAM")
     parser.add_argument("--realtalk", type=Path, help="folder or git repository with REALTALK")
+    parser.add_argument("--facts", type=Path, help="folder or git repository with EvoMemBench")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
     parser.add_argument("--embedder", help="an embedder's name, or a folder with an ONNX model (the default model)")
     parser.add_argument("--cache", type=Path, help="folder that keeps embeddings between runs")
@@ -93,7 +124,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--render", action="store_true", help="print the saved result as Markdown and run nothing")
     options = parser.parse_args()
     if not options.render and (missing := set(options.set or ("locomo",)) - set(_folders(options))):
-        parser.error(f"no folder for {', '.join(sorted(missing))}: give --data, --beam or --realtalk")
+        parser.error(f"no folder for {', '.join(sorted(missing))}: give --data, --beam, --realtalk or --facts")
     return options
 
 

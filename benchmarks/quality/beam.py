@@ -33,7 +33,7 @@ from benchmarks.quality.metrics import recall_all_at_k, recall_at_k, reciprocal_
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recollect.records import Hits
 
-__all__ = ["ABSTENTION", "WHOLE_STORY", "Chat", "evaluate", "read"]
+__all__ = ["ABSTENTION", "WHOLE_STORY", "Chat", "Update", "evaluate", "read"]
 
 ABSTENTION = "abstention"
 STORIES = ("event_ordering", "summarization")
@@ -48,14 +48,28 @@ LIMIT = 40
 _SHOWN = 10
 _FOLDER = "chats/100K"
 _CHATS = ("1", "2", "3", "4", "5")
+_TWICE = {
+    "knowledge_update": ("original_info", "updated_info"),
+    "contradiction_resolution": ("first_statement", "second_statement"),
+}
 _MARK = re.compile(r"\s*->->\s*[\d,]+\s*$")
 
 
+class Update(NamedTuple):
+    """A question about something that was said in two ways, its type and the places of both, the earlier one first."""
+
+    text: str
+    kind: str
+    former: frozenset[int]
+    current: frozenset[int]
+
+
 class Chat(NamedTuple):
-    """Messages as `remember_many` takes them, and (question, type, places of the evidence)."""
+    """Messages as `remember_many` takes them, (question, type, places of the evidence), and what was said twice."""
 
     messages: list[dict[str, Any]]
     questions: list[tuple[str, str, frozenset[int]]]
+    updates: list[Update]
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
@@ -67,6 +81,7 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
         with open_memory() as memory:
             ids = tally.remember(memory, chat.messages)
             places = {id: place for place, id in enumerate(ids)}
+            tally.need(ids[place] for _, _, gold in chat.questions for place in gold)
             for column, options in COLUMNS.items():
                 with tally.timed(column):
                     answers = memory.recall_many([text for text, _, _ in chat.questions], limit=LIMIT, **options)
@@ -94,13 +109,18 @@ def read(data: Path) -> Iterator[Chat]:
         chat = json.loads(checkout.read(data, f"{folder}/chat.json"))
         questions = json.loads(checkout.read(data, f"{folder}/probing_questions/probing_questions.json"))
         messages, places = _messages(chat)
-        asked = []
+        asked, updates = [], []
         for kind, ones in questions.items():
             for one in ones:
-                gold = frozenset(places[id] for id in _ids(one.get("source_chat_ids")) if id in places)
+                named = one.get("source_chat_ids")
+                gold = frozenset(places[id] for id in _ids(named) if id in places)
                 if gold or kind == ABSTENTION:
                     asked.append((one["question"], kind, gold))
-        yield Chat(messages, asked)
+                if kind in _TWICE and gold:
+                    both = (frozenset(places[id] for id in _ids(named[part]) if id in places) for part in _TWICE[kind])
+                    former, current = sorted(both, key=max)
+                    updates.append(Update(one["question"], kind, former, current))
+        yield Chat(messages, asked, updates)
 
 
 def _messages(chat: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[int, int]]:

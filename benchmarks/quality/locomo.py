@@ -59,6 +59,7 @@ def measure(conversations: list[Conversation], open_memory: OpenMemory, on_progr
             ids = tally.remember(memory, conversation.turns)
             places = {id: place for place, id in enumerate(ids)}
             questions = [question.text for question in conversation.questions]
+            tally.need(ids[place] for question in conversation.questions for place in question.gold)
             for column, options in COLUMNS.items():
                 with tally.timed(column):
                     answers = memory.recall_many(questions, limit=LIMIT, **options)

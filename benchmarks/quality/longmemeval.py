@@ -24,7 +24,7 @@ from benchmarks.quality.metrics import recall_all_at_k, recall_any_at_k
 from benchmarks.quality.result import OpenMemory, Progress, Tally
 from recollect.records import Hits
 
-__all__ = ["evaluate"]
+__all__ = ["asked_at", "evaluate", "evidence", "history"]
 
 LIMIT = 5
 
@@ -36,13 +36,14 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
         samples = [sample for sample in json.load(file) if not sample["question_id"].endswith("_abs")]
     tally = Tally()
     for done, sample in enumerate(samples, 1):
-        turns, gold = _history(sample)
-        asked_at = max(map(_moment, [sample["question_date"], *sample["haystack_dates"]]))
+        turns, gold = history(sample)
+        moment = asked_at(sample)
         with open_memory() as memory:
-            tally.remember(memory, turns)
+            ids = tally.remember(memory, turns)
+            tally.need(ids[place] for place in evidence(sample))
             for column, options in COLUMNS.items():
                 with tally.timed(column):
-                    hits = memory.recall(sample["question"], limit=LIMIT, group_by="source", as_of=asked_at, **options)
+                    hits = memory.recall(sample["question"], limit=LIMIT, group_by="source", as_of=moment, **options)
                 today = memory.recall(sample["question"], limit=LIMIT, group_by="source", **options)
                 figures = {
                     **_figures(hits, gold),
@@ -62,7 +63,12 @@ def _figures(hits: Hits, gold: set[str]) -> dict[str, float]:
     }
 
 
-def _history(sample: dict[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
+def asked_at(sample: dict[str, Any]) -> datetime:
+    """When the question is asked."""
+    return max(map(_moment, [sample["question_date"], *sample["haystack_dates"]]))
+
+
+def history(sample: dict[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
     """The turns as records, and the opaque ids of the sessions that answer."""
     turns = []
     gold = set()
@@ -78,6 +84,17 @@ def _history(sample: dict[str, Any]) -> tuple[list[dict[str, Any]], set[str]]:
             if turn["content"].strip()
         ]
     return turns, gold
+
+
+def evidence(sample: dict[str, Any]) -> list[int]:
+    """The places of the turns that the set marks as evidence, among those that are not blank."""
+    marked = [
+        bool(turn.get("has_answer"))
+        for session in sample["haystack_sessions"]
+        for turn in session
+        if turn["content"].strip()
+    ]
+    return [place for place, answers in enumerate(marked) if answers]
 
 
 def _moment(date: str) -> datetime:

@@ -35,22 +35,23 @@ def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict
     for done, persona in enumerate(personas, 1):
         with open_memory() as memory:
             ids = tally.remember(memory, [_record(statement) for statement in persona["memories"]])
-            names = {id: statement["id"] for id, statement in zip(ids, persona["memories"], strict=True)}
+            records = {statement["id"]: id for id, statement in zip(ids, persona["memories"], strict=True)}
             dates = {statement["id"]: _day(statement["time"]) for statement in persona["memories"]}
             for query in persona["queries"]:
                 if gold := {id for id in query["gold_memory_ids"] if id in dates and dates[id] < _day(query["time"])}:
-                    _ask(memory, query, gold, names, tally)
+                    _ask(memory, query, {records[id] for id in gold}, tally)
         on_progress(done, len(personas))
     return tally.result(stores=len(personas))
 
 
-def _ask(memory: Memory, query: dict[str, Any], gold: set[str], names: dict[str, str], tally: Tally) -> None:
+def _ask(memory: Memory, query: dict[str, Any], gold: set[str], tally: Tally) -> None:
+    tally.need(gold)
     # A memory is dated at midnight, and `as_of` shows what was there at that very moment.
     before = _day(query["time"]) - timedelta(microseconds=1)
     for column, options in COLUMNS.items():
         with tally.timed(column):
             hits = memory.recall(query["query"], limit=LIMIT, as_of=before, **options)
-        ranked = [names[hit.id] for hit in hits]
+        ranked = [hit.id for hit in hits]
         figures = {
             "recall@20": recall_at_k(ranked, gold, LIMIT),
             "hit@20": hit_at_k(ranked, gold, LIMIT),

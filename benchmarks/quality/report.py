@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.quality import truth_tables
 from benchmarks.quality.columns import COLUMNS
 
-__all__ = ["TITLES", "markdown", "show", "write"]
+__all__ = ["TITLES", "markdown", "show", "truth_markdown", "write"]
 
 TITLES = {
     "locomo": "LoCoMo, turns",
@@ -23,6 +24,7 @@ TITLES = {
     "beam": "BEAM 100K, messages",
     "realtalk": "REALTALK, turns",
     "first_tries": "First tries, small stores",
+    **truth_tables.TITLES,
 }
 _MAIN = {
     "locomo": ("recall@20", "hit@20", "MRR"),
@@ -43,6 +45,7 @@ _MAIN = {
     "first_tries": ("answered first", "first and confident"),
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
+_LEFT = ("category", "set", "metric", "expected", "language", "class")
 _HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 
 
@@ -60,10 +63,11 @@ def show(run: dict[str, Any], console: Console) -> None:
     for row in _rows(run):
         table.add_row(*row)
     console.print(table)
-    for title, header, rows in _categories(run):
+    truth = ("Truth over time", truth_tables.HEADER, list(truth_tables.rows(run)))
+    for title, header, rows in [*_categories(run), *([truth] if truth[2] else []), *truth_tables.tables(run)]:
         table = Table(title=title)
         for name in header:
-            table.add_column(name, justify="left" if name == "category" else "right")
+            table.add_column(name, justify="left" if name in _LEFT else "right")
         for row in rows:
             table.add_row(*row)
         console.print(table)
@@ -77,9 +81,19 @@ def markdown(run: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{_caption(run)}."])
 
 
+def truth_markdown(run: dict[str, Any]) -> str:
+    """The tables of truth over time in Markdown, without headings."""
+    lines = [*_markdown(truth_tables.HEADER, list(truth_tables.rows(run)), _LEFT)]
+    for title, header, rows in truth_tables.tables(run):
+        lines += ["", f"{title}:", "", *_markdown(header, rows, _LEFT)]
+    return "\n".join([*lines, "", f"{_caption(run)}."])
+
+
 def _rows(run: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    for name, result in run["sets"].items():
-        for place, metric in enumerate(_MAIN[name]):
+    for name, metrics in _MAIN.items():
+        if (result := run["sets"].get(name)) is None:
+            continue
+        for place, metric in enumerate(metrics):
             figures = [result["figures"].get(column, {}).get(metric) for column in COLUMNS]
             yield (
                 TITLES[name] if place == 0 else "",

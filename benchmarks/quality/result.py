@@ -39,6 +39,10 @@ class Tally:
         self.records = 0
         self.code_bytes = 0
         self.remember_seconds = 0.0
+        self.superseded = 0
+        self.merged = 0
+        self._hidden: set[str] = set()
+        self._lost: set[str] = set()
         self._asked: dict[str, list[_Asked]] = {column: [] for column in columns}
         self._seconds: dict[str, float] = defaultdict(float)
 
@@ -49,7 +53,14 @@ class Tally:
         self.remember_seconds += perf_counter() - began
         self.code_bytes += memory.stats().token_code_bytes
         self.records += len(ids)
+        self._hidden = set(ids).difference(record.id for record in memory.list(limit=None))
+        self.superseded += len(self._hidden)
+        self.merged += len(ids) - len(set(ids))
         return ids
+
+    def need(self, ids: Iterable[str]) -> None:
+        """Ids of the evidence of a question to the store that was filled last: what is superseded of it is lost."""
+        self._lost.update(self._hidden.intersection(ids))
 
     @contextmanager
     def timed(self, column: str) -> Iterator[None]:
@@ -69,6 +80,7 @@ class Tally:
             "questions": len(self._asked["default"]),
             "records": self.records,
             "code_bytes_per_record": round(self.code_bytes / max(self.records, 1)),
+            "changes": {"superseded": self.superseded, "merged": self.merged, "evidence superseded": len(self._lost)},
             "figures": {column: _means(asked) for column, asked in self._asked.items()},
             "seconds": {
                 "remember": round(self.remember_seconds, 2),

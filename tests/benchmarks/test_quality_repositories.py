@@ -54,7 +54,9 @@ CHAT = [
 ASKED = {
     "abstention": [{"question": "What colour is my hat?"}],
     "event_ordering": [{"question": "What happened to the violin?", "source_chat_ids": [2, [3]]}],
-    "knowledge_update": [{"question": "Does the kettle leak?", "source_chat_ids": {"old": [0], "new": [1]}}],
+    "knowledge_update": [
+        {"question": "Does the kettle leak?", "source_chat_ids": {"updated_info": [1], "original_info": [0]}}
+    ],
     "summarization": [{"question": "What is named nowhere?", "source_chat_ids": [99]}],
 }
 

@@ -1,0 +1,91 @@
+"""Pairs: what happens to a statement when another is remembered after it.
+
+400 pairs in `pairs.jsonl`, 100 of each expected outcome (see the README). Each pair has a store of its own: the old
+statement is remembered, then the new one, with their contexts and times, and what the new record says is read:
+"superseded" if it superseded the old one, "contradicting" if it names it as contradicting, "one" if it was merged with
+it, else "independent".
+
+"precision" is the share of pairs marked as superseded that are, "recall" the share of the superseded pairs that were
+marked; the same of contradictions. "rules alone" asks `recollect.text.statements.judge` with the two texts and
+their contexts, without vectors or a store, at the least confidence of the default policy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality.result import OpenMemory, Progress
+from recollect import Memory
+from recollect.policies import WritePolicy
+from recollect.text.statements import judge, statement_of
+
+__all__ = ["TABLE", "evaluate", "read"]
+
+TABLE = Path(__file__).with_name("pairs.jsonl")
+SUPERSEDED, CONTRADICTING = "superseded", "contradicting"
+_TOLD = {"supersedes": SUPERSEDED, "contradicts": CONTRADICTING, "same": "one", "independent": "independent"}
+
+
+def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
+    """Precision and recall of both outcomes, through the public API and of the rules alone, and confusion tables."""
+    pairs = read()
+    found: dict[str, Counter[tuple[str, str]]] = {"written": Counter(), "rules alone": Counter()}
+    for done, pair in enumerate(pairs, 1):
+        with open_memory() as memory:
+            found["written"][pair["expected"], _written(memory, pair)] += 1
+            found["rules alone"][pair["expected"], _judged(pair)] += 1
+        on_progress(done, len(pairs))
+    figures = {
+        f"{outcome}, {way}: {name}" if way != "written" else f"{outcome}: {name}": value
+        for outcome in (SUPERSEDED, CONTRADICTING)
+        for way, counts in found.items()
+        for name, value in _figures(counts, outcome).items()
+    }
+    return {
+        "questions": len(pairs),
+        "records": 2 * len(pairs),
+        "figures": {"default": figures},
+        "confusion": {way: _table(counts) for way, counts in found.items()},
+        "seconds": {},
+    }
+
+
+def read() -> list[dict[str, Any]]:
+    """The pairs of the table."""
+    return [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
+
+
+def _written(memory: Memory, pair: dict[str, Any]) -> str:
+    old, new = (
+        memory.remember(pair[side], context=pair.get(f"{side}_context"), created_at=pair.get(f"{side}_at"))
+        for side in ("old", "new")
+    )
+    if new.id == old.id:
+        return "one"
+    if old.id in getattr(new, "supersedes", ()):
+        return SUPERSEDED
+    return CONTRADICTING if old.id in {each.id for each in new.contradictions} else "independent"
+
+
+def _judged(pair: dict[str, Any]) -> str:
+    old, new = (statement_of(pair[side], pair.get(f"{side}_context")) for side in ("old", "new"))
+    verdict = judge(new, old, cosine=None, later=True)
+    policy = WritePolicy()
+    least = getattr(policy, {"supersedes": "supersede_confidence"}.get(verdict.outcome, "contradict_confidence"), 0.0)
+    enough = verdict.confidence >= (least or 0.0)
+    return _TOLD[verdict.outcome] if enough else "independent"
+
+
+def _figures(counts: Counter[tuple[str, str]], outcome: str) -> dict[str, float]:
+    marked = sum(count for (_, seen), count in counts.items() if seen == outcome)
+    expected = sum(count for (wanted, _), count in counts.items() if wanted == outcome)
+    right = counts[outcome, outcome]
+    return {"precision": round(right / marked, 4) if marked else 0.0, "recall": round(right / expected, 4)}
+
+
+def _table(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    expected = dict.fromkeys(wanted for wanted, _ in counts)
+    return {wanted: {seen: counts[wanted, seen] for seen in _TOLD.values()} for wanted in expected}

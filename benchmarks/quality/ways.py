@@ -1,0 +1,38 @@
+"""The columns of the tables of truth over time: what marks and what ranks statements that others have replaced.
+
+"default" marks them when they are written and ranks the rest when reading; "reading only" writes without detection;
+"neither" ranks without looking at what has changed, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from recollect.policies import WritePolicy
+from recollect.profiles import Profile
+
+__all__ = ["WAYS", "Way"]
+
+
+class Way(NamedTuple):
+    """The policy that is given to `remember_many` and the options of `recall`."""
+
+    policy: WritePolicy | None
+    options: dict[str, Any]
+
+
+# Until the fields are there, the three are the same.
+_UNDETECTED = WritePolicy(
+    **{
+        name: None
+        for name in ("supersede_confidence", "contradict_confidence")
+        if name in WritePolicy.__struct_fields__
+    }
+)
+_UNRANKED = {"superseded": "ignore"} if "superseded" in Profile.__struct_fields__ else {}
+
+WAYS = {
+    "default": Way(None, {}),
+    "reading only": Way(_UNDETECTED, {}),
+    "neither": Way(_UNDETECTED, _UNRANKED),
+}
