@@ -41,6 +41,7 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
     remember = awaited(Memory.remember)
     remember_many = awaited(Memory.remember_many)
     update = awaited(Memory.update)
+    supersede = awaited(Memory.supersede)
     restore = awaited(Memory.restore)
     forget = awaited(Memory.forget)
     purge_expired = awaited(Memory.purge_expired)

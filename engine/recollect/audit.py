@@ -15,6 +15,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.filters import Filter
 from recollect.records import Record
 from recollect.remember import change, links
+from recollect.remember.supersession import row_id
 from recollect.remember.threshold_search import Neighbor, threshold_search
 from recollect.reports import Audit, Finding
 from recollect.store.protocol import Progress, Reader
@@ -265,7 +266,7 @@ def _mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetim
 def _redact(engine: Engine, id: str, base: str) -> None:
     """Redact the secrets of a memory, and purge its earlier versions."""
     with engine.store.read() as reader:
-        record = reader.records.get(change.row_id(reader, id, base))
+        record = reader.records.get(row_id(reader, id, base))
     context = None if record.context is None else redact(record.context)
     fields = {"text": redact(record.text), "context": context, "metadata": redact_all(record.metadata)}
     changes = {name: value for name, value in fields.items() if value != getattr(record, name)}

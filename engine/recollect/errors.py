@@ -5,6 +5,7 @@ RecollectError
 │   ├── InvalidText                    empty, blank, NUL, lone surrogates, too large
 │   ├── InvalidVector                  wrong dimension, NaN, infinity, zero
 │   ├── InvalidFilter                  unknown field or operator, malformed scope
+│   ├── AlreadySuperseded              another record stands in the place of this one already
 │   └── InvalidItem                    one item of a batch: carries its position and the error behind it
 ├── NotFound (KeyError)                no such record in this scope
 ├── StoreError                         the database file
@@ -38,6 +39,7 @@ RecollectError
 from __future__ import annotations
 
 __all__ = [
+    "AlreadySuperseded",
     "DocumentEncrypted",
     "DocumentError",
     "DocumentRefused",
@@ -92,6 +94,10 @@ class InvalidVector(InvalidInput):
 
 class InvalidFilter(InvalidInput):
     """A scope, a filter field or an operator is not known or malformed."""
+
+
+class AlreadySuperseded(InvalidInput):
+    """A record is superseded by another already, which the message names."""
 
 
 class InvalidItem(InvalidInput):

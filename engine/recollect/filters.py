@@ -29,7 +29,7 @@ _MOST_SHOWN = 60
 _MOST_SCOPES = 5_000
 # A comparison binds at most 5 values, and SQLite 32,766 in a statement.
 _MOST_COMPARISONS = 5_000
-_TIMES = ("created_at", "event_at", "updated_at", "expires_at")
+_TIMES = ("created_at", "event_at", "event_until", "updated_at", "expires_at", "superseded_at", "held_until")
 FIELDS = (
     "id", "kind", "scope", "text", "context", "importance", "pinned", "topic", "source", "position",
     "embedding_state", "standing", *_TIMES,
@@ -84,8 +84,11 @@ class FilterFields(TypedDict, total=False):
     - where: {field: {operator: value}}, e.g. {"importance": {"gte": 0.5}, "or": [{"topic": "a"}, {"topic": "b"}]};
       a bare value is compared with "eq"
     - kinds: one of these kinds; tags: any of these tags
-    - since, until: bounds of event_at, else of created_at, both included
+    - since, until: what overlaps these times, both included: from event_at, else created_at, to event_until
     - as_of: the state of the store at that time
+    - held_at: what held at that time, superseded since or not: from event_at, else created_at, until it was superseded
+      or, where that was given, until event_until
+    - include_superseded: also memories that others have superseded
 
     Times are aware datetimes or ISO 8601 texts; a date alone is its first moment in UTC.
     """
@@ -97,6 +100,8 @@ class FilterFields(TypedDict, total=False):
     since: date | str | None
     until: date | str | None
     as_of: date | str | None
+    held_at: date | str | None
+    include_superseded: bool
 
 
 _NAMES = FilterFields.__annotations__
@@ -117,6 +122,8 @@ class Filter:
     since: int | None
     until: int | None
     as_of: int | None
+    held_at: int | None
+    include_superseded: bool
     # `scopes` are absolute; scopes in `where` are relative to the scope of the handle, this one.
     base: str
 
@@ -135,6 +142,8 @@ class Filter:
             since=checks.check_time(fields.get("since"), "since"),
             until=checks.check_time(fields.get("until"), "until"),
             as_of=checks.check_time(fields.get("as_of"), "as_of"),
+            held_at=checks.check_time(fields.get("held_at"), "held_at"),
+            include_superseded=checks.check_flag(fields.get("include_superseded") or False, "include_superseded"),
             base="/",
         )
 
@@ -154,7 +163,7 @@ class Filter:
     @property
     def scopes_only(self) -> bool:
         """True if it restricts nothing but the scope."""
-        bounds = (self.since, self.until, self.as_of)
+        bounds = (self.since, self.until, self.as_of, self.held_at)
         return not (self.kinds or self.tags or _restricts(self.where)) and all(bound is None for bound in bounds)
 
     @property
@@ -168,7 +177,9 @@ class Filter:
         """The part that an index of scopes, kinds and times cannot evaluate; None if there is none."""
         if not self.tags and not _restricts(self.where):
             return None
-        return self.replaced(scopes=(), kinds=None, since=None, until=None, as_of=None)
+        return self.replaced(
+            scopes=(), kinds=None, since=None, until=None, as_of=None, held_at=None, include_superseded=True
+        )
 
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():

@@ -9,8 +9,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from msgspec import structs
-
 from recollect import checks
 from recollect.engine import Engine
 from recollect.environment import default_path, named_key
@@ -21,11 +19,12 @@ from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
-from recollect.records import Explanation, Hits, Link, NewRecord, Reached, Record, Shown, as_seen
+from recollect.records import Explanation, Hits, NewRecord, Record
+from recollect.relations import Relations, listed
 from recollect.remember import change
-from recollect.remember import links as linking
-from recollect.remember.change import row_id
 from recollect.remember.pending import Progress
+from recollect.remember.prepare import check_ids
+from recollect.remember.supersession import row_id
 from recollect.remember.write import remember_batches, remember_one
 from recollect.reports import Forgotten
 from recollect.services import Services
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from recollect.llm.protocol import LanguageModel
 
 
-class Memory(Services, Upkeep):
+class Memory(Services, Relations, Upkeep):
     """Long-term memory in one SQLite file.
 
     - path: a file, ":memory:", or None for RECOLLECT_DB or else a file in the user's data directory
@@ -103,16 +102,20 @@ class Memory(Services, Upkeep):
         position: int | None = None,
         created_at: datetime | str | None = None,
         event_at: datetime | str | None = None,
+        event_until: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         pinned: bool = False,
         vector: object = None,
+        supersedes: str | Sequence[str] | None = None,
         policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
 
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
         float32 (dimension,) of the store's embedder; with it the text is not embedded here. Times are aware datetimes
-        or ISO 8601 texts. `policy` overrides the write policy for this call. The record's `outcome` is one of:
+        or ISO 8601 texts. What the text says holds from `event_at`, else `created_at`, until before `event_until`.
+        `supersedes` are the ids of memories in whose place this one stands: see `supersede`, whose refusals are raised
+        here too. `policy` overrides the write policy for this call. The record's `outcome` is one of:
 
         - "created": a new memory. Without a topic it takes that of the memory that it follows, if one was found.
         - "duplicate": a memory has this text already and is returned unchanged; nothing is stored.
@@ -126,7 +129,8 @@ class Memory(Services, Upkeep):
         item = NewRecord(
             text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
             context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
-            expires_at=expires_at, pinned=pinned, vector=vector,
+            event_until=event_until, expires_at=expires_at, pinned=pinned, vector=vector,
+            supersedes=check_ids(supersedes, "supersedes"),
         )  # fmt: skip
         return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy))
 
@@ -161,17 +165,6 @@ class Memory(Services, Upkeep):
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
-    def restore(self, id: str, version: int | datetime | str) -> Record:
-        """Make an earlier text, with its context and vectors, the newest version of a memory; nothing is lost.
-
-        `version` is an index into `history(id)` (-2 is the one before the current), or a time at which it was current,
-        an aware datetime or ISO 8601 text. Tags, importance and the other fields do not change.
-
-        Raises NotFound for an unknown id, and InvalidInput if there is no such version, if it is the current one, or
-        for a procedure: use `procedures.save`.
-        """
-        return self._seen(change.restore(self._engine, id, version, base=self._scope))
-
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.
 
@@ -199,26 +192,15 @@ class Memory(Services, Upkeep):
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
-            return change.forget(self._engine, _listed(id, "id"), None, base=self._scope, receipt=receipt)
+            return change.forget(self._engine, listed(id, "id"), None, base=self._scope, receipt=receipt)
         if filter is None:
             filter = Filter(**fields)
         chosen = bound_filter(self._scope, filter, {}, takes_as_of=False)
         if chosen.blanks:
             raise InvalidInput(f"{chosen.blanks[0]} is empty: leave it out, or forget would take all the rest")
-        if filter == Filter():
+        if filter.replaced(include_superseded=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt)
-
-    def link(self, source: str, target: str, *, type: str = "similar", strength: float = 1.0) -> None:
-        """Link two memories; recall spreads along links in both directions."""
-        linking.link(self._engine, source, target, type, strength, base=self._scope)
-
-    def unlink(self, source: str, target: str, type: str | None = None) -> int:
-        """Remove the links from one memory to another, of one type or all; returns how many there were.
-
-        Links in the other direction stay. Raises NotFound for an id that is not visible here.
-        """
-        return linking.unlink(self._engine, source, target, type, base=self._scope)
 
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -257,7 +239,7 @@ class Memory(Services, Upkeep):
 
         Queries with sub-queries are recalled one at a time.
         """
-        return self._recall(_listed(queries, "queries", single=False), vectors, limit, options)
+        return self._recall(listed(queries, "queries", single=False), vectors, limit, options)
 
     def explain(
         self,
@@ -332,40 +314,6 @@ class Memory(Services, Upkeep):
         with self._engine.store.read() as reader:
             return reader.records.count(chosen, checks.now_us())
 
-    def history(self, id: str) -> builtins.list[Record]:
-        """Every version of a memory, oldest first; the last is the current one."""
-        with self._engine.store.read() as reader:
-            row_id(reader, id, self._scope)
-            return [*map(self._seen, reader.records.history(id))]
-
-    def neighbors(self, id: str, *, types: Sequence[str] = (), direction: str = "both") -> builtins.list[Link]:
-        """The links of a memory, strongest first; direction "out", "in" or "both"."""
-        return linking.neighbors(self._engine, id, _listed(types, "types"), direction, base=self._scope)
-
-    def backlinks(self, id: str, *, types: Sequence[str] = ()) -> builtins.list[Link]:
-        """The links that lead to a memory, strongest first: `neighbors` with direction "in"."""
-        return linking.neighbors(self._engine, id, _listed(types, "types"), "in", base=self._scope)
-
-    def traverse(
-        self,
-        id: str,
-        *,
-        depth: int = 2,
-        types: Sequence[str] = (),
-        direction: str = "both",
-        limit: int | None = 100,
-    ) -> builtins.list[Reached]:
-        """The memories within `depth` links of one, breadth first: each once, nearest first, then strongest.
-
-        It follows links of `types` (none: of all) in `direction` "out", "in" or "both", and returns at most `limit`
-        (None: all). Each comes with its distance and its strength: the product of the strengths along the strongest
-        of the shortest paths. No path passes through expired memories or leaves the scope of this handle.
-
-        Raises NotFound for an id that is not visible here and InvalidInput for a bad option.
-        """
-        found = linking.traverse(self._engine, id, depth, _listed(types, "types"), direction, limit, base=self._scope)
-        return [structs.replace(each, record=self._seen(each.record)) for each in found]
-
     # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
@@ -384,14 +332,3 @@ class Memory(Services, Upkeep):
     def __repr__(self) -> str:
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
-
-    def _seen(self, shown: Shown) -> Shown:
-        """A record or hit as this handle shows it."""
-        return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
-
-
-def _listed(values: object, name: str, *, single: bool = True) -> builtins.list[str]:
-    """A list of str; a lone str becomes one where `single` allows it."""
-    if isinstance(values, str) and single:
-        return [values]
-    return checks.check_list(values, name)

@@ -11,6 +11,7 @@ from msgspec import Struct, field, json, structs
 __all__ = [
     "Contradiction",
     "Explanation",
+    "Former",
     "Hit",
     "Hits",
     "Link",
@@ -55,19 +56,22 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     position: int | None = None
     created_at: datetime | str | None = None
     event_at: datetime | str | None = None
+    event_until: datetime | str | None = None
     expires_at: datetime | str | None = None
     pinned: bool = False
     vector: Any = None
+    supersedes: str | tuple[str, ...] | None = None
 
 
 class Link(Plain, frozen=True, kw_only=True):
-    """A directed edge between two records; `strength` in [0, 1]."""
+    """A directed edge between two records; `strength` in [0, 1], `reason` in words where one was given."""
 
     source: str
     target: str
     type: str = "similar"
     strength: float = 1.0
     created_at: datetime | None = None
+    reason: str | None = None
 
 
 class Contradiction(Plain, frozen=True, kw_only=True):
@@ -84,6 +88,11 @@ class Contradiction(Plain, frozen=True, kw_only=True):
 
 class Record(Plain, frozen=True, kw_only=True):
     """A stored memory. Times are UTC; `valid_to` is set on a version that a later text has replaced.
+
+    What it says holds from `event_at` (else `created_at`) until before `event_until`; `event_resolved` says that these
+    were found in the text. `superseded_by` are the memories that stand in its place since `superseded_at`, by the time
+    of the store; what it says held until `held_until`. `supersedes` are those in whose place it stands. A statement
+    that was remembered more than once has the number as `occurrences`, and all times as `occurred_at`, oldest first.
 
     `standing` says that the text is a standing instruction or preference, as rules for English have it.
 
@@ -110,12 +119,20 @@ class Record(Plain, frozen=True, kw_only=True):
     position: int | None = None
     created_at: datetime
     event_at: datetime | None = None
+    event_until: datetime | None = None
+    event_resolved: bool = False
     updated_at: datetime
     accessed_at: datetime | None = None
     expires_at: datetime | None = None
     access_count: int = 0
     valid_from: datetime
     valid_to: datetime | None = None
+    superseded_at: datetime | None = None
+    held_until: datetime | None = None
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+    occurrences: int = 1
+    occurred_at: tuple[datetime, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
     standing: Literal["instruction", "preference"] | None = None
@@ -142,8 +159,21 @@ class SourceRef(Plain, frozen=True, kw_only=True):
     lines: tuple[int, int] | None = None
 
 
+class Former(Plain, frozen=True, kw_only=True):
+    """A memory that another has superseded, and the event times between which it held."""
+
+    id: str
+    text: str
+    held_from: datetime
+    held_until: datetime
+
+
 class Hit(Plain, frozen=True, kw_only=True):
-    """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries."""
+    """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries.
+
+    `supersedes` is what stood in its place before, the last first. A hit that is superseded itself, which recall shows
+    on request only, has `superseded_by` and `held_until`.
+    """
 
     id: str
     text: str
@@ -156,6 +186,10 @@ class Hit(Plain, frozen=True, kw_only=True):
     importance: float = 0.5
     created_at: datetime
     event_at: datetime | None = None
+    event_until: datetime | None = None
+    held_until: datetime | None = None
+    superseded_by: tuple[str, ...] = ()
+    supersedes: tuple[Former, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     source: SourceRef | None = None
     match_reasons: tuple[str, ...] = ()

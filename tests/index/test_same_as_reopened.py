@@ -280,10 +280,14 @@ def test_kinds_are_as_many_as_they_like():
             positions=never,
             created_at=zeros,
             moments=zeros,
+            moments_until=never,
             valid_from=zeros,
             valid_to=never,
             expires_at=never,
+            superseded_at=never,
+            held_until=never,
             importance=np.full(count, 0.5, dtype=np.float32),
+            resolved=zeros.astype(np.uint8),
             kind_numbers={f"kind {number}": number for number in range(count)},
         )
     )

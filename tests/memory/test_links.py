@@ -176,7 +176,10 @@ def test_links_of_a_foreign_id_are_those_of_a_missing_one(memory):
         ({"depth": 1.5}, "depth is 1.5"),
         ({"depth": True}, "depth is True"),
         ({"limit": 0}, "limit is 0"),
-        ({"types": ["friend"]}, "'similar', 'sequential', 'causal', 'contradicts', 'supports' or 'elaborates'"),
+        (
+            {"types": ["friend"]},
+            "'similar', 'sequential', 'causal', 'contradicts', 'supports', 'elaborates' or 'supersedes'",
+        ),
         ({"types": 7}, "types is 7"),
         ({"direction": "sideways"}, "direction is 'sideways'"),
         ({"direction": None}, "direction is None"),

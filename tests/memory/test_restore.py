@@ -97,7 +97,7 @@ def test_a_version_without_vectors_is_embedded_when_it_is_restored(path):
         (-4, "versions 0 to 2"),
         (True, "version is True"),
         (1.0, "version is 1.0"),
-        (None, "version is None"),
+        (None, "is not superseded"),
         ("yesterday", "not ISO 8601"),
         ("2026-01-01T00:00:00", "no time zone"),
         ("2025-12-31T00:00:00Z", "no version was current then"),

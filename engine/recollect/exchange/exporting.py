@@ -82,7 +82,7 @@ def _write_jsonl(
     for link in links:
         joined = {
             "source": link.source, "target": link.target, "type": link.type, "strength": link.strength,
-            "created_at": written_time(link.created_at),
+            "created_at": written_time(link.created_at), "reason": link.reason,
         }  # fmt: skip
         stream.write(_encode({"link": joined}).decode() + "\n")
 

@@ -20,7 +20,7 @@ from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
 from recollect.reports import Imported
 from recollect.store.protocol import Progress, Reader, Writer
-from recollect.store.values import Row
+from recollect.store.values import LinkRow, Row
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -150,6 +150,7 @@ class Batch:
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
         row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
         row.valid_to = checks.check_time(entry.valid_to, "valid_to")
+        row.event_resolved = checks.check_flag(entry.event_resolved, "event_resolved")
         if entry.base_importance is not None:
             row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
         row.access_count = checks.check_count(entry.access_count, "access_count", minimum=0)
@@ -241,7 +242,7 @@ class Batch:
                     reason = InvalidInput(f"the link's end {checks.shown(end)} is no memory here or in a line before")
                     raise _at_line(link.line, self.stored, reason)
             source, target = ids[names[joined.source]], ids[names[joined.target]]
-            rows.append((source, target, joined.type, joined.strength, link.created_at))
+            rows.append(LinkRow(source, target, joined.type, joined.strength, link.created_at, joined.reason))
         rows = writer.links.missing(rows)
         if rows:
             writer.links.put(rows)

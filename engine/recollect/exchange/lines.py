@@ -21,7 +21,7 @@ VERSION = 1
 # The columns of CSV: `remember`'s arguments without the vector, and the id.
 COLUMNS = (
     "id", "text", "scope", "kind", "tags", "importance", "metadata", "context", "topic", "source", "position",
-    "created_at", "event_at", "expires_at", "pinned",
+    "created_at", "event_at", "event_until", "expires_at", "pinned",
 )  # fmt: skip
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _MIN_CELL_CHARS = 4_000_000
@@ -49,6 +49,7 @@ class LinkTo(Struct, frozen=True, forbid_unknown_fields=True):
     type: str = "similar"
     strength: float = 1.0
     created_at: str | None = None
+    reason: str | None = None
 
 
 class LinkLine(LinkTo, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +80,7 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
 
     id: str | None = None
     base_importance: float | None = None
+    event_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
     access_count: int = 0
@@ -104,6 +106,8 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     position: int | None = None
     created_at: str | None = None
     event_at: str | None = None
+    event_until: str | None = None
+    event_resolved: bool = False
     updated_at: str | None = None
     accessed_at: str | None = None
     expires_at: str | None = None
@@ -185,7 +189,7 @@ def _decoded(text: str) -> _Line:
 
 
 def _incoming(line: _Line) -> Incoming:
-    given = {name: getattr(line, name) for name in Incoming.__struct_fields__}
+    given = {name: getattr(line, name) for name in Incoming.__struct_fields__ if name in _Line.__struct_fields__}
     return Incoming(**{**given, "tags": line.tags or ()})
 
 

@@ -28,7 +28,7 @@ from recollect.exchange.markdown import MemoryFile, Section, decoded, is_memory_
 from recollect.records import Link, Record
 from recollect.reports import Exported, FileTrouble
 from recollect.store.protocol import Progress, Reader
-from recollect.store.values import Month
+from recollect.store.values import LinkRow, Month
 
 if TYPE_CHECKING:
     from recollect.filters import Filter
@@ -222,7 +222,9 @@ class _Export:
             if created is not None and to_datetime(created) != record.created_at:
                 return "created_at cannot be changed: undo it, or export with overwrite"
             known = [
-                (rows[public_id], ends[link.target], link.type, 0.0, 0) for link in fields.links if link.target in ends
+                LinkRow(rows[public_id], ends[link.target], link.type, 0.0, 0)
+                for link in fields.links
+                if link.target in ends
             ]
             if len(known) < len(fields.links) or reader.links.missing(known):
                 return (

@@ -129,21 +129,24 @@ class MemoryIndex:
         moment = row_filter.now if row_filter.as_of is None else row_filter.as_of
         # Time passes, but a selection changes only when a record expires.
         expired = self.table.expired_rows(moment)
+        hidden = row_filter.hidden
         key = (
             row_filter.as_of,
             row_filter.scopes,
             row_filter.kinds,
             row_filter.since,
             row_filter.until,
+            row_filter.held_at,
             listing,
             len(expired),
+            -1 if hidden is None else len(hidden),
         )
         return self._kept("selection", key, lambda: self._select(row_filter, expired))
 
     def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
         if row_filter.unrestricted and self.table.all_open and not len(expired):
             return Selection(None, None)
-        if row_filter.scoped_only and not len(expired):
+        if row_filter.scoped_only and not len(expired) and not row_filter.hides:
             mask = self._scope_mask(row_filter.scopes)
         else:
             mask = self.table.mask(row_filter)

@@ -16,7 +16,8 @@ from recollect.store.values import NEVER, Columns
 class RowFilter(Struct, frozen=True, kw_only=True):
     """A recall's filter, resolved to numbers: None where it does not restrict. Times are in microseconds.
 
-    `listed` is 1 for the rows that the store found by tags and conditions.
+    `listed` is 1 for the rows that the store found by tags and conditions; `hidden` are the rows that are superseded
+    by what the filter asks for.
     """
 
     now: int
@@ -25,22 +26,32 @@ class RowFilter(Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
+    held_at: int | None = None
     listed: NDArray[np.uint8] | None = None
+    hidden: NDArray[np.int64] | None = None
 
     @property
     def unrestricted(self) -> bool:
         """True when it admits every current record that has not expired."""
-        return self.scopes is None and self.scoped_only
+        return self.scopes is None and self.scoped_only and not self.hides
 
     @property
     def scoped_only(self) -> bool:
-        """True when nothing but scopes and expiry restricts."""
-        given = self.as_of, self.since, self.until, self.listed
+        """True when nothing but scopes, expiry and supersession restricts."""
+        given = self.as_of, self.since, self.until, self.held_at, self.listed
         return not self.kinds and all(value is None for value in given)
+
+    @property
+    def hides(self) -> bool:
+        """True when it hides superseded rows."""
+        return self.hidden is not None and len(self.hidden) > 0
 
 
 # What a change to a record may change.
-_MUTABLE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "expires_at", "importance")
+_MUTABLE = (
+    "scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "valid_to", "expires_at",
+    "superseded_at", "held_until", "importance", "resolved",
+)  # fmt: skip
 
 
 class RecordTable(IndexPart):
@@ -54,10 +65,14 @@ class RecordTable(IndexPart):
         self._positions = Growable(np.int64)
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
+        self._moments_until = Growable(np.int64)
         self._valid_from = Growable(np.int64)
         self._valid_to = Growable(np.int64)
         self._expires_at = Growable(np.int64)
+        self._superseded_at = Growable(np.int64)
+        self._held_until = Growable(np.int64)
         self._importance = Growable(np.float32)
+        self._resolved = Growable(np.uint8)
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
@@ -65,7 +80,8 @@ class RecordTable(IndexPart):
         # the row of such a record is in `_moved`.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        self._expiring: NDArray[np.int64] | None = None
+        # The few rows that have an expiry, an end of their event time, a successor.
+        self._sparse: dict[str, NDArray[np.int64]] = {}
         self.dead_rows = 0
         self.open_rows = 0
 
@@ -96,6 +112,21 @@ class RecordTable(IndexPart):
     def moments(self) -> NDArray[np.int64]:
         """When what each row tells happened: its event time, else its creation time, in microseconds."""
         return self._moments.array
+
+    @property
+    def moments_until(self) -> NDArray[np.int64]:
+        """When what each row tells ended, the end excluded; NEVER for a moment, or an open end."""
+        return self._moments_until.array
+
+    @property
+    def superseded_at(self) -> NDArray[np.int64]:
+        """Since when the store knows that each row is superseded; NEVER for none."""
+        return self._superseded_at.array
+
+    @property
+    def held_until(self) -> NDArray[np.int64]:
+        """The event time until which each superseded row held; NEVER for none."""
+        return self._held_until.array
 
     @property
     def importance(self) -> NDArray[np.float32]:
@@ -140,7 +171,7 @@ class RecordTable(IndexPart):
         self._open.extend(opened)
         self._index_ids(columns.ids, rows)
         self.open_rows += int(opened.sum())
-        self._expiring = None
+        self._sparse = {}
         return rows
 
     def overwrite(self, columns: Columns) -> None:
@@ -151,7 +182,7 @@ class RecordTable(IndexPart):
         self._kind_numbers.update(columns.kind_numbers)
         for name, column in self._columns(_MUTABLE):
             column.array[rows] = getattr(columns, name)[known]
-        self._expiring = None
+        self._sparse = {}
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
@@ -198,20 +229,31 @@ class RecordTable(IndexPart):
             numbers = [self._kind_numbers[kind] for kind in row_filter.kinds if kind in self._kind_numbers]
             mask &= _among(self._kinds.array, numbers)
         if row_filter.since is not None:
-            mask &= (self._moments.array >= row_filter.since).view(np.uint8)
+            since = self._moments.array >= row_filter.since
+            lasting = self._having("moments_until")
+            since[lasting] |= self._moments_until.array[lasting] > row_filter.since
+            mask &= since.view(np.uint8)
         if row_filter.until is not None:
             mask &= (self._moments.array <= row_filter.until).view(np.uint8)
+        if row_filter.held_at is not None:
+            mask &= (self._moments.array <= row_filter.held_at).view(np.uint8)
+            ended = self._having("moments_until")
+            over = (self._moments_until.array[ended] <= row_filter.held_at) & (self._resolved.array[ended] == 0)
+            mask[ended[over]] = 0
         if row_filter.listed is not None:
             mask &= row_filter.listed
+        if row_filter.hidden is not None:
+            mask[row_filter.hidden] = 0
         return mask
 
     def admits(self, rows: NDArray[np.int64], scope_id: int, kind: str, now: int) -> NDArray[np.bool_]:
-        """Which of some rows are current records of exactly this scope and kind that have not expired."""
+        """Which of some rows are current records of exactly this scope and kind, neither expired nor superseded."""
         admitted: NDArray[np.bool_] = (
             (self._open.array[rows] == 1)
             & (self._scopes.array[rows] == scope_id)
             & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
             & (self._expires_at.array[rows] > now)
+            & (self._superseded_at.array[rows] == NEVER)
         )
         return admitted
 
@@ -224,11 +266,29 @@ class RecordTable(IndexPart):
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
-        if self._expiring is None:
-            self._expiring = np.flatnonzero(self._expires_at.array != NEVER)
-        if not len(self._expiring):
-            return self._expiring
-        return self._expiring[self._expires_at.array[self._expiring] <= moment]
+        expiring = self._having("expires_at")
+        return expiring[self._expires_at.array[expiring] <= moment] if len(expiring) else expiring
+
+    @property
+    def any_superseded(self) -> bool:
+        """Whether any version has a successor."""
+        return len(self._having("superseded_at")) > 0
+
+    def superseded_rows(self, known_at: int | None = None, held_at: int | None = None) -> NDArray[np.int64]:
+        """The rows that are superseded: as the store knew it at one time, by what held at another (event time)."""
+        rows = self._having("superseded_at")
+        if known_at is not None and len(rows):
+            rows = rows[self._superseded_at.array[rows] <= known_at]
+        if held_at is not None and len(rows):
+            rows = rows[self._held_until.array[rows] <= held_at]
+        return rows
+
+    def _having(self, name: str) -> NDArray[np.int64]:
+        """The rows with a value of a column that few have, found once between two changes."""
+        if name not in self._sparse:
+            column: Growable[np.int64] = getattr(self, f"_{name}")
+            self._sparse[name] = np.flatnonzero(column.array != NEVER)
+        return self._sparse[name]
 
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         last = self._keys.array[-1] if len(self._keys) else -1

@@ -170,7 +170,9 @@ def _admitted_shortlist(
 
 
 def _places_admitted(index: MemoryIndex, wanted: ThresholdQuery) -> NDArray[np.int64] | None:
-    return index.selection(RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,))).places
+    hidden = index.table.superseded_rows()
+    visible = RowFilter(now=wanted.now, scopes=(wanted.scope_id,), kinds=(wanted.kind,), hidden=hidden)
+    return index.selection(visible).places
 
 
 def _best_parts(

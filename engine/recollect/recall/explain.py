@@ -134,6 +134,7 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
     chosen = request.filter
     reasons = {
         "as_of": "it has expired, or did not exist at as_of",
+        "held_at": "it did not hold at held_at",
         "scopes": f"it is outside the scope {' or '.join(chosen.scopes)}",
         "kinds": f"its kind is not one of {', '.join(chosen.kinds or ())}",
         "tags": f"it has none of the tags {', '.join(chosen.tags or ())}",
@@ -141,7 +142,7 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
         "until": "it is newer than until",
         "where": "it does not satisfy where",
     }
-    bare = Filter().replaced(as_of=chosen.as_of, base=chosen.base)
+    bare = Filter(include_superseded=True).replaced(as_of=chosen.as_of, base=chosen.base)
     for name, reason in reasons.items():
         part = bare.replaced(**{name: getattr(chosen, name)})
         if not reader.records.admits(part, request.now, record_id):

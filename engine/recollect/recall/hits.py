@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
+from recollect.index.table import RecordTable
 from recollect.match_reasons import reason_bits, reasons_of
 from recollect.recall.candidates import SIGNALS, Candidates
-from recollect.records import Hit, SourceRef
+from recollect.records import Former, Hit, SourceRef
+from recollect.store.protocol import Reader
+from recollect.store.supersession_values import FormerRow
 from recollect.store.values import Found
 
 if TYPE_CHECKING:
@@ -64,9 +67,43 @@ def score_hits(
     return [list(islice(hits, size)) for size in sizes]
 
 
+class Replaced(NamedTuple):
+    """What hits supersede and what supersedes them, by row id: `Supersessions.formers` and `.successors`."""
+
+    formers: Mapping[int, Sequence[FormerRow]] = {}
+    successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
+
+    @classmethod
+    def of(cls, reader: Reader, table: RecordTable, keys: Sequence[int], request: Request) -> Replaced:
+        """Read at once for all hits, and only where the store has supersessions that the request may show."""
+        known_at = request.filter.as_of
+        if not keys or (known_at is None and not table.any_superseded):
+            return cls()
+        formers = reader.supersessions.formers(keys, request.now, known_at)
+        plain = known_at is None and request.filter.held_at is None and not request.filter.include_superseded
+        return cls(formers, {} if plain else reader.supersessions.successors(keys, known_at))
+
+    def fields(self, key: int) -> dict[str, Any]:
+        """What a hit shows of it."""
+        held_until, superseded_by = self.successors.get(key, (None, ()))
+        formers = (
+            Former(
+                id=each.public_id,
+                text=each.text,
+                held_from=to_datetime(each.held_from),
+                held_until=to_datetime(each.held_until),
+            )
+            for each in self.formers.get(key, ())
+        )
+        return {
+            "held_until": optional_datetime(held_until), "superseded_by": superseded_by, "supersedes": tuple(formers),
+        }  # fmt: skip
+
+
 def load_hits(
     hits: Sequence[ScoredHit],
     found: Mapping[int, Found],
+    replaced: Replaced,
     gaps: tuple[str, ...],
     request: Request,
     candidates: Candidates,
@@ -95,11 +132,13 @@ def load_hits(
             importance=record.importance,
             created_at=to_datetime(record.created_at),
             event_at=optional_datetime(record.event_at),
+            event_until=optional_datetime(record.event_until),
             metadata=record.metadata,
             source=_source(record),
             match_reasons=reasons_of(hit.reasons, record.importance, request.profile),
             evidence_gaps=gaps,
             signals=hit.signals,
+            **replaced.fields(hit.key),
         )
         for hit in hits
         if (record := found.get(hit.key)) is not None

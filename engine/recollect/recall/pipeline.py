@@ -27,7 +27,7 @@ from recollect.recall.candidates import Candidates, gather, share
 from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recollect.recall.evidence_gaps import find_gaps
-from recollect.recall.hits import ScoredHit, fit_budget, in_time_order, load_hits, score_hits
+from recollect.recall.hits import Replaced, ScoredHit, fit_budget, in_time_order, load_hits, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
 from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
@@ -243,10 +243,11 @@ def fetch_hits(
     """The hits of all answers, with their records, which are fetched at once."""
     keys = [hit.key for each in answers for hit in (*each.hits, *each.standing)]
     found = reader.records.fetch(keys) if keys else {}
+    replaced = Replaced.of(reader, engine.index.table, keys, request)
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
-        hits = load_hits([*each.hits, *each.standing], found, gaps, request, each.candidates)
+        hits = load_hits([*each.hits, *each.standing], found, replaced, gaps, request, each.candidates)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)

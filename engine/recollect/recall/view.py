@@ -89,14 +89,33 @@ def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
         listed = engine.index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
     visible = RowFilter(
         now=request.now,
+        hidden=superseded_rows(engine, reader, request),
         as_of=chosen.as_of,
         scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
         kinds=chosen.kinds or (),
         since=chosen.since,
         until=chosen.until,
+        held_at=chosen.held_at,
         listed=listed,
     )
     return engine.index.selection(visible, rest)
+
+
+def superseded_rows(engine: Engine, reader: Reader, request: Request) -> NDArray[np.int64] | None:
+    """The rows that the request does not see since they are superseded; None where there are none."""
+    chosen, index = request.filter, engine.index
+    if chosen.include_superseded and chosen.held_at is None:
+        return None
+    known_at, held_at = chosen.as_of, chosen.held_at
+    rows = index.table.superseded_rows(known_at, held_at)
+    if len(rows):
+        lapsed = reader.supersessions.lapsed(request.now if known_at is None else known_at)
+        if lapsed:
+            rows = np.setdiff1d(rows, index.table.rows_of(np.array(lapsed, dtype=np.int64)))
+    if known_at is not None:
+        undone = index.rows(("undone", known_at, held_at), partial(reader.supersessions.undone, known_at, held_at))
+        rows = np.union1d(rows, undone) if len(undone) else rows
+    return rows if len(rows) else None
 
 
 def find_standing(engine: Engine, reader: Reader, selection: Selection, request: Request) -> StandingRows | None:

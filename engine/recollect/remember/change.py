@@ -12,13 +12,14 @@ from msgspec import structs
 from recollect import checks
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput
 from recollect.filters import Filter
 from recollect.records import Record
 from recollect.remember.embed import embed_rows, embedder_of, identity_for
 from recollect.remember.prepare import check_context, uuid7
+from recollect.remember.supersession import row_id, undo
 from recollect.reports import Forgotten
-from recollect.store.protocol import Reader, Writer
+from recollect.store.protocol import Writer
 from recollect.store.values import CHUNK_KIND, Row
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import written_words
@@ -32,17 +33,6 @@ _CLEANED = ("text", "context")
 _PROCEDURE = "procedure"
 _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position", "metadata")
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
-
-
-def row_id(reader: Reader, public_id: object, base: str) -> int:
-    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
-        public_id = checks.plain_str(public_id)
-        found = reader.records.find_ids([public_id], base)
-        if public_id in found:
-            return found[public_id]
-    where = "" if base == "/" else f" in scope {base}"
-    raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
 def update(
@@ -140,7 +130,12 @@ def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -
 
 
 def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
-    """Make a new version with the text, context and vectors of an earlier one; returns the record."""
+    """Make a new version with the text, context and vectors of an earlier one; returns the record.
+
+    Without a version undo what supersedes the record.
+    """
+    if version is None:
+        return undo(engine, public_id, base=base)
     while True:
         with engine.store.read() as reader:
             row_id(reader, public_id, base)

@@ -12,6 +12,7 @@ from recollect.checks import check_vector, fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
+from recollect.remember.supersession import supersede_named
 from recollect.store.protocol import Writer
 from recollect.store.values import EmbedderRow, Parts, Row
 
@@ -77,8 +78,13 @@ def embed_rows(
 
 
 def insert_rows(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> list[int]:
-    """Insert rows in this transaction, their vectors under `identity`; returns their row ids."""
-    return writer.records.insert(rows, embedder_of(writer, rows, identity))
+    """Insert rows in this transaction, their vectors under `identity`; returns their row ids.
+
+    A row that supersedes others stands in their place from then on.
+    """
+    ids = writer.records.insert(rows, embedder_of(writer, rows, identity))
+    supersede_named(writer, rows, ids)
+    return ids
 
 
 def embedder_of(writer: Writer, rows: Sequence[Row], identity: Identity | None) -> EmbedderRow | None:

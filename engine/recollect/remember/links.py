@@ -10,10 +10,12 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter
 from recollect.records import Link, Reached
-from recollect.remember.change import row_id
-from recollect.store.values import Direction
+from recollect.remember.supersession import row_id
+from recollect.store.values import Direction, LinkRow
 
 LINK_TYPES = ("similar", "sequential", "causal", "contradicts", "supports", "elaborates")
+SUPERSEDES = "supersedes"
+"""The type of links that `supersede` makes and `restore` removes."""
 
 
 def link(engine: Engine, source: str, target: str, type: str, strength: float, *, base: str) -> None:
@@ -24,11 +26,13 @@ def link(engine: Engine, source: str, target: str, type: str, strength: float, *
         ends = row_id(writer, source, base), row_id(writer, target, base)
         if ends[0] == ends[1]:
             raise InvalidInput(f"{source} cannot be linked to itself")
-        writer.links.put([(*ends, type, strength, checks.now_us())])
+        writer.links.put([LinkRow(*ends, type, strength, checks.now_us())])
 
 
 def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: str) -> int:
     """Remove the link of a type, or every link, from one record to another; returns how many there were."""
+    if type == SUPERSEDES:
+        raise InvalidInput("links of type 'supersedes' show what supersede has done: undo it with restore(target)")
     types = [] if type is None else [check_link_type(type)]
     with engine.atomic() as writer:
         return writer.links.drop(row_id(writer, source, base), row_id(writer, target, base), types)
@@ -36,7 +40,7 @@ def unlink(engine: Engine, source: str, target: str, type: str | None, *, base: 
 
 def neighbors(engine: Engine, id: str, types: Sequence[str], direction: str, *, base: str) -> list[Link]:
     """The links of a record to others that the handle may see, strongest first."""
-    way, chosen = _check_direction(direction), [check_link_type(type) for type in types]
+    way, chosen = _check_direction(direction), [_check_shown_type(type) for type in types]
     with engine.store.read() as reader:
         record_id = row_id(reader, id, base)
         sides = {"out": (False,), "in": (True,), "both": (False, True)}[way]
@@ -55,10 +59,10 @@ def traverse(
     Paths lead only through records that a recall of the handle would see. Of the shortest paths the strongest counts;
     the strength of a path is the product over its links. Sorted by distance, then strength, then in the order stored.
     """
-    way, chosen = _check_direction(direction), [check_link_type(type) for type in types]
+    way, chosen = _check_direction(direction), [_check_shown_type(type) for type in types]
     depth = checks.check_count(depth, "depth")
     most = None if limit is None else checks.check_count(limit, "limit")
-    visible, now = Filter().within(base), checks.now_us()
+    visible, now = Filter(include_superseded=True).within(base), checks.now_us()
     with engine.store.read() as reader:
         edge = {row_id(reader, id, base): 1.0}
         seen = set(edge)
@@ -81,8 +85,15 @@ def traverse(
 
 
 def check_link_type(type: object) -> str:
-    """One of the link types."""
+    """One of the types of links that `link` makes."""
+    if type == SUPERSEDES:
+        raise InvalidInput("link makes no links of type 'supersedes': use supersede(old, new)")
     return checks.check_choice(type, "type", LINK_TYPES)
+
+
+def _check_shown_type(type: object) -> str:
+    """One of the link types."""
+    return checks.check_choice(type, "type", (*LINK_TYPES, SUPERSEDES))
 
 
 def _check_direction(direction: object) -> Direction:

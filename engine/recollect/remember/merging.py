@@ -22,7 +22,7 @@ from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, M
 from recollect.remember.prepare import as_record
 from recollect.remember.threshold_search import ThresholdMatches, threshold_search
 from recollect.store.protocol import Reader, Writer
-from recollect.store.values import Row
+from recollect.store.values import LinkRow, Row
 from recollect.text.quotes import Quotation
 
 # Searching for this many inside the transaction holds the write lock a few milliseconds longer.
@@ -162,7 +162,7 @@ class _Batch:
         for candidate, match in self._links:
             target = match.record.record_id if isinstance(match.record, CandidateRecord) else match.record
             if candidate.record_id is not None and target is not None:
-                rows.append((candidate.record_id, target, "similar", _strength(match.cosine), linked_at))
+                rows.append(LinkRow(candidate.record_id, target, "similar", _strength(match.cosine), linked_at))
         if rows:
             self.writer.links.put(rows)
         return linked_at

@@ -11,6 +11,7 @@ import msgspec
 from recollect.checks import (
     check_count,
     check_flag,
+    check_list,
     check_metadata,
     check_name,
     check_tags,
@@ -62,6 +63,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     now = now_us()
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
+    event_at, event_until = check_interval(item.event_at, item.event_until, created)
     metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
     return Row(
         public_id=uuid7(),
@@ -75,7 +77,8 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         source=None if item.source is None else check_name(item.source, "source"),
         position=None if item.position is None else check_count(item.position, "position", minimum=0),
         created_at=created,
-        event_at=check_time(item.event_at, "event_at"),
+        event_at=event_at,
+        event_until=event_until,
         updated_at=now,
         expires_at=check_time(item.expires_at, "expires_at"),
         valid_from=created,
@@ -83,6 +86,8 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         content_hash=content_hash(text, context),
         words=written_words(text, context),
         tags=() if item.tags is None else check_tags(item.tags),
+        supersedes=check_ids(item.supersedes, "supersedes"),
+        base=base,
     )
 
 
@@ -92,11 +97,35 @@ def as_record(row: Row) -> Record:
         id=row.public_id, text=row.text, kind=row.kind, scope=row.scope, context=row.context, tags=row.tags,
         importance=row.importance, pinned=row.pinned, topic=row.topic, source=row.source, position=row.position,
         created_at=to_datetime(row.created_at), event_at=optional_datetime(row.event_at),
+        event_until=optional_datetime(row.event_until), event_resolved=row.event_resolved, supersedes=row.supersedes,
         updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at),
         valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
         standing=standing_of(row.kind, row.text, row.context),
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip
+
+
+def check_interval(event_at: object, event_until: object, otherwise: int) -> tuple[int | None, int | None]:
+    """When what a text says begins and ends to hold, the end excluded; without a beginning it begins `otherwise`."""
+    begins, ends = check_time(event_at, "event_at"), check_time(event_until, "event_until")
+    begun = otherwise if begins is None else begins
+    if ends is not None and ends <= begun:
+        raise InvalidInput(
+            f"event_until is {shown(str(event_until))}, and it begins to hold at {to_datetime(begun).isoformat()}: "
+            "give a later end"
+        )
+    return begins, ends
+
+
+def check_ids(ids: object, name: str) -> tuple[str, ...]:
+    """One id or a list of ids, each once; None is none."""
+    if ids is None:
+        return ()
+    listed = [ids] if isinstance(ids, str) else check_list(ids, name)
+    for each in listed:
+        if not isinstance(each, str):
+            raise InvalidInput(f"{name} is {shown(ids)}: give the id of a memory, or a list of ids")
+    return tuple(dict.fromkeys(map(plain_str, listed)))
 
 
 def check_context(context: object) -> str | None:

@@ -31,6 +31,8 @@ class Row(Struct, kw_only=True):
     position: int | None
     created_at: int
     event_at: int | None
+    event_until: int | None = None
+    event_resolved: bool = False
     updated_at: int
     expires_at: int | None
     valid_from: int
@@ -45,6 +47,9 @@ class Row(Struct, kw_only=True):
     refused: str | None = None
     access_count: int = 0
     accessed_at: int | None = None
+    # The ids of records that it supersedes, as a handle bound to the scope `base` named them.
+    supersedes: tuple[str, ...] = ()
+    base: str = "/"
 
     @property
     def embedding_state(self) -> EmbeddingState:
@@ -66,6 +71,7 @@ class Found(NamedTuple):
     importance: float
     created_at: Moment
     event_at: Moment | None
+    event_until: Moment | None
     metadata: dict[str, Any]
     source: str | None
     position: int | None
@@ -135,6 +141,17 @@ class SnapshotIdentity(NamedTuple):
 Direction = Literal["out", "in", "both"]
 
 
+class LinkRow(NamedTuple):
+    """A link as it is written, with the row ids of its ends."""
+
+    source: int
+    target: int
+    type: str
+    strength: float
+    created_at: int
+    reason: str | None = None
+
+
 class Step(NamedTuple):
     """One link, as row ids of where a walk comes from and where it leads."""
 
@@ -156,7 +173,8 @@ NEVER = 2**63 - 1
 class Columns(NamedTuple):
     """The columns that filters and scoring read, one entry a record, ascending by row id.
 
-    `kind_numbers` gives the number of every kind of the store; positions, valid_to and expires_at are NEVER for none.
+    `kind_numbers` gives the number of every kind of the store; positions, moments_until, valid_to, expires_at,
+    superseded_at and held_until are NEVER for none. `resolved` is 1 where the event time was found in the text.
     """
 
     ids: NDArray[np.int64]
@@ -166,10 +184,14 @@ class Columns(NamedTuple):
     positions: NDArray[np.int64]
     created_at: NDArray[np.int64]
     moments: NDArray[np.int64]
+    moments_until: NDArray[np.int64]
     valid_from: NDArray[np.int64]
     valid_to: NDArray[np.int64]
     expires_at: NDArray[np.int64]
+    superseded_at: NDArray[np.int64]
+    held_until: NDArray[np.int64]
     importance: NDArray[np.float32]
+    resolved: NDArray[np.uint8]
     kind_numbers: dict[str, int]
 
 

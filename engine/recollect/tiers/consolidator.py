@@ -16,7 +16,7 @@ from recollect.policies import Consolidation
 from recollect.records import NewRecord, Record, as_seen
 from recollect.remember.embed import insert_rows
 from recollect.store.protocol import Writer
-from recollect.store.values import CycleRow, Row
+from recollect.store.values import CycleRow, LinkRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
 from recollect.tiers.service import Service
 
@@ -184,7 +184,7 @@ class Consolidator(Service):
                 known = insert_rows(writer, [row], identity)
                 promoted += 1
             left = writer.records.find_ids(fact.episodes, scope)
-            ends = [(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
+            ends = [LinkRow(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
             writer.links.put(ends)
         return promoted
 

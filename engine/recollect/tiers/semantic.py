@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, Record
-from recollect.remember.change import row_id
+from recollect.remember.supersession import row_id
 from recollect.tiers.service import Service, own_metadata
 
 KIND = "memory"

@@ -17,9 +17,9 @@ from recollect.policies import WritePolicy
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits, NewRecord, Record, as_seen
-from recollect.remember.change import row_id
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.prepare import prepare
+from recollect.remember.supersession import row_id
 from recollect.remember.write import remember_one
 from recollect.store.values import Row
 

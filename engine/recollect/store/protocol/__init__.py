@@ -42,6 +42,16 @@ from recollect.store.protocol.services import (
     Working,
     WorkingWriter,
 )
+from recollect.store.protocol.supersessions import (
+    Judgements,
+    JudgementWriter,
+    Occurrences,
+    OccurrenceWriter,
+    Statements,
+    StatementWriter,
+    Supersessions,
+    SupersessionWriter,
+)
 from recollect.store.values import Erased
 
 __all__ = ["Progress", "ReadOnlySql", "Reader", "Store", "Writer"]
@@ -62,6 +72,10 @@ class Reader(Protocol):
     records: Records
     scopes: Scopes
     links: Links
+    supersessions: Supersessions
+    statements: Statements
+    occurrences: Occurrences
+    judgements: Judgements
     vectors: Vectors
     blocks: Blocks
     changes: Changes
@@ -86,6 +100,10 @@ class Writer(Reader, Protocol):
     records: RecordWriter
     scopes: ScopeWriter
     links: LinkWriter
+    supersessions: SupersessionWriter
+    statements: StatementWriter
+    occurrences: OccurrenceWriter
+    judgements: JudgementWriter
     vectors: VectorWriter
     snapshot: IndexSnapshotWriter
     meta: MetaWriter

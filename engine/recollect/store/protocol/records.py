@@ -16,6 +16,7 @@ from recollect.store.values import (
     Direction,
     EmbedderRow,
     Found,
+    LinkRow,
     Month,
     Parts,
     Row,
@@ -71,8 +72,11 @@ class Records(Protocol):
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
         """The records with these row ids, ascending, streamed."""
 
-    def history(self, public_id: str) -> list[Record]:
-        """Every version of a record, oldest first; the open one is last."""
+    def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
+        """Every version of a record, oldest first; the open one is last.
+
+        With `chain` also those of the records that it supersedes and that supersede it, transitively, in this order.
+        """
 
     def version_ids(self, public_id: str) -> list[int]:
         """The row ids of `history`."""
@@ -157,9 +161,9 @@ class Links(Protocol):
         """The links that leave (or reach) a record, strongest first."""
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
-        """Links between open records that a filter admits, streamed; with or without `chunks` of documents."""
+        """Links between open records that a filter admits, but "supersedes", streamed; with or without `chunks`."""
 
-    def missing(self, rows: Sequence[tuple[int, int, str, float, int]]) -> list[tuple[int, int, str, float, int]]:
+    def missing(self, rows: Sequence[LinkRow]) -> list[LinkRow]:
         """The links among these that the store does not have, each once."""
 
     def steps(
@@ -174,11 +178,14 @@ class Links(Protocol):
 class LinkWriter(Links, Protocol):
     """Links in a write transaction."""
 
-    def put(self, links: Iterable[tuple[int, int, str, float, int]]) -> None:
-        """Insert or strengthen links (source, target, type, strength, created_at)."""
+    def put(self, links: Iterable[LinkRow]) -> None:
+        """Insert or strengthen links."""
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
-        """Remove the links from one record to another, of these types or (empty) all; returns how many."""
+        """Remove the links from one record to another, of these types or (empty) all but "supersedes".
+
+        Returns how many.
+        """
 
 
 class Vectors(Protocol):

@@ -32,12 +32,16 @@ _PACKED = np.dtype(
         ("positions", ">i8"),
         ("created_at", ">i8"),
         ("moments", ">i8"),
+        ("moments_until", ">i8"),
         ("valid_from", ">i8"),
         ("valid_to", ">i8"),
         ("expires_at", ">i8"),
+        ("superseded_at", ">i8"),
+        ("held_until", ">i8"),
         ("importance", ">i8"),
         ("scopes", ">i4"),
         ("kinds", ">i4"),
+        ("resolved", "u1"),
     ]
 )
 
@@ -154,13 +158,14 @@ class SqliteBlocks(Repository):
         return _term_block(ids, numbers or b"", counts or b"")
 
     def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        # Recall does not spread along "supersedes": what an answer replaced is no further answer.
+        chosen = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
         if ids is None:
-            rows = self._rows("SELECT source_id, target_id, strength FROM link")
+            rows = self._rows(chosen)
         else:
             rows = self._rows(
-                "SELECT source_id, target_id, strength FROM link WHERE source_id IN (SELECT value FROM carray(?1)) "
-                "UNION SELECT source_id, target_id, strength FROM link "
-                "WHERE target_id IN (SELECT value FROM carray(?2))",
+                f"{chosen} AND source_id IN (SELECT value FROM carray(?1)) "
+                f"UNION {chosen} AND target_id IN (SELECT value FROM carray(?2))",
                 (id_array(ids), id_array(ids)),
             )
         sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())

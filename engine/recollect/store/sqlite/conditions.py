@@ -20,6 +20,13 @@ _NAMES = {
 }
 _STANDING = "(SELECT name FROM standing WHERE record_id = r.id)"
 _ORDERS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_BEGINS = "coalesce(r.event_at, r.created_at)"
+# Versions whose record was superseded at one time, as the store knew it, by what has been undone since.
+_UNDONE = (
+    "r.public_id IN (SELECT o.public_id FROM supersession x JOIN record o ON o.id = x.old_id "
+    "JOIN record n ON n.id = x.new_id WHERE x.known_until > ? AND x.known_from <= ? "
+    "AND (n.expires_at IS NULL OR n.expires_at > ?){held})"
+)
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
@@ -36,14 +43,18 @@ class Condition(Struct, frozen=True):
 def matching(chosen: Filter, now: int, versions: Versions = "current") -> Condition:
     """The records that a filter admits, among these versions."""
     parts = [_of_versions(versions, now if chosen.as_of is None else chosen.as_of, known=chosen.as_of is not None)]
+    if chosen.held_at is not None:
+        parts += _held(chosen.held_at, now, chosen.as_of)
+    elif versions == "current" and not chosen.include_superseded:
+        parts += _unsuperseded(now, chosen.as_of)
     if chosen.scopes:
         parts.append(in_scopes(chosen.scopes))
     if chosen.kinds:
         parts.append(_compile(Comparison("kind", "in", chosen.kinds), chosen.base))
     if chosen.since is not None:
-        parts.append(Condition("coalesce(r.event_at, r.created_at) >= ?", (chosen.since,)))
+        parts.append(Condition("coalesce(r.event_until - 1, r.event_at, r.created_at) >= ?", (chosen.since,)))
     if chosen.until is not None:
-        parts.append(Condition("coalesce(r.event_at, r.created_at) <= ?", (chosen.until,)))
+        parts.append(Condition(f"{_BEGINS} <= ?", (chosen.until,)))
     if chosen.tags:
         parts.append(_compile(Comparison("tags", "in", chosen.tags), chosen.base))
     if chosen.where is not None:
@@ -73,6 +84,32 @@ def _of_versions(versions: Versions, moment: int, *, known: bool) -> Condition:
     if versions == "expired":
         return Condition("r.valid_to IS NULL AND r.expires_at <= ?", (moment,))
     return Condition({"open": "r.valid_to IS NULL", "closed": "r.valid_to IS NOT NULL", "any": "1"}[versions])
+
+
+def _unsuperseded(now: int, known_at: int | None) -> list[Condition]:
+    """Without what is superseded, or was at `known_at`, as the store knew it then. Successors may expire."""
+    if known_at is None:
+        return [Condition("r.superseded_at IS NULL OR r.superseded_until <= ?", (now,))]
+    standing = "r.superseded_at IS NULL OR r.superseded_at > ? OR r.superseded_until <= ?"
+    undone = _UNDONE.format(held="")
+    return [Condition(standing, (known_at, known_at)), Condition(f"NOT {undone}", (known_at,) * 3)]
+
+
+def _held(moment: int, now: int, known_at: int | None) -> list[Condition]:
+    """What held at an event time, as it is known now or was at `known_at`."""
+    parts = [
+        Condition(f"{_BEGINS} <= ?", (moment,)),
+        Condition("r.event_until IS NULL OR r.event_resolved OR r.event_until > ?", (moment,)),
+    ]
+    if known_at is None:
+        return [*parts, Condition("r.held_until IS NULL OR r.held_until > ? OR r.superseded_until <= ?", (moment, now))]
+    standing = "r.held_until IS NULL OR r.held_until > ? OR r.superseded_at > ? OR r.superseded_until <= ?"
+    undone = _UNDONE.format(held=" AND x.holds_from <= ?")
+    return [
+        *parts,
+        Condition(standing, (moment, known_at, known_at)),
+        Condition(f"NOT {undone}", (*(known_at,) * 3, moment)),
+    ]
 
 
 def _joined(parts: Sequence[Condition], operator: str) -> Condition:

@@ -14,10 +14,10 @@ from recollect.store.rows import Moment, read_row
 from recollect.store.sqlite.conditions import matching
 from recollect.store.sqlite.record_reading import exported
 from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.values import Direction, Step
+from recollect.store.values import Direction, LinkRow, Step
 
 _LINK = (
-    "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at FROM link l "
+    "SELECT a.public_id, b.public_id, l.type, l.strength, l.created_at, l.reason FROM link l "
     "JOIN record a ON a.id = l.source_id JOIN record b ON b.id = l.target_id"
 )
 
@@ -28,6 +28,7 @@ class _LinkRow(NamedTuple):
     type: str
     strength: float
     created_at: Moment
+    reason: str | None
 
 
 class SqliteLinks(Repository):
@@ -45,12 +46,13 @@ class SqliteLinks(Repository):
         condition = exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
-            f"{_LINK} WHERE l.source_id {within} AND l.target_id {within} ORDER BY l.source_id, l.target_id, l.type",
+            f"{_LINK} WHERE l.type != 'supersedes' AND l.source_id {within} AND l.target_id {within} "
+            "ORDER BY l.source_id, l.target_id, l.type",
             (*condition.values, *condition.values),
         )
         yield from map(_link, rows)
 
-    def missing(self, rows: Sequence[tuple[int, int, str, float, int]]) -> list[tuple[int, int, str, float, int]]:
+    def missing(self, rows: Sequence[LinkRow]) -> list[LinkRow]:
         wanted = {row[:3]: row for row in reversed(rows)}
         return [
             row
@@ -58,11 +60,11 @@ class SqliteLinks(Repository):
             if not self._execute("SELECT 1 FROM link WHERE source_id = ? AND target_id = ? AND type = ?", key).get
         ]
 
-    def put(self, links: Iterable[tuple[int, int, str, float, int]]) -> None:
-        rows = list(links)
+    def put(self, links: Iterable[LinkRow]) -> None:
+        rows = [LinkRow(*row) for row in links]
         self._execute_many(
-            "INSERT INTO link (source_id, target_id, type, strength, created_at) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET strength = excluded.strength",
+            "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET strength = excluded.strength, reason = coalesce(excluded.reason, reason)",
             rows,
         )
         # One end is enough: the links of a record are read in both directions.
@@ -70,7 +72,10 @@ class SqliteLinks(Repository):
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
         chosen, bound = _of_types(types)
-        self._execute(f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen}", (source, target, *bound))
+        kept = "" if types else "AND l.type != 'supersedes'"
+        self._execute(
+            f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen} {kept}", (source, target, *bound)
+        )
         dropped = self._connection.changes()
         if dropped:
             self._tx.changes.append("link", source)
@@ -98,8 +103,10 @@ class SqliteLinks(Repository):
 
 
 def _link(row: tuple[Any, ...]) -> Link:
-    source, target, kind, strength, created = read_row(row, _LinkRow, "a link of")
-    return Link(source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created))
+    source, target, kind, strength, created, reason = read_row(row, _LinkRow, "a link of")
+    return Link(
+        source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created), reason=reason
+    )
 
 
 def _of_types(types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:

@@ -45,6 +45,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
         ]
         tx.lexicon.put(ids, words)
         tx.standing.derive(ids)
+        tx.statements.derive(ids)
         tx.connection.executemany(
             "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
             [(content_hash(text, context), record_id) for record_id, text, context, _ in rows],
@@ -85,7 +86,8 @@ def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
-    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term", "standing"):
+    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term", "standing", "statement",
+                  "statement_key"):  # fmt: skip
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in _derived_statements():
         tx.connection.execute(statement).fetchall()
@@ -114,6 +116,8 @@ def _derived_statements() -> list[str]:
         "CREATE TABLE term ",
         "CREATE TABLE record_terms ",
         "CREATE TABLE standing ",
+        "CREATE TABLE statement ",
+        "CREATE TABLE statement_key ",
         "CREATE VIRTUAL TABLE session_fts ",
     )
     code = "\n".join(line for line in "".join(MIGRATIONS).splitlines() if not line.startswith("--"))

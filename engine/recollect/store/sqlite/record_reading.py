@@ -35,11 +35,19 @@ _TAGS = (
 
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 
+# The records at the other end of the standing supersessions of `r`, as JSON.
+_NAMED = (
+    "(SELECT json_group_array(e.public_id ORDER BY x.holds_from, e.id) FROM supersession x "
+    "JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL)"
+)
+
 _RECORD = (
     f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.base_importance, "
     "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
     f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
-    f"(SELECT name FROM standing WHERE record_id = r.id) {_JOINS} "
+    "(SELECT name FROM standing WHERE record_id = r.id), r.event_until, r.event_resolved, r.superseded_at, "
+    f"r.held_until, {_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
+    f"(SELECT json_group_array(at) FROM occurrence WHERE record_id = r.id) {_JOINS} "
     "LEFT JOIN access a ON a.record_id = r.id"
 )
 
@@ -72,12 +80,20 @@ class _RecordRow(NamedTuple):
     metadata: str | None
     embedding_state: EmbeddingState
     standing: Standing | None
+    event_until: Moment | None
+    event_resolved: int
+    superseded_at: Moment | None
+    held_until: Moment | None
+    supersedes: str
+    superseded_by: str
+    occurred_at: str
 
 
 _SELECT = (
     "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
     "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
-    "AND (r.expires_at IS NULL OR r.expires_at > ?1)"
+    "AND (r.expires_at IS NULL OR r.expires_at > ?1) "
+    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1)"
 )
 
 _CHUNK = 500
@@ -95,15 +111,17 @@ class SqliteRecordReader(Repository):
         found: dict[int, Found] = {}
         rows = self._execute(
             f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
-            f"r.event_at, r.metadata, o.name, r.position {_JOINS} WHERE r.id IN (SELECT value FROM carray(?))",
+            f"r.event_at, r.event_until, r.metadata, o.name, r.position {_JOINS} "
+            "WHERE r.id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
         )
         for (
-            row_id, name, text, kind, scope, context, tags, importance, created, event, metadata, source, position,
+            row_id, name, text, kind, scope, context, tags, importance, created, event, until, metadata, source,
+            position,
         ) in rows:  # fmt: skip
             values = (
                 name, text, kind, scope, context, () if tags == "[]" else tuple(_decode(tags)), importance, created,
-                event, _metadata(metadata, name), source, position,
+                event, until, _metadata(metadata, name), source, position,
             )  # fmt: skip
             found[row_id] = read_row(values, Found, "record")
         return found
@@ -113,6 +131,11 @@ class SqliteRecordReader(Repository):
         return self._column(
             "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
         )
+
+    def public_ids_of(self, ids: Sequence[int]) -> list[str]:
+        """Public ids in this order of the row ids, which may be any."""
+        names = dict(zip(sorted(ids), self.public_ids(sorted(ids)), strict=True))
+        return [names[record_id] for record_id in ids]
 
     def standing_ids(self, name: Standing) -> list[int]:
         return self._tx.standing.ids(name)
@@ -180,8 +203,11 @@ class SqliteRecordReader(Repository):
         rows = self._execute(f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),))
         return map(_record, rows)
 
-    def history(self, public_id: str) -> list[Record]:
+    def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
         ids = self.version_ids(public_id)
+        if chain:
+            chained = self._tx.supersessions.chain(ids[-1])
+            ids = [version_id for name in self.public_ids_of(chained) for version_id in self.version_ids(name)]
         found = self.by_row_ids(ids)
         return [found[row_id] for row_id in ids]
 
@@ -277,7 +303,8 @@ def _metadata(text: object, public_id: object) -> dict[str, Any]:
 def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
         public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
-        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing,
+        updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing, until, resolved,
+        superseded, held_until, supersedes, superseded_by, again,
     ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
         id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
@@ -286,8 +313,23 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         accessed_at=optional_datetime(accessed), expires_at=optional_datetime(expires), access_count=accesses,
         valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
         metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
-        outcome=outcome,
+        event_until=optional_datetime(until), event_resolved=bool(resolved),
+        superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until),
+        supersedes=_names(supersedes), superseded_by=_names(superseded_by),
+        outcome=outcome, **_occurrences(event or created, again),
     )  # fmt: skip
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return () if listed == "[]" else tuple(_decode(listed))
+
+
+def _occurrences(first: int, again: str) -> dict[str, Any]:
+    """How often a statement was remembered, and when; nothing for once."""
+    if again == "[]":
+        return {}
+    times = sorted([first, *_decode(again)])
+    return {"occurrences": len(times), "occurred_at": tuple(map(to_datetime, times))}
 
 
 def exported(chosen: Filter, *, chunks: bool = True) -> Condition:

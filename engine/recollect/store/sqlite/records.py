@@ -12,15 +12,18 @@ import msgspec
 from recollect.store.sqlite.record_reading import SqliteRecordReader
 from recollect.store.sqlite.repository import id_array
 from recollect.store.sqlite.schema import TAGS_SQL
+from recollect.store.sqlite.statements import Stated
 from recollect.store.values import Access, EmbedderRow, Parts, Row
 from recollect.text.record_words import record_words, written_words
 
 _OWN = (
     "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
-    "created_at", "event_at", "updated_at", "expires_at", "valid_from", "valid_to", "metadata", "content_hash",
-    "embedding_state",
+    "created_at", "event_at", "event_until", "event_resolved", "updated_at", "expires_at", "valid_from", "valid_to",
+    "metadata", "content_hash", "embedding_state",
 )  # fmt: skip
 _COLUMNS = (*_OWN, "scope_id", "source_id")
+# What a closed version takes over from its record besides.
+_DERIVED = ("superseded_at", "superseded_until", "held_until")
 _INSERT = f"INSERT INTO record (id, {', '.join(_COLUMNS)})"
 _own_values = attrgetter(*_OWN)
 
@@ -48,6 +51,10 @@ class SqliteRecords(SqliteRecordReader):
         self._tx.lexicon.put(ids, [record_words(row.words, row.context, row.tags) for row in rows])
         self._tx.standing.put(
             (record_id, row.kind, row.text, row.context) for record_id, row in zip(ids, rows, strict=True)
+        )
+        self._tx.statements.put(
+            Stated(record_id, row.kind, scopes[row.scope], row.text, row.context, row.valid_to, None)
+            for record_id, row in zip(ids, rows, strict=True)
         )
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
@@ -117,6 +124,7 @@ class SqliteRecords(SqliteRecordReader):
             self._close_version(record_id, closed_at=valid_from)
         else:
             self.purge_versions([record_id])
+            self._execute("DELETE FROM occurrence WHERE record_id = ?", (record_id,))
         self._execute("DELETE FROM vector WHERE record_id = ?", (record_id,))
         self._tx.vectors.drop_refusals(record_id)
         self._execute(
@@ -128,6 +136,7 @@ class SqliteRecords(SqliteRecordReader):
         self._tx.lexicon.drop([record_id])
         self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
         self._tx.standing.derive([record_id])
+        self._tx.statements.derive([record_id])
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows([record_id], [row]))
             self._tx.vectors.add_refusals(embedder.id, refused_rows([record_id], [row]))
@@ -145,7 +154,12 @@ class SqliteRecords(SqliteRecordReader):
         if before:
             self._execute("UPDATE record SET valid_to = ? WHERE id = ?", (row.valid_from, before[-1]))
             self._tx.changes.append("update", before[-1])
-        self.insert([row], embedder)
+        (version_id,) = self.insert([row], embedder)
+        self._execute(
+            "UPDATE record SET (superseded_at, superseded_until, held_until) = "
+            "(SELECT superseded_at, superseded_until, held_until FROM record WHERE id = ?) WHERE id = ?",
+            (record_id, version_id),
+        )
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         columns = dict(columns)
@@ -170,6 +184,10 @@ class SqliteRecords(SqliteRecordReader):
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
         if "kind" in columns:
             self._tx.standing.derive([record_id])
+        if "kind" in columns or "scope_id" in columns:
+            self._tx.statements.derive([record_id])
+        if "expires_at" in columns:
+            self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([record_id])])
         if tags is not None and self.replace_tags([(record_id, tags)]):
             self._tx.changes.append("text", record_id)
         if "source_id" in columns:
@@ -191,8 +209,11 @@ class SqliteRecords(SqliteRecordReader):
             "SELECT DISTINCT source_id FROM record WHERE id IN (SELECT value FROM carray(?)) AND source_id IS NOT NULL",
             (id_array(record_ids),),
         ).fetchall()
+        losing, following = self._tx.supersessions.losing(record_ids)
         closed = self.purge_versions(record_ids)
         self._purge(record_ids)
+        self._tx.supersessions.put(following)
+        self._tx.supersessions.derive(losing)
         self._tx.scopes.drop_empty_sources([row[0] for row in sources])
         return closed
 
@@ -212,8 +233,11 @@ class SqliteRecords(SqliteRecordReader):
     def _close_version(self, record_id: int, *, closed_at: int) -> None:
         """Copy a record, with words, vectors and tags, into a closed row of its own."""
         version_id = self._next_id()
-        values = ", ".join("?" if name == "valid_to" else name for name in _COLUMNS)
-        self._execute(f"{_INSERT} SELECT ?, {values} FROM record WHERE id = ?", (version_id, closed_at, record_id))
+        values = ", ".join("?" if name == "valid_to" else name for name in (*_COLUMNS, *_DERIVED))
+        self._execute(
+            f"INSERT INTO record (id, {', '.join((*_COLUMNS, *_DERIVED))}) SELECT ?, {values} FROM record WHERE id = ?",
+            (version_id, closed_at, record_id),
+        )
         self._execute(
             "INSERT INTO record_tag SELECT ?, place, tag_id FROM record_tag WHERE record_id = ?",
             (version_id, record_id),
@@ -224,6 +248,8 @@ class SqliteRecords(SqliteRecordReader):
             self._tx.vectors.copy_refusals(record_id, version_id)
         self._tx.lexicon.copy(record_id, version_id)
         self._tx.standing.copy(record_id, version_id)
+        self._tx.statements.copy(record_id, version_id)
+        self._tx.occurrences.move(record_id, version_id)
         self._tx.changes.append("insert", version_id)
 
     def closed_versions(self, record_ids: Sequence[int]) -> list[int]:
@@ -239,7 +265,8 @@ class SqliteRecords(SqliteRecordReader):
         if not len(record_ids):
             return
         self._tx.lexicon.drop(record_ids)
-        # Tags, links, access counts, words and vectors follow by foreign key.
+        self._tx.statements.drop(record_ids)
+        # Tags, links, supersessions, access counts and vectors follow by foreign key.
         self._execute("DELETE FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(record_ids),))
         self._tx.changes.append_ids("delete", list(record_ids))
 

@@ -8,19 +8,21 @@ Times are microseconds since 1970 UTC; the views show them as ISO 8601.
 from __future__ import annotations
 
 from recollect.store.sqlite.service_schema import SERVICE_SCHEMA
+from recollect.store.sqlite.supersession_schema import SUPERSESSION_SCHEMA
 
 APPLICATION_ID = 0x5265636F  # "Reco"
 # Five 384-dimensional float32 vectors fill a page of 8192; at 4096 two do, and bulk writing took 1.7 times as long.
 PAGE_SIZE_BYTES = 8192
 
-# What the in-memory index reads of a record, as 80 bytes, big-endian: a million arrive in 0.2 s, as columns in 2.6 s.
+# What the in-memory index reads of a record, as 105 bytes, big-endian: a million arrive in 0.2 s, as columns in 2.6 s.
 # `blocks` names the fields. Triggers maintain it for every writer of `record`.
-_PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x',
+_PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%08x%08x%02x',
     {row}.id, coalesce({row}.source_id, -1), coalesce({row}.position, 9223372036854775807), {row}.created_at,
-    coalesce({row}.event_at, {row}.created_at), {row}.valid_from, coalesce({row}.valid_to, 9223372036854775807),
-    coalesce({row}.expires_at, 9223372036854775807),
+    coalesce({row}.event_at, {row}.created_at), coalesce({row}.event_until, 9223372036854775807), {row}.valid_from,
+    coalesce({row}.valid_to, 9223372036854775807), coalesce({row}.expires_at, 9223372036854775807),
+    coalesce({row}.superseded_at, 9223372036854775807), coalesce({row}.held_until, 9223372036854775807),
     CAST(round(coalesce({row}.base_importance, {row}.importance) * 1e15) AS INTEGER),
-    {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind)))"""
+    {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind), {row}.event_resolved))"""
 PACKED_SQL = _PACKED.format(row="r")
 
 # The tags of a record in their order, as JSON.
@@ -64,11 +66,20 @@ CREATE TABLE record (
     source_id       INTEGER REFERENCES source(id),
     position        INTEGER,
     created_at      INTEGER NOT NULL,
+    -- When what the text says begins and ends to hold (the end is excluded); NULL: from created_at; a moment, or open.
     event_at        INTEGER,
+    event_until     INTEGER,
+    -- 1: both were found in the text, and not given.
+    event_resolved  INTEGER NOT NULL DEFAULT 0 CHECK (event_resolved IN (0, 1)),
     updated_at      INTEGER NOT NULL,
     expires_at      INTEGER,
     valid_from      INTEGER NOT NULL,
     valid_to        INTEGER,
+    -- Derived from `supersession`, for all versions of a record: since when the store knows that it is superseded,
+    -- until when (NULL: no successor expires), and when it stopped to hold.
+    superseded_at    INTEGER,
+    superseded_until INTEGER,
+    held_until       INTEGER,
     metadata        TEXT,
     content_hash    BLOB NOT NULL,
     embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'refused', 'none'))
@@ -82,6 +93,7 @@ CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
 -- Finds equal texts; the first 8 bytes do not depend on case, spaces or quote marks.
 CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
 CREATE INDEX record_unembedded ON record(id) WHERE embedding_state != 'embedded';
+CREATE INDEX record_superseded ON record(superseded_until) WHERE superseded_until IS NOT NULL;
 
 CREATE TABLE access (
     record_id   INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
@@ -107,10 +119,11 @@ CREATE TABLE link (
     type       TEXT NOT NULL,
     strength   REAL NOT NULL CHECK (strength BETWEEN 0 AND 1),
     created_at INTEGER NOT NULL,
+    reason     TEXT,
     PRIMARY KEY (source_id, target_id, type)
 ) WITHOUT ROWID;
 CREATE INDEX link_target ON link(target_id);
-
+{SUPERSESSION_SCHEMA}
 CREATE TABLE embedder (
     id          INTEGER PRIMARY KEY,
     fingerprint TEXT NOT NULL UNIQUE,
@@ -159,12 +172,14 @@ CREATE TRIGGER record_inserted AFTER INSERT ON record BEGIN
     INSERT INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
 END;
 -- The condition: lowering the importance of 100,000 episodes changes nothing that is packed.
-CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, valid_from,
-    valid_to, expires_at, importance, base_importance ON record
-WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.event_at, old.valid_from, old.valid_to,
-    old.expires_at, coalesce(old.base_importance, old.importance)) IS NOT
-    (new.kind, new.scope_id, new.source_id, new.position, new.created_at, new.event_at, new.valid_from, new.valid_to,
-    new.expires_at, coalesce(new.base_importance, new.importance)) BEGIN
+CREATE TRIGGER record_updated AFTER UPDATE OF kind, scope_id, source_id, position, created_at, event_at, event_until,
+    event_resolved, valid_from, valid_to, expires_at, superseded_at, held_until, importance, base_importance ON record
+WHEN (old.kind, old.scope_id, old.source_id, old.position, old.created_at, old.event_at, old.event_until,
+    old.event_resolved, old.valid_from, old.valid_to, old.expires_at, old.superseded_at, old.held_until,
+    coalesce(old.base_importance, old.importance)) IS NOT
+    (new.kind, new.scope_id, new.source_id, new.position, new.created_at, new.event_at, new.event_until,
+    new.event_resolved, new.valid_from, new.valid_to, new.expires_at, new.superseded_at, new.held_until,
+    coalesce(new.base_importance, new.importance)) BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     UPDATE record_packed SET value = {_PACKED.format(row="new")} WHERE record_id = new.id;
 END;
@@ -188,6 +203,12 @@ CREATE TABLE record_terms (
     counts    BLOB NOT NULL
 );
 
+-- Derived: the records that are standing instructions ("instruction") or preferences ("preference").
+CREATE TABLE standing (
+    record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
+    name      TEXT NOT NULL
+);
+
 -- The change feed: what an in-memory index has to read again. A row covers the ids first..last.
 CREATE TABLE feed (
     sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -203,8 +224,11 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
          WHERE rt.record_id = r.id) AS tags,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.event_at / 1e6, 'unixepoch') AS event_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.event_until / 1e6, 'unixepoch') AS event_until,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.updated_at / 1e6, 'unixepoch') AS updated_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', r.expires_at / 1e6, 'unixepoch') AS expires_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.superseded_at / 1e6, 'unixepoch') AS superseded_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.held_until / 1e6, 'unixepoch') AS held_until,
        coalesce(a.count, 0) AS access_count, r.embedding_state
   FROM record r
   JOIN scope s ON s.id = r.scope_id
@@ -222,15 +246,7 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
   JOIN scope s ON s.id = r.scope_id;
 """
 
-_STANDING = """
--- Derived: the records that are standing instructions ("instruction") or preferences ("preference").
-CREATE TABLE standing (
-    record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
-    name      TEXT NOT NULL
-);
-"""
-
-MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA, _STANDING)
+MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 # Schemas up to this one were never released, and had several forms.
-UNRELEASED = 4
+UNRELEASED = 6
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

@@ -20,6 +20,8 @@ from recollect.store.sqlite.scopes import SqliteScopes
 from recollect.store.sqlite.sessions import SqliteSessions
 from recollect.store.sqlite.snapshot import SqliteIndexSnapshot
 from recollect.store.sqlite.standing import SqliteStanding
+from recollect.store.sqlite.statements import SqliteJudgements, SqliteOccurrences, SqliteStatements
+from recollect.store.sqlite.supersessions import SqliteSupersessions
 from recollect.store.sqlite.tiers import SqliteConsolidations, SqliteExperience, SqliteProcedures, SqliteWorking
 from recollect.store.sqlite.vectors import SqliteVectors
 
@@ -37,6 +39,10 @@ class SqliteTransaction(Writer):
         self.records = SqliteRecords(self)
         self.scopes = SqliteScopes(self)
         self.links = SqliteLinks(self)
+        self.supersessions = SqliteSupersessions(self)
+        self.statements = SqliteStatements(self)
+        self.occurrences = SqliteOccurrences(self)
+        self.judgements = SqliteJudgements(self)
         self.vectors = SqliteVectors(self)
         self.blocks = SqliteBlocks(self)
         self.changes = SqliteChanges(self)

@@ -34,7 +34,8 @@ class SqliteVectors(Repository):
         rows = self._rows(
             "SELECT r.id, r.scope_id, r.kind, coalesce(r.expires_at, ?), v.value FROM record r "
             "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
-            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL ORDER BY r.id, v.part",
+            "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL "
+            "AND r.superseded_at IS NULL ORDER BY r.id, v.part",
             (NEVER, embedder.id, id_array(ids)),
         )
         found: dict[tuple[int, int, str, int], list[bytes]] = {}

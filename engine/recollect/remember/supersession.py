@@ -1,0 +1,177 @@
+"""One memory in the place of another: checked as a whole, written in one transaction, and undone.
+
+What superseded what is data. Nothing is deleted: superseded memories cost no place in plain recall, and `history`,
+`as_of`, `held_at` and `include_superseded` show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect import checks
+from recollect.engine import Engine
+from recollect.errors import AlreadySuperseded, InvalidInput, NotFound
+from recollect.records import Record
+from recollect.remember.prepare import check_ids
+from recollect.store.protocol import Reader, Writer
+from recollect.store.supersession_values import Standpoint, Supersession
+from recollect.store.values import CHUNK_KIND, Row
+
+KINDS_THAT_LAST = {
+    "episode": "an episode, which happened",
+    CHUNK_KIND: "a chunk of a document: change the document and ingest it again",
+    "procedure": "a procedure: procedures.save makes a new version",
+}
+"""Kinds of which nothing supersedes anything."""
+_MAX_REASON_CHARS = 1_000
+
+
+def row_id(reader: Reader, public_id: object, base: str) -> int:
+    """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
+    if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
+        public_id = checks.plain_str(public_id)
+        found = reader.records.find_ids([public_id], base)
+        if public_id in found:
+            return found[public_id]
+    where = "" if base == "/" else f" in scope {base}"
+    raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
+
+
+def supersede(
+    engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
+) -> None:
+    """Put records in the place of others: all of the old by all of the new, or none."""
+    olds, news = check_ids(old, "old"), check_ids(new, "new")
+    for name, ids in (("old", olds), ("new", news)):
+        if not ids:
+            raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
+    said, share = check_reason(reason), checks.check_unit(strength, "strength")
+    moment = checks.check_time(at, "at")
+    with engine.atomic() as writer:
+        old_ids = [row_id(writer, public_id, base) for public_id in olds]
+        new_ids = [row_id(writer, public_id, base) for public_id in news]
+        put_in_place(
+            writer, old_ids, new_ids, holds_from=moment, known_from=checks.now_us(), reason=said, strength=share
+        )
+
+
+def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> None:
+    """Put rows that have just been inserted in the place of the records that they name."""
+    for row, record_id in zip(rows, ids, strict=True):
+        if row.supersedes:
+            put_in_place(writer, [row_id(writer, public_id, row.base) for public_id in row.supersedes], [record_id])
+
+
+def put_in_place(
+    writer: Writer,
+    old_ids: Sequence[int],
+    new_ids: Sequence[int],
+    *,
+    holds_from: int | None = None,
+    known_from: int | None = None,
+    reason: str | None = None,
+    strength: float = 1.0,
+) -> None:
+    """Record that all of the new stand in the place of all of the old, given as row ids of open versions.
+
+    `holds_from` is the event time from which they hold: when each begins, by default. The store knows it `known_from`:
+    by default, as of something that was just written, as soon as both were stored.
+
+    Raises InvalidInput, or AlreadySuperseded; what the transaction has written must then be rolled back.
+    """
+    found = writer.supersessions.standpoints([*old_ids, *new_ids])
+    olds, news = [found[each] for each in old_ids], [found[each] for each in new_ids]
+    _check_alike(olds, news)
+    now = checks.now_us()
+    standing = _standing(writer, olds, {each.record_id for each in news}, now)
+    _check_acyclic(writer, olds, news)
+    rows = []
+    for old in olds:
+        if old.record_id in standing:
+            continue
+        for new in news:
+            begins = new.begins_at if holds_from is None else holds_from
+            if begins < old.begins_at:
+                raise InvalidInput(
+                    f"{new.public_id} holds from {_iso(begins)} and {old.public_id} only from {_iso(old.begins_at)}: "
+                    "what began later cannot be superseded by what began before; swap them, or give `at`"
+                )
+            known = max(new.valid_from, old.valid_from) if known_from is None else known_from
+            rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+    writer.supersessions.put(rows)
+
+
+def undo(engine: Engine, public_id: str, *, base: str) -> Record:
+    """Make a superseded record current again; returns it."""
+    with engine.atomic() as writer:
+        record_id = row_id(writer, public_id, base)
+        if not writer.supersessions.undo([record_id], checks.now_us()):
+            raise InvalidInput(
+                f"{public_id} is not superseded: give the version to restore, an index into history(id, chain=False)"
+            )
+        return writer.records.get(record_id, outcome="updated")
+
+
+def check_reason(reason: object) -> str | None:
+    """A short text; None is none."""
+    return None if reason is None else checks.check_text(reason, _MAX_REASON_CHARS, "reason")
+
+
+def _check_alike(olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse what is no pair of statements of one scope."""
+    for each in (*olds, *news):
+        if each.kind in KINDS_THAT_LAST:
+            raise InvalidInput(f"{each.public_id} is {KINDS_THAT_LAST[each.kind]}")
+    for old in olds:
+        for new in news:
+            if old.record_id == new.record_id:
+                raise InvalidInput(f"{old.public_id} cannot supersede itself")
+            if old.scope != new.scope:
+                raise InvalidInput(
+                    f"{old.public_id} is in another scope than {new.public_id}: a memory supersedes those of its own"
+                )
+
+
+def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: int) -> set[int]:
+    """The old records that these new ones supersede already. What has only expired successors is free again."""
+    by_old: dict[int, list[Supersession]] = {}
+    for row in writer.supersessions.of_old([each.record_id for each in olds]):
+        by_old.setdefault(row.old_id, []).append(row)
+    found: set[int] = set()
+    for old in olds:
+        rows = by_old.get(old.record_id, [])
+        if not rows:
+            continue
+        successors = writer.supersessions.standpoints([row.new_id for row in rows])
+        if old.record_id in writer.supersessions.lapsed(now):
+            expired = max(each.expires_at or now for each in successors.values())
+            writer.supersessions.undo([old.record_id], min(expired, now))
+        elif successors.keys() == news:
+            found.add(old.record_id)
+        else:
+            names = " and ".join(each.public_id for each in successors.values())
+            raise AlreadySuperseded(
+                f"{old.public_id} is superseded by {names}: supersede that one, restore({old.public_id!r}) first, or "
+                "give all that supersede it in one call"
+            )
+    return found
+
+
+def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
+    """Refuse an old record that follows, through others, from a new one."""
+    sought = {each.record_id: each.public_id for each in olds}
+    edge = [each.record_id for each in news]
+    seen = set(edge)
+    while edge:
+        edge = [row.new_id for row in writer.supersessions.of_old(edge) if row.new_id not in seen]
+        seen.update(edge)
+        for record_id in edge:
+            if record_id in sought:
+                raise InvalidInput(
+                    f"{sought[record_id]} supersedes {news[0].public_id} already, directly or through others: "
+                    "a memory cannot be superseded by what it supersedes"
+                )
+
+
+def _iso(moment: int) -> str:
+    return checks.to_datetime(moment).isoformat()

@@ -1,0 +1,207 @@
+"""Statements: their keys and frames, repeated ones, and pairs that wait to be judged, in SQLite.
+
+Keys and frames are derived: `rebuild` makes them from the texts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from recollect.store.rows import read_row
+from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sqlite.schema import TAGS_SQL
+from recollect.store.supersession_values import Judgement, Occurrence, StatementCandidate
+from recollect.store.values import CHUNK_KIND
+from recollect.text.statements import frames_of, keys_of, statement_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# What happened, what a file says and how to do something is not superseded by a later text.
+WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
+_LISTED = "IN (SELECT value FROM carray(?))"
+_KEY = Struct("<q")
+_FRAME = Struct("<II")
+_STATED = "SELECT id, kind, scope_id, text, context, valid_to, superseded_at FROM record"
+# Candidates of one key that are read at most, besides those wanted: others may have expired.
+_SPARE = 16
+
+
+class Stated(NamedTuple):
+    """What the keys and frames of a version are made of."""
+
+    record_id: int
+    kind: str
+    scope_id: int
+    text: str
+    context: str | None
+    valid_to: int | None
+    superseded_at: int | None
+
+
+class SqliteStatements(Repository):
+    """The tables `statement` and `statement_key`."""
+
+    def put(self, stated: Iterable[Stated]) -> None:
+        """Store the keys and frames of versions; most texts have few, long ones none."""
+        rows = []
+        listed: list[tuple[int, int]] = []
+        for each in stated:
+            keys, frames = spoken_of(each)
+            if keys or frames:
+                rows.append((each.record_id, keys_as_bytes(keys), frames_as_bytes(frames)))
+                if each.superseded_at is None:
+                    listed += ((key, each.record_id) for key in keys)
+        if rows:
+            self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
+            self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", listed)
+
+    def copy(self, record_id: int, to_id: int) -> None:
+        """Give a closed version the frames of its record; keys are of open ones."""
+        self._execute(
+            "INSERT INTO statement SELECT ?, x'', frames FROM statement WHERE record_id = ?", (to_id, record_id)
+        )
+
+    def drop(self, ids: Sequence[int]) -> None:
+        """Remove the keys and frames of versions."""
+        self._drop_keys(ids)
+        self._execute(f"DELETE FROM statement WHERE record_id {_LISTED}", (id_array(ids),))
+
+    def derive(self, ids: Sequence[int]) -> None:
+        self.drop(ids)
+        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE id {_LISTED}", (id_array(ids),)))
+
+    def list_keys(self, ids: Sequence[int]) -> None:
+        """List the keys of these open records, or no longer, by whether they are superseded."""
+        self._drop_keys(ids)
+        rows = self._rows(
+            "SELECT s.record_id, s.keys FROM statement s JOIN record r ON r.id = s.record_id "
+            f"WHERE r.superseded_at IS NULL AND s.record_id {_LISTED}",
+            (id_array(ids),),
+        )
+        self._execute_many(
+            "INSERT INTO statement_key (key, record_id) VALUES (?, ?)",
+            [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)],
+        )
+
+    def _drop_keys(self, ids: Sequence[int]) -> None:
+        rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {_LISTED}", (id_array(ids),))
+        self._execute_many(
+            "DELETE FROM statement_key WHERE key = ? AND record_id = ?",
+            [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)],
+        )
+
+    def candidates(self, keys: Sequence[int], scope: str, kind: str, now: int, limit: int) -> list[StatementCandidate]:
+        scope_id = self._tx.scopes.ids([scope]).get(scope)
+        if scope_id is None:
+            return []
+        ids: set[int] = set()
+        for key in _within(keys, scope_id, kind):
+            # The newest of one key are at the end of its range, whatever its length.
+            ids.update(
+                self._column(
+                    "SELECT record_id FROM statement_key WHERE key = ? ORDER BY record_id DESC LIMIT ?",
+                    (key, limit + _SPARE),
+                )
+            )
+        if not ids:
+            return []
+        rows = self._execute(
+            f"SELECT r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, r.pinned, "
+            f"r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, r.valid_from, r.metadata, "
+            f"{TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id WHERE r.id {_LISTED} "
+            "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?) "
+            "ORDER BY r.id DESC LIMIT ?",
+            (id_array(sorted(ids)), now, limit),
+        )
+        return [_candidate(*row) for row in rows]
+
+    def frames(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, tuple[tuple[int, int], ...]]:
+        rows = self._execute(
+            f"SELECT record_id, frames FROM statement WHERE frames != x'' AND record_id {_LISTED}",
+            (id_array(record_ids),),
+        )
+        return {record_id: tuple(_FRAME.iter_unpack(frames)) for record_id, frames in rows}
+
+
+class SqliteOccurrences(Repository):
+    """The table `occurrence`."""
+
+    def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
+        found: dict[int, list[Occurrence]] = {}
+        for record_id, *row in self._execute(
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {_LISTED} ORDER BY record_id, at, id",
+            (id_array(record_ids),),
+        ):
+            found.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
+        return found
+
+    def add(self, rows: Iterable[tuple[int, int, str | None]]) -> None:
+        self._execute_many("INSERT INTO occurrence (record_id, at, text) VALUES (?, ?, ?)", [*rows])
+
+    def move(self, record_id: int, to_id: int) -> None:
+        """Leave the times of a text that has been replaced to its closed version."""
+        self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))
+
+
+class SqliteJudgements(Repository):
+    """The table `judgement`."""
+
+    def waiting(self, limit: int) -> list[Judgement]:
+        rows = self._execute(
+            "SELECT old_id, new_id, confidence, reason, created_at FROM judgement ORDER BY old_id, new_id LIMIT ?",
+            (limit,),
+        )
+        return [Judgement(*row) for row in rows]
+
+    def count(self) -> int:
+        return self._number("SELECT count(*) FROM judgement")
+
+    def put(self, rows: Iterable[Judgement]) -> None:
+        self._execute_many("INSERT OR REPLACE INTO judgement VALUES (?, ?, ?, ?, ?)", [*rows])
+
+    def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
+
+
+def _candidate(*row: Any) -> StatementCandidate:
+    made = StatementCandidate._make((*row[:-1], tuple(msgspec.json.decode(row[-1]))))
+    return made._replace(pinned=bool(made.pinned), event_resolved=bool(made.event_resolved))
+
+
+def spoken_of(each: Stated) -> tuple[list[int], Sequence[tuple[int, int]]]:
+    """The keys of a version within its scope and kind, and its frames; a closed version has no keys."""
+    if each.kind in WITHOUT_STATEMENTS:
+        return [], ()
+    statement = statement_of(each.text, each.context)
+    keys = _within(keys_of(statement), each.scope_id, each.kind) if each.valid_to is None else []
+    return keys, frames_of(statement)
+
+
+def keys_as_bytes(keys: Sequence[int]) -> bytes:
+    """Keys as they are stored."""
+    return b"".join(map(_KEY.pack, keys))
+
+
+def frames_as_bytes(frames: Sequence[tuple[int, int]]) -> bytes:
+    """Frames as they are stored."""
+    return b"".join(_FRAME.pack(*frame) for frame in frames)
+
+
+def _within(keys: Sequence[int], scope_id: int, kind: str) -> list[int]:
+    """Keys as they are stored: mixed with scope and kind, so that what others hold is never read."""
+    salt = _salt(scope_id, kind)
+    return [key ^ salt for key in keys]
+
+
+@lru_cache(maxsize=4096)
+def _salt(scope_id: int, kind: str) -> int:
+    return int.from_bytes(blake2b(f"{scope_id} {kind}".encode(), digest_size=8).digest(), "little", signed=True)
