@@ -141,6 +141,12 @@ class Record(Plain, frozen=True, kw_only=True):
     links: tuple[Link, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
 
+    @property
+    def held(self) -> tuple[datetime, datetime | None]:
+        """From when and until when this version of it held, as far as that is known; None while it does."""
+        first = self.valid_from == self.created_at
+        return (self.event_at or self.created_at) if first else self.valid_from, self.valid_to or self.held_until
+
 
 class Reached(Plain, frozen=True, kw_only=True):
     """A memory reached through links: the length of the shortest path, and the product of the strengths along it."""

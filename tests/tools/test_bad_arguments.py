@@ -27,11 +27,36 @@ def error_of(memory, arguments, name="memory"):
 @pytest.mark.parametrize(
     ("arguments", "type", "field", "allowed"),
     [
-        ({}, "missing_field", "action", ["write", "search", "recall", "replace", "remove", "list"]),
-        ({"action": None}, "missing_field", "action", ["write", "search", "recall", "replace", "remove", "list"]),
-        ({"action": "forget"}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
-        ({"action": 7}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
-        ({"action": ["write"]}, "unknown_action", "action", ["write", "search", "recall", "replace", "remove", "list"]),
+        (
+            {},
+            "missing_field",
+            "action",
+            ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
+        ),
+        (
+            {"action": None},
+            "missing_field",
+            "action",
+            ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
+        ),
+        (
+            {"action": "forget"},
+            "unknown_action",
+            "action",
+            ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
+        ),
+        (
+            {"action": 7},
+            "unknown_action",
+            "action",
+            ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
+        ),
+        (
+            {"action": ["write"]},
+            "unknown_action",
+            "action",
+            ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
+        ),
         ({"action": "write"}, "missing_field", "content", ["string"]),
         ({"action": "write", "content": None}, "missing_field", "content", ["string"]),
         ({"action": "search"}, "missing_field", "query", ["string"]),
@@ -121,7 +146,7 @@ FIELDS_OF_ALL = sorted({(name, field) for name, schema in tools.schemas().items(
 def test_lone_surrogates_are_answered_in_what_can_be_encoded(memory, name, field, value):
     """`json.loads` makes them of escapes."""
     some = {"content": "x", "query": "x", "id": "x", "role": "user", "task_type": "t", "tools": ["t"], "success": True}
-    some |= {"tool": "t", "error": "e", "recovery": "r", "source": "x", "documentId": "x"}
+    some |= {"supersedes": ["x"], "tool": "t", "error": "e", "recovery": "r", "source": "x", "documentId": "x"}
     for action in TOOLS[name].actions:
         needed = {each: some[each] for each in required(action)}
         answer = tools.call(name, {**needed, "action": tag(action), field: value}, memory=memory)

@@ -14,7 +14,7 @@ from recollect.tools.offering import TOOLS
 from recollect.tools.schema import properties, tag
 
 ACTIONS = {
-    "memory": ["write", "search", "recall", "replace", "remove", "list"],
+    "memory": ["write", "search", "recall", "replace", "remove", "list", "history", "supersede", "restore"],
     "session": ["open", "append", "messages", "list", "search", "end"],
     "experience": ["record", "record_recovery", "tips"],
     "knowledge": ["ingest", "search", "list", "delete"],
@@ -61,7 +61,10 @@ def test_a_field_means_the_same_in_every_action_of_a_tool():
 
 def test_descriptions_say_what_each_action_needs():
     described = tools.schemas()["memory"]["description"]
-    assert "- write: store a memory. Needs content. Takes tags, importance" in described
+    assert (
+        "- write: store a memory; older ones that no longer hold are superseded, those you name too. Needs content. Takes tags, importance"
+        in described
+    )
     assert "- list: show memories, newest first. Takes limit" in described
 
 

@@ -77,6 +77,14 @@ OldText = Annotated[
     ),
 ]
 MemoryId = Annotated[str, _field("The id of a memory, as results give it.", _named, "an id as results give it")]
+MemoryIds = Annotated[
+    list[str],
+    _field(
+        "Ids of memories that no longer hold, as results give them.",
+        lambda ids, name, _: [checks.check_name(id, name) for id in ids],
+        "array of ids as results give them",
+    ),
+]
 SessionId = Annotated[str, _field("The id of a session.", _named, "an id as results give it")]
 Agent = Annotated[
     str,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from msgspec import Struct, structs
+from msgspec import UNSET, structs
 
 from recollect.checks import shown
 from recollect.errors import NotFound
 from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
-from recollect.records import Hit, Record, SourceRef
-from recollect.text.quoting import NOTICE
-from recollect.tools.action import Action, Call, Candidate, Changed, Quotes, Shown, Tool, ToolFault
+from recollect.records import Record
+from recollect.tools.action import Action, Call, Candidate, Changed, Quotes, Tool, ToolFault
 from recollect.tools.fields import (
     Flag,
     Limit,
     MemoryId,
+    MemoryIds,
     MemoryText,
     Offset,
     OldText,
@@ -28,6 +26,17 @@ from recollect.tools.fields import (
     Topic,
     Unit,
 )
+from recollect.tools.memory_results import (
+    Contradicted,
+    FoundMemory,
+    Recalled,
+    RecalledMemory,
+    Version,
+    Written,
+    former_texts,
+    found,
+    listed,
+)
 from recollect.tools.schema import allowed_in
 
 # Kinds of records that this tool handles; other kinds have their own tools.
@@ -36,77 +45,8 @@ _MOST_CANDIDATES = 5
 _CANDIDATE_CHARS = 200
 
 
-class Contradicted(Struct, frozen=True, kw_only=True):
-    """A memory that may contradict the one just written."""
-
-    id: str
-    content: str
-    reason: str
-
-
-class Written(Struct, frozen=True, kw_only=True):
-    """The outcome of a write: created, merged, replaced or duplicate; `merged_into` is the existing memory."""
-
-    outcome: str
-    id: str
-    scope: str
-    merged_into: str | None = None
-    notice: str = NOTICE
-    contradictions: list[Contradicted] = []
-
-
-class FoundMemory(Shown, frozen=True, kw_only=True):
-    """A hit of search."""
-
-    content: str
-    score: float
-    confidence: float
-    created_at: datetime
-    tags: list[str]
-    id: str
-    scope: str
-    source: str | None
-
-
-class RecalledMemory(Shown, frozen=True, kw_only=True):
-    """A hit of recall."""
-
-    content: str
-    scope: str
-    importance: float
-    score: float
-    confidence: float
-    match_reasons: list[str]
-    evidence_gaps: list[str]
-    created_at: datetime
-    id: str
-    source: str | None
-    tags: list[str]
-
-
-class Recalled(Struct, frozen=True, kw_only=True):
-    """The hits of recall, with evidence gaps and sub-queries."""
-
-    results: list[RecalledMemory]
-    evidence_gaps: list[str] = []
-    sub_queries: list[str] = []
-    notice: str = NOTICE
-
-
-class ListedMemory(Shown, frozen=True, kw_only=True):
-    """A memory of a list."""
-
-    content: str
-    created_at: datetime
-    tags: list[str]
-    importance: float
-    id: str
-    scope: str
-    source: str | None
-
-
 class Write(Action, frozen=True, kw_only=True, tag="write"):
-    """store a memory"""
+    """store a memory; older ones that no longer hold are superseded, those you name too"""
 
     content: MemoryText
     tags: Tags = []  # noqa: RUF012
@@ -114,19 +54,23 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
     topic: Topic | None = None
     pinned: Flag = False
     expires_at: Time | None = None
+    supersedes: MemoryIds = []  # noqa: RUF012
 
     def __call__(self, call: Call) -> Written:
         # A model may write down again what it was shown.
         policy = structs.replace(call.memory.settings.write_policy, recognise_recalled=True)
         record = call.memory.remember(
             self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
-            expires_at=self.expires_at, policy=policy,
+            expires_at=self.expires_at, supersedes=self.supersedes or None, policy=policy,
         )  # fmt: skip
+        was = former_texts(call.memory, record.supersedes)
         return Written(
             outcome=record.outcome,
             id=record.id,
             scope=call.scope_of(record.scope),
             merged_into=None if record.outcome == "created" else record.id,
+            said=record.occurrences if record.occurrences > 1 else UNSET,
+            was=[*was.values()] or UNSET,
             contradictions=[
                 Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
             ],
@@ -143,11 +87,11 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
     def __call__(self, call: Call) -> Quotes:
         profile = _profile(call.memory, "reeve")
         hits = call.memory.recall(self.query, limit=self.limit, tags=self.tags, kinds=_KINDS, profile=profile)
-        return Quotes(results=[FoundMemory.of(hit, **_place(call, hit)) for hit in hits])
+        return Quotes(results=[FoundMemory.of(hit, **found(call, hit)) for hit in hits])
 
 
 class Recall(Action, frozen=True, kw_only=True, tag="recall"):
-    """find memories by meaning, recency and importance, with reasons and what is missing; give content or query"""
+    """find memories by meaning, recency and importance, with reasons; give content or query; held_at: a past time"""
 
     content: Question | None = None
     query: Query | None = None
@@ -155,6 +99,7 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
     tags: Tags | None = None
     since: Time | None = None
     until: Time | None = None
+    held_at: Time | None = None
     spread_over: SpreadOver | None = None
 
     def __call__(self, call: Call) -> Recalled:
@@ -165,11 +110,11 @@ class Recall(Action, frozen=True, kw_only=True, tag="recall"):
             )  # fmt: skip
         hits = call.memory.recall(
             self.content or self.query or "", limit=self.limit, tags=self.tags, since=self.since, until=self.until,
-            kinds=_KINDS, profile=_profile(call.memory, "hermes"),
+            held_at=self.held_at, kinds=_KINDS, profile=_profile(call.memory, "hermes"),
             spread_over=self.spread_over,  # type: ignore[arg-type]  # checked by the field
         )  # fmt: skip
         return Recalled(
-            results=[RecalledMemory.of(hit, **_place(call, hit)) for hit in hits],
+            results=[RecalledMemory.of(hit, **found(call, hit)) for hit in hits],
             evidence_gaps=list(hits.evidence_gaps),
             sub_queries=list(hits.sub_queries),
         )
@@ -208,13 +153,42 @@ class ListMemories(Action, frozen=True, kw_only=True, tag="list"):
 
     def __call__(self, call: Call) -> Quotes:
         records = call.memory.list(kinds=_KINDS, tags=self.tags, limit=self.limit, offset=self.offset)
-        return Quotes(results=[ListedMemory.of(record, **_place(call, record)) for record in records])
+        return Quotes(results=listed(call, records))
 
 
-def _place(call: Call, found: Record | Hit) -> dict[str, str | None]:
-    """The fields of a memory that a model sees under another name or in another form."""
-    source = found.source.id if isinstance(found.source, SourceRef) else found.source
-    return {"content": found.text, "scope": call.scope_of(found.scope), "source": source}
+class History(Action, frozen=True, kw_only=True, tag="history"):
+    """show what was said of it before, and what holds now, oldest first"""
+
+    id: MemoryId
+
+    def __call__(self, call: Call) -> Quotes:
+        versions = call.memory.history(_the_one(call.memory, self.id, None).id)
+        return Quotes(
+            results=[
+                Version(content=each.text, since=each.held[0], until=each.held[1], id=each.id) for each in versions
+            ]
+        )
+
+
+class Supersede(Action, frozen=True, kw_only=True, tag="supersede"):
+    """say that the memory id holds in place of others; they stay in the history"""
+
+    id: MemoryId
+    supersedes: MemoryIds
+
+    def __call__(self, call: Call) -> Changed:
+        new = _the_one(call.memory, self.id, None)
+        call.memory.supersede(self.supersedes, new.id)
+        return Changed(outcome="superseded", id=new.id)
+
+
+class Restore(Action, frozen=True, kw_only=True, tag="restore"):
+    """undo that a memory was superseded: it holds again"""
+
+    id: MemoryId
+
+    def __call__(self, call: Call) -> Changed:
+        return Changed(outcome="restored", id=call.memory.restore(_the_one(call.memory, self.id, None).id).id)
 
 
 def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:
@@ -253,5 +227,5 @@ def _profile(memory: Memory, name: str) -> str | Profile:
 TOOL = Tool(
     "memory",
     "Long-term memory: what is written is found again in later conversations.",
-    (Write, Search, Recall, Replace, Remove, ListMemories),
+    (Write, Search, Recall, Replace, Remove, ListMemories, History, Supersede, Restore),
 )
