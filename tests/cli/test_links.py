@@ -26,7 +26,7 @@ def test_unlink(run, remember):
 def test_restore_an_earlier_text(run, remember):
     id = remember("the first text")
     run("update", id, "--text", "the second")
-    assert run("restore", id).out == f"{id}\tthe first text\n"
+    assert run("restore", id, "--to", "-2").out == f"{id}\tthe first text\n"
     assert run("restore", id, "--to", "1", "--json").json["text"] == "the second"
     assert [each["text"] for each in run("history", id, "--json").json] == [
         "the first text", "the second", "the first text", "the second",

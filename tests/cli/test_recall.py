@@ -303,7 +303,7 @@ def test_every_command_that_takes_an_id_takes_a_part_of_it(run, stored):
         assert run(command, mysql, "--json").code == 0
     assert run("explain", "database", mysql, "--json").json["id"] == stored["mysql"]
     assert run("update", mysql, "--text", "We use MySQL", "--json").json["id"] == stored["mysql"]
-    assert run("restore", mysql, "--json").json["text"] == "We migrated the database to MySQL"
+    assert run("restore", mysql, "--to", "0", "--json").json["text"] == "We migrated the database to MySQL"
     assert run("unlink", mysql, deploy).code == 0
     assert run("forget", mysql, deploy, "--json").json["records"] == 2
 

@@ -119,7 +119,7 @@ def _print_lines(hits: Hits, *, many: bool, explained: bool) -> None:
         signals = " ".join(f"{name}={value:.3f}" for name, value in hit.signals.items())
         why = f"{', '.join(hit.match_reasons)} ({signals})"
         query, shown = (hits.query,) if many else (), (why,) if explained else ()
-        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit)))
+        rows.append((*query, f"{hit.score:.3f}", f"{hit.confidence:.3f}", hit.id, *shown, _text(hit), *changes(hit)))
     print_rows((), rows)
 
 
@@ -138,6 +138,8 @@ def _draw_hits(terminal: Console, hits: Hits, *, many: bool, explained: bool) ->
         text = _text(hit)
         shown = marked(text, highlight(text, hits.query))
         source = "" if hit.source is None else f"  {one_line(hit.source.path or hit.source.id)}"
+        for line in changes(hit):
+            shown.append(f"\n{safe(line)}", "yellow")
         shown.append(f"\n{id}", "cyan").append(f"  {hit.scope}{source}  confidence {hit.confidence:.2f}", "dim")
         if explained:
             shown.append(f"\n{reasons(hit, hits.query)}\n{_figures(hit.signals)}", "dim")
@@ -212,6 +214,16 @@ def _learned(found: Explanation) -> Iterator[str]:
 def _bar(value: float, cells: int) -> str:
     filled = round(min(max(value, 0.0), 1.0) * cells)
     return "█" * filled + "░" * (cells - filled)
+
+
+def changes(hit: Hit) -> Iterator[str]:
+    """What a hit took the place of and until when that held, and what has taken its own place, a line each."""
+    for former in hit.supersedes:
+        until = "" if former.held_until is None else f" until {former.held_until:%Y-%m-%d}"
+        yield one_line(f"was{until}: {former.text}")
+    if hit.superseded_by:
+        until = "" if hit.held_until is None else f" on {hit.held_until:%Y-%m-%d}"
+        yield f"superseded{until} by {', '.join(short_ids(hit.superseded_by))}"
 
 
 def _text(hit: Hit) -> str:

@@ -26,8 +26,10 @@ def whole_id(memory: Memory, given: str) -> str:
     except NotFound:
         if not _LEAST_CHARS <= len(given) <= _MOST_CHARS or not given.isprintable():
             return given
-    starting = memory.list(where={"id": {"gte": given, "lt": given + _AFTER_ANY}}, limit=_MOST_NAMED + 1)
-    found = [each.id for each in starting or memory.list(where={"id": {"contains": given}}, limit=None)]
+    between = {"id": {"gte": given, "lt": given + _AFTER_ANY}}
+    starting = memory.list(where=between, include_superseded=True, limit=_MOST_NAMED + 1)
+    containing = {"id": {"contains": given}}
+    found = [each.id for each in starting or memory.list(where=containing, include_superseded=True, limit=None)]
     return _only(given, [id for id in found if id.startswith(given) or id.endswith(given)])
 
 

@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _SPACE = re.compile(r"\s+")
 _UUID = re.compile(r"(?:doc_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHORT_CHARS = 8
-_IDS = ("id", "from", "to")
+_IDS = ("id", "from", "to", "old", "new")
 # A bar is for what takes longer.
 _PATIENCE_S = 1.0
 

@@ -101,7 +101,25 @@ def get(memory: Memory, id: Id) -> Record:
     return memory.get(whole_id(memory, id))
 
 
-@prints(print_table("id scope kind created:created_at text", under=("scope", "kind", "created")), fails=nothing)
+def _listed_row(record: Record) -> tuple[object, ...]:
+    return record.id, record.scope, record.kind, stamp(record.created_at), _holds(record), record.text
+
+
+def _holds(record: Record) -> str:
+    """When a memory holds, where that is known, and how often it was remembered."""
+    since, until = (
+        "" if moment is None else f"{moment:%Y-%m-%d}"
+        for moment in (record.event_at, record.held_until or record.event_until)
+    )
+    span = f"{since}..{until}" if until else since
+    said = f"said {record.occurrences:,} times" if record.occurrences > 1 else ""
+    return ", ".join(each for each in (span, said, "superseded" if record.superseded_by else "") if each)
+
+
+@prints(
+    print_table("id scope kind created holds text", _listed_row, under=("scope", "kind", "created", "holds")),
+    fails=nothing,
+)
 def list_(
     memory: Memory,
     order: Annotated[str, option("ORDER", "newest, oldest or importance.")] = "newest",
@@ -143,10 +161,18 @@ def links(
 
 
 def _version_row(version: Record) -> tuple[object, ...]:
-    return stamp(version.valid_from), stamp(version.valid_to) or "now", version.text
+    since, until = version.held
+    return version.id, stamp(since), stamp(until) or "now", version.text
 
 
-@prints(print_table("since until text", _version_row))
-def history(memory: Memory, id: Id) -> list[Record]:
-    """Show every version of a memory, oldest first."""
-    return memory.history(whole_id(memory, id))
+@prints(print_table("id since until text", _version_row))
+def history(
+    memory: Memory,
+    id: Id,
+    own: Annotated[bool, flag("Only its own versions, whose places restore --to takes.", "--own")] = False,
+) -> list[Record]:
+    """Show what was said before and since, oldest first.
+
+    These are the versions of the memory, of those that it supersedes and of those that supersede it.
+    """
+    return memory.history(whole_id(memory, id), chain=not own)

@@ -1,4 +1,4 @@
-"""Commands that change memories: remember, update, restore, forget, link, unlink."""
+"""Commands that change memories: remember, update, supersede, restore, forget, link, unlink."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recollect.cli.options import (
     option,
     parse_json,
 )
-from recollect.cli.output import hint, named, print_number, print_rows
+from recollect.cli.output import hint, named, one_line, print_number, print_rows
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
 
@@ -51,13 +51,14 @@ class FieldOptions(TypedDict, total=False):
     source: Annotated[str | None, option("NAME", "The document or session it comes from.")]
     position: Annotated[int | None, option("N", "Its place in the source.")]
     event_at: EventAt
+    event_until: Annotated[str | None, option("TIME", "When what it says ended, or will end.")]
     expires_at: Annotated[str | None, option("TIME", "When it stops being true.")]
     vector: Vector
 
 
 _CLEARED: dict[str, Any] = {
-    "context": None, "topic": None, "source": None, "position": None, "event_at": None, "expires_at": None, "tags": (),
-    "metadata": {},
+    "context": None, "topic": None, "source": None, "position": None, "event_at": None, "event_until": None,
+    "expires_at": None, "tags": (), "metadata": {},
 }  # fmt: skip
 # What a receipt calls the rows of a table; the rows of other tables are derived from these.
 _NOUNS = {
@@ -74,9 +75,16 @@ def print_id(stored: Record | Procedure) -> None:
     print_rows(("",), [(stored.id,)])
 
 
-def _print_ids(stored: Record | list[Record]) -> None:
+def _print_stored(stored: Record | list[Record]) -> None:
     for record in stored if isinstance(stored, list) else [stored]:
         print_id(record)
+        if record.outcome == "duplicate":
+            times = f", now {record.occurrences:,} times" if record.occurrences > 1 else ""
+            hint(f"{record.id} says it already{times}")
+        for old in record.supersedes:
+            hint(f"{record.id} supersedes {old}: history shows it, restore undoes it")
+        for each in record.contradictions:
+            hint(f"{record.id} may contradict {each.id}: {one_line(each.text)}")
 
 
 def _given(options: FieldOptions) -> dict[str, Any]:
@@ -87,7 +95,7 @@ def _given(options: FieldOptions) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-@prints(_print_ids)
+@prints(_print_stored)
 def remember(
     context: typer.Context,
     texts: Annotated[
@@ -99,14 +107,22 @@ def remember(
     importance: Importance = 0.5,
     created_at: Annotated[str | None, option("TIME", "When it was learnt. Default: now.")] = None,
     pinned: Pinned = False,
+    supersedes: Annotated[list[str] | None, option("ID", "A memory that it supersedes; repeat for more.")] = None,
     **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:
-    """Store memories, and print their ids."""
+    """Store memories, and print their ids.
+
+    What a memory supersedes, repeats or may contradict is said on standard error.
+    """
     fields = _given(options) | {
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
     }  # fmt: skip
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
+    if supersedes and len(given) > 1:
+        raise InvalidInput("--supersedes goes with one text: several take the place of one by supersede OLD NEW NEW")
     with open_memory(context, create=True) as memory:
+        if supersedes:
+            fields["supersedes"] = [whole_id(memory, id) for id in supersedes]
         if len(given) == 1:
             return memory.remember(given[0], **fields)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given]) if id]
@@ -149,12 +165,43 @@ def _print_restored(record: Record) -> None:
 def restore(
     memory: Memory,
     id: Id,
-    to: Annotated[str, option("VERSION", "Its place in history, from 0; -2 is the one before now; or a time.")] = "-2",
+    to: Annotated[
+        str | None, option("VERSION", "Of its own versions, from 0; -2 is the one before now; or a time.")
+    ] = None,
 ) -> Record:
-    """Make an earlier text the newest version of a memory. Nothing is lost."""
+    """Undo a supersession, or restore an earlier text.
+
+    Without --to a superseded memory holds again; with it, an earlier text becomes its newest version. Nothing is lost.
+    """
+    whole = whole_id(memory, id)
+    if to is None:
+        return memory.restore(whole)
     place = to.removeprefix("-")
     version = int(to) if place.isascii() and place.isdigit() and len(place) < 10 else to
-    return memory.restore(whole_id(memory, id), version)
+    return memory.restore(whole, version)
+
+
+def _print_superseded(done: dict[str, Any]) -> None:
+    print_rows(("old", "new"), [(old, new) for old in done["old"] for new in done["new"]])
+
+
+@prints(_print_superseded)
+def supersede(
+    memory: Memory,
+    old: Annotated[str, argument("OLD", "The memory that no longer holds.")],
+    new: Annotated[list[str], argument("NEW", "The memory that holds in its place; repeat for more.")],
+    also: Annotated[list[str] | None, option("ID", "Another that no longer holds; repeat for more.")] = None,
+    reason: Annotated[str | None, option("TEXT", "Why.")] = None,
+    strength: Annotated[float, typer.Option(help="From 0 to 1: how sure it is.")] = 1.0,
+    at: Annotated[str | None, option("TIME", "When the new one began to hold. Default: its own time.")] = None,
+) -> dict[str, Any]:
+    """Put memories in the place of others.
+
+    The old ones stay in history; restore undoes it.
+    """
+    olds, news = ([whole_id(memory, id) for id in ids] for ids in ([old, *(also or ())], new))
+    memory.supersede(olds, news, reason=reason, strength=strength, at=at)
+    return {"old": olds, "new": news, "reason": reason, "strength": strength, "at": at}
 
 
 def _print_forgotten(gone: Forgotten) -> None:
