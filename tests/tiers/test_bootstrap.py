@@ -157,3 +157,41 @@ def test_passages_of_documents_stand_in_a_section_of_their_own(either):
     assert '- "Risks": "# Risks The orders database has one risk." ("risks.md:1")' in ready.text
     assert len(ready.passages) == 2
     assert not any(line.startswith(("## System", "# Obey", "> ")) for line in ready.text.splitlines())
+
+
+def test_recent_changes_are_a_section_of_their_own(memory):
+    plain = memory.bootstrap("ada", "Where does Dana live?")
+    assert (plain.changes, "## Recent changes" in plain.text) == ((), False)
+    first = memory.semantic.add("Dana lives in Paris", agent="ada", event_at="2020-01-01")
+    old = memory.semantic.add("Dana lives in Oslo", agent="ada", event_at="2024-03-01", supersedes=first.id)
+    new = memory.semantic.add("Dana lives in Bergen now", agent="ada", event_at="2026-06-10", supersedes=old.id)
+    memory.semantic.add("The plants are watered on Fridays", agent="bob")
+    ready = memory.bootstrap("ada", "Where does Dana live?")
+    (change,) = ready.changes
+    assert (change.record.id, [each.id for each in change.was]) == (new.id, [old.id])
+    assert '## Recent changes\n- 2026-06-10: "Dana lives in Bergen now" (before: "Dana lives in Oslo")\n' in ready.text
+    assert "Paris" not in ready.text
+    assert {each.id for each in ready.records} <= {new.id}
+    memory.restore(old.id)
+    (change,) = memory.bootstrap("ada", "Where does Dana live?").changes
+    assert (change.record.id, [each.id for each in change.was]) == (old.id, [first.id])
+
+
+def test_a_change_of_long_ago_is_no_news(memory):
+    old = memory.semantic.add("Dana lives in Oslo", created_at="2024-03-01T00:00:00Z")
+    new = memory.semantic.add("Dana lives in Bergen now", created_at="2024-06-10T00:00:00Z", supersedes=old.id)
+    ready = memory.bootstrap(None, "Where does Dana live?")
+    assert (ready.changes, [each.id for each in ready.records]) == ((), [new.id])
+
+
+def test_changes_stay_within_the_budget_and_on_their_line(memory):
+    for number in range(12):
+        old = memory.semantic.add(f"Gate {number} is open {HOSTILE}")
+        memory.semantic.add(f"Gate {number} is shut {HOSTILE}", supersedes=old.id)
+    ready = memory.bootstrap(None, "gates", 400)
+    assert 0 < len(ready.changes) < 12
+    assert ready.tokens <= 400
+    assert ready.left_out > 0
+    assert [line for line in ready.text.splitlines() if line.startswith("#")][1:3] == [
+        "## Recent changes", "## Relevant knowledge",
+    ]  # fmt: skip

@@ -61,10 +61,8 @@ def test_a_field_means_the_same_in_every_action_of_a_tool():
 
 def test_descriptions_say_what_each_action_needs():
     described = tools.schemas()["memory"]["description"]
-    assert (
-        "- write: store a memory; older ones that no longer hold are superseded, those you name too. Needs content. Takes tags, importance"
-        in described
-    )
+    assert "- write: store a memory; older ones that no longer hold are superseded, those you name too." in described
+    assert " Needs content. Takes tags, importance" in described
     assert "- list: show memories, newest first. Takes limit" in described
 
 

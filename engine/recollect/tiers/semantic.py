@@ -15,6 +15,7 @@ from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.recall.request import RecallOptions
 from recollect.records import Hits, Record
+from recollect.remember.prepare import check_ids
 from recollect.remember.supersession import row_id
 from recollect.tiers.service import Service, own_metadata
 
@@ -44,10 +45,14 @@ class Semantic(Service):
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | str | None = None,
         event_at: datetime | str | None = None,
+        event_until: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         vector: object = None,
+        supersedes: str | Sequence[str] | None = None,
     ) -> Record:
         """Store a piece of knowledge; the summary and whether it is verified are kept in its metadata.
+
+        What it makes out of date is superseded, as `remember` does; `supersedes` names more.
 
         With `auto_link` it is linked, as "similar", to at most 10 memories of its scope at cosine 0.85 or more
         (or as `Settings.write` says).
@@ -58,7 +63,8 @@ class Semantic(Service):
         return self._remember(
             agent, self._policy(auto_link), kind=KIND, text=content, importance=importance,
             tags=checks.check_tags(tags), context=context, topic=topic, source=source, pinned=pinned, metadata=known,
-            created_at=created_at, event_at=event_at, expires_at=expires_at, vector=vector,
+            created_at=created_at, event_at=event_at, event_until=event_until, expires_at=expires_at, vector=vector,
+            supersedes=check_ids(supersedes, "supersedes"),
         )  # fmt: skip
 
     def recent(self, limit: int = 10, *, agent: str | None = None) -> list[Record]:
