@@ -73,7 +73,7 @@ def audit(
         skipped["secrets"] = NO_DETECTOR
         wanted.remove("secrets")
     with engine.store.read() as reader:
-        ids = reader.records.matching_ids(chosen, now_us())
+        ids = reader.records.matching_ids(chosen.replaced(include_superseded=True), now_us())
         found = [*_of_texts(reader, ids, wanted, on_progress)]
         if "expired" in wanted:
             found += _expired(reader, chosen)

@@ -13,6 +13,7 @@ import msgspec
 from recollect.exchange.documents import document_lines
 from recollect.exchange.files import Place, format_of, writing
 from recollect.exchange.lines import COLUMNS, FORMAT, RECORD_FIELDS, VERSION, scope_within, written_time
+from recollect.exchange.supersessions import occurrence_lines, supersession_lines
 from recollect.store.protocol import Progress
 from recollect.store.values import EmbedderRow, Version
 
@@ -51,14 +52,16 @@ def export(
         def versions() -> Iterator[Version]:
             """Every version, with the accesses that are not written yet; open ones are counted."""
             nonlocal done
-            for record, parts in reader.records.versions(chosen, with_vectors):
-                yield Version(engine.counted(record), parts)
+            for record, parts, repeated in reader.records.versions(chosen, with_vectors):
+                yield Version(engine.counted(record), parts, repeated)
                 done += record.valid_to is None
                 if on_progress is not None and record.valid_to is None and done % _PROGRESS_EVERY == 0:
                     on_progress(done, total)
 
         write(stream, versions(), reader.links.between(chosen), embedder, chosen.base)
         if write is _write_jsonl:
+            for joined in supersession_lines(reader, chosen):
+                stream.write(_encode({"supersession": joined}).decode() + "\n")
             for line in document_lines(reader, chosen):
                 stream.write(_encode({"document": line}).decode() + "\n")
         if on_progress is not None:
@@ -74,8 +77,10 @@ def _write_jsonl(
     }  # fmt: skip
     header = {"format": FORMAT, "version": VERSION, "embedder": made_by}
     stream.write(_encode(header).decode() + "\n")
-    for record, parts in versions:
+    for record, parts, repeated in versions:
         line = _fields(record, base)
+        if repeated:
+            line["repeated"] = occurrence_lines(repeated)
         if parts:
             line["vectors"] = parts
         stream.write(_encode(line).decode() + "\n")
@@ -92,7 +97,7 @@ def _write_csv(
 ) -> None:
     rows = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\r\n")
     rows.writeheader()
-    for record, _ in versions:
+    for record, *_ in versions:
         if record.valid_to is None:
             row = _fields(record, base)
             row["tags"] = _joined_tags(record.tags)
@@ -104,7 +109,7 @@ def _write_csv(
 def _write_text(
     stream: IO[str], versions: Iterator[Version], links: Iterator[Link], embedder: EmbedderRow | None, base: str
 ) -> None:
-    for record, _ in versions:
+    for record, *_ in versions:
         if record.valid_to is None:
             stream.write(_on_one_line(record.text) + "\n")
 

@@ -13,8 +13,14 @@ from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, InvalidItem, InvalidVector, RecollectError
 from recollect.exchange.documents import IncomingDocument, check_document, put_document
 from recollect.exchange.files import Lines, Place, format_of, reading
-from recollect.exchange.lines import DocumentLine, Embedder, Header, Incoming, LinkLine, parse
+from recollect.exchange.lines import DocumentLine, Embedder, Entry, Header, Incoming, LinkLine, SupersessionLine, parse
 from recollect.exchange.naming import name_memories
+from recollect.exchange.supersessions import (
+    IncomingSupersession,
+    check_occurrences,
+    check_supersession,
+    put_supersession,
+)
 from recollect.remember.embed import embed_rows, identity_for, insert_rows
 from recollect.remember.links import LINK_TYPES
 from recollect.remember.prepare import prepare
@@ -99,6 +105,7 @@ class Batch:
         self._versions: list[_Item] = []  # closed versions, before the open one
         self._memories: list[list[_Item]] = []  # of each the closed versions, then the open one
         self._links: list[_Link] = []
+        self._supersessions: list[IncomingSupersession] = []
         self._documents: list[IncomingDocument] = []
         self._chars = 0
         self.stored = self.skipped = self.linked = 0
@@ -106,11 +113,11 @@ class Batch:
     def full(self, batch_size: int) -> bool:
         """Whether the batch should be written."""
         return (
-            len(self._memories) + len(self._links) + len(self._documents) >= batch_size
+            len(self._memories) + len(self._links) + len(self._supersessions) + len(self._documents) >= batch_size
             or self._chars >= _MAX_BATCH_CHARS
         )
 
-    def add(self, entry: Header | Incoming | LinkLine | DocumentLine | None, line: int) -> None:
+    def add(self, entry: Entry | None, line: int) -> None:
         """Check one entry and keep it; None is the end."""
         match entry:
             case Incoming():
@@ -120,6 +127,8 @@ class Batch:
                 self._embedder = entry.embedder
             case LinkLine():
                 self._links.append(_checked_link(entry, line))
+            case SupersessionLine():
+                self._supersessions.append(check_supersession(entry, line))
             case DocumentLine():
                 self._documents.append(check_document(entry, self._base))
         self._check_versions_complete()
@@ -153,6 +162,7 @@ class Batch:
         row.event_resolved = checks.check_flag(entry.event_resolved, "event_resolved")
         if entry.base_importance is not None:
             row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
+        row.repeated = check_occurrences(entry.repeated, settings.max_text_chars, settings.write_policy)
         row.access_count = checks.check_count(entry.access_count, "access_count", minimum=0)
         row.accessed_at = checks.check_time(entry.accessed_at, "accessed_at")
         if row.access_count and row.accessed_at is None:
@@ -171,7 +181,8 @@ class Batch:
         """Embed and store the batch, in one transaction."""
         engine = self._engine
         memories, links, documents = self._memories, self._links, self._documents
-        self._memories, self._links, self._documents, self._chars = [], [], [], 0
+        supersessions = self._supersessions
+        self._memories, self._links, self._supersessions, self._documents, self._chars = [], [], [], [], 0
         with engine.store.read() as reader:
             fresh = self._fresh(reader, memories)
         identity = self._embed([item for memory in fresh for item in memory])
@@ -180,6 +191,11 @@ class Batch:
             rows = [item.row for memory in fresh for item in memory]
             insert_rows(writer, rows, identity)
             linked = self._write_links(writer, links)
+            for entry in supersessions:
+                try:
+                    put_supersession(writer, entry, self._sight)
+                except InvalidInput as reason:
+                    raise _at_line(entry.line, self.stored, reason) from reason
             for document in documents:
                 put_document(writer, document, self._sight)
         engine.may_have_pending |= any(row.pending for row in rows)

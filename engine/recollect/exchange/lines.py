@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -58,6 +58,25 @@ class LinkLine(LinkTo, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str
 
 
+class SupersessionLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """One memory in the place of another; with `known_until` it was undone then."""
+
+    old: str
+    new: str
+    holds_from: str
+    known_from: str
+    known_until: str | None = None
+    reason: str | None = None
+    strength: float = 1.0
+
+
+class OccurrenceLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A further time at which a memory was remembered; `text` where it differs from the memory's."""
+
+    at: str
+    text: str | None = None
+
+
 class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A document, whose chunks are memories of kind "chunk" with its source."""
 
@@ -86,11 +105,12 @@ class Incoming(NewRecord, frozen=True, kw_only=True):
     access_count: int = 0
     valid_from: str | None = None
     valid_to: str | None = None
+    repeated: tuple[OccurrenceLine, ...] = ()
     vectors: tuple[bytes, ...] = ()
 
 
 class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every field of a JSON line. Which of `text`, `link`, `document` and `format` it has says what it is."""
+    """Every field of a JSON line, which is what it has of `text`, `link`, `supersession`, `document` and `format`."""
 
     id: str | None = None
     text: str | None = None
@@ -116,15 +136,19 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     valid_to: str | None = None
     metadata: dict[str, Any] | None = None
     embedding_state: str | None = None
+    repeated: tuple[OccurrenceLine, ...] = ()
     vector: list[float] | None = None
     vectors: tuple[bytes, ...] = ()
     link: LinkLine | None = None
+    supersession: SupersessionLine | None = None
     document: DocumentLine | None = None
     format: str | None = None
     version: int | None = None
     embedder: Embedder | None = None
 
 
+Entry: TypeAlias = Header | Incoming | LinkLine | SupersessionLine | DocumentLine
+"""What a line says."""
 _decode = msgspec.json.Decoder(_Line).decode
 RECORD_FIELDS = tuple(name for name in _Line.__struct_fields__ if name in Record.__struct_fields__)
 """What a line has of a stored memory."""
@@ -140,7 +164,7 @@ def scope_within(scope: str, base: str) -> str:
     return scope if base == "/" else scope.removeprefix(base) or "/"
 
 
-def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Header | Incoming | LinkLine | DocumentLine]:
+def parse(format: str, lines: Lines, *, max_text_chars: int) -> Iterator[Entry]:
     """The entries of the lines. InvalidInput for a malformed one, whose number is `lines.number`."""
     if format == "csv":
         return _parse_csv(lines, max_text_chars)
@@ -153,7 +177,7 @@ def _parse_text(lines: Lines) -> Iterator[Incoming]:
             yield Incoming(text=text)
 
 
-def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | LinkLine | DocumentLine]:
+def _parse_jsonl(lines: Lines) -> Iterator[Entry]:
     for text in lines:
         if text.isspace():
             continue
@@ -162,6 +186,8 @@ def _parse_jsonl(lines: Lines) -> Iterator[Header | Incoming | LinkLine | Docume
             yield _incoming(line)
         elif line.link is not None:
             yield line.link
+        elif line.supersession is not None:
+            yield line.supersession
         elif line.document is not None:
             yield line.document
         elif line.format is not None:

@@ -54,6 +54,11 @@ _MUTABLE = (
 )  # fmt: skip
 
 
+# Columns that few records have a value of.
+_SPARSE = ("expires_at", "moments_until", "superseded_at")
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
 class RecordTable(IndexPart):
     """Rows are appended, and deleted by a tombstone; they never move. `rows_of` finds the live row of a record."""
 
@@ -80,8 +85,10 @@ class RecordTable(IndexPart):
         # the row of such a record is in `_moved`.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The few rows that have an expiry, an end of their event time, a successor.
+        # The rows that have an expiry, an end of their event time, a successor: in most stores none, which `_used` says
+        # without a search.
         self._sparse: dict[str, NDArray[np.int64]] = {}
+        self._used: set[str] = set()
         self.dead_rows = 0
         self.open_rows = 0
 
@@ -157,6 +164,8 @@ class RecordTable(IndexPart):
         self._moved = dict(saved["moved"].array.tolist())
         self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
         self.open_rows = int(self.open.sum())
+        self._used = {name for name in _SPARSE if (getattr(self, f"_{name}").array != NEVER).any()}
+        self._sparse = {}
         self.dead_rows = len(self) - int(self._present.array.sum())
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
@@ -171,7 +180,7 @@ class RecordTable(IndexPart):
         self._open.extend(opened)
         self._index_ids(columns.ids, rows)
         self.open_rows += int(opened.sum())
-        self._sparse = {}
+        self._note_values(columns)
         return rows
 
     def overwrite(self, columns: Columns) -> None:
@@ -182,7 +191,11 @@ class RecordTable(IndexPart):
         self._kind_numbers.update(columns.kind_numbers)
         for name, column in self._columns(_MUTABLE):
             column.array[rows] = getattr(columns, name)[known]
+        self._note_values(columns)
+
+    def _note_values(self, columns: Columns) -> None:
         self._sparse = {}
+        self._used.update(name for name in _SPARSE if (getattr(columns, name) != NEVER).any())
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
@@ -285,6 +298,8 @@ class RecordTable(IndexPart):
 
     def _having(self, name: str) -> NDArray[np.int64]:
         """The rows with a value of a column that few have, found once between two changes."""
+        if name not in self._used:
+            return _NO_ROWS
         if name not in self._sparse:
             column: Growable[np.int64] = getattr(self, f"_{name}")
             self._sparse[name] = np.flatnonzero(column.array != NEVER)

@@ -66,7 +66,8 @@ def explain(
             record_id = reader.records.version_at(record_id, request.filter.as_of)
         hidden = _hidden_by(reader, record_id, request)
         if hidden is not None:
-            return Explanation(id=public_id, query=text, returned=False, stage="filter", reason=hidden)
+            stage, reason = hidden
+            return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
         with open_view(engine, reader, queries, request) as (view, loader):
             (answer,) = answer_all(view, loader, reader, queries, request, decomposed=bool(sub.queries))
             hits = fetch_hits(engine, reader, queries, [answer], request)[0]
@@ -129,8 +130,8 @@ def _learned(watched: Watched, words: Sequence[Words]) -> tuple[dict[str, float]
     return by_reason, {"formula": int((candidates.formula > candidates.formula[place[0]]).sum()) + 1}
 
 
-def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
-    """The part of the filter that hides the record, in words."""
+def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, str] | None:
+    """The stage that hides the record, and the part of the filter or its successors in words."""
     chosen = request.filter
     reasons = {
         "as_of": "it has expired, or did not exist at as_of",
@@ -146,7 +147,13 @@ def _hidden_by(reader: Reader, record_id: int, request: Request) -> str | None:
     for name, reason in reasons.items():
         part = bare.replaced(**{name: getattr(chosen, name)})
         if not reader.records.admits(part, request.now, record_id):
-            return reason
+            return "filter", reason
+    if not reader.records.admits(bare.replaced(include_superseded=False), request.now, record_id) and not (
+        chosen.include_superseded or chosen.held_at is not None
+    ):
+        found = reader.supersessions.successors([record_id], chosen.as_of)
+        names = " and ".join(found[record_id][1]) if record_id in found else "another"
+        return "superseded", f"it is superseded by {names}; include_superseded shows it"
     return None
 
 

@@ -17,7 +17,7 @@ from recollect.filters import Filter
 from recollect.records import Record
 from recollect.remember.embed import embed_rows, embedder_of, identity_for
 from recollect.remember.prepare import check_context, uuid7
-from recollect.remember.supersession import row_id, undo
+from recollect.remember.supersession import row_id, settle_change, undo
 from recollect.reports import Forgotten
 from recollect.store.protocol import Writer
 from recollect.store.values import CHUNK_KIND, Row
@@ -26,7 +26,7 @@ from recollect.text.record_words import written_words
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
-    "event_at", "expires_at", "pinned",
+    "event_at", "event_until", "expires_at", "pinned",
 )  # fmt: skip
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
@@ -73,6 +73,7 @@ def update(
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
             if tags is not None or columns:
+                settle_change(writer, record_id, now, columns)
                 columns["updated_at"] = checks.now_us()
                 writer.records.change_columns(record_id, columns, tags)
             # Inside the transaction: after the commit the record could be gone already.
@@ -242,7 +243,7 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 columns[name] = msgspec.json.encode(metadata).decode() if metadata else None
             case "position":
                 columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
-            case "event_at" | "expires_at":
+            case "event_at" | "event_until" | "expires_at":
                 columns[name] = checks.check_time(value, name)
             case "pinned":
                 columns[name] = checks.check_flag(value, name)

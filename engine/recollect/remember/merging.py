@@ -133,6 +133,8 @@ class _Batch:
         """Write the next row."""
         row, policy = self._rows[place], self._policy
         matches = self._candidates.near(place)
+        if row.supersedes:  # a memory of its own, whatever it resembles
+            return self._connected(_Written("created", self._create(place, row)), row, matches)
         repeated = self._candidates.repeated(place, row, matches)
         if repeated is not None:
             return _Written("duplicate", *repeated)

@@ -108,13 +108,18 @@ def as_record(row: Row) -> Record:
 def check_interval(event_at: object, event_until: object, otherwise: int) -> tuple[int | None, int | None]:
     """When what a text says begins and ends to hold, the end excluded; without a beginning it begins `otherwise`."""
     begins, ends = check_time(event_at, "event_at"), check_time(event_until, "event_until")
+    check_order(begins, ends, otherwise)
+    return begins, ends
+
+
+def check_order(begins: int | None, ends: int | None, otherwise: int) -> None:
+    """Refuse an end that is not after the beginning, which is `otherwise` where none is given."""
     begun = otherwise if begins is None else begins
     if ends is not None and ends <= begun:
         raise InvalidInput(
-            f"event_until is {shown(str(event_until))}, and it begins to hold at {to_datetime(begun).isoformat()}: "
-            "give a later end"
+            f"event_until is {to_datetime(ends).isoformat()}, and the beginning {to_datetime(begun).isoformat()}: "
+            "give a later end, or an earlier event_at"
         )
-    return begins, ends
 
 
 def check_ids(ids: object, name: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ _GAP = re.compile(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confide
 _TIMES = {
     "created": "created_at", "created_at": "created_at", "event": "event_at", "event_at": "event_at",
     "updated": "updated_at", "updated_at": "updated_at", "accessed": "accessed_at", "accessed_at": "accessed_at",
+    "event_until": "event_until", "held_until": "held_until",
 }  # fmt: skip
 
 
@@ -85,6 +86,12 @@ def _are_signals(_: Record, value: Any) -> bool:
     return isinstance(value, dict) and all(_SIGNALS.fullmatch(name) and _is_number(value[name]) for name in value)
 
 
+def _are_formers(record: Record, value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, Mapping) and each.get("id") in record.supersedes for each in value
+    )
+
+
 _FIELDS: Mapping[str, Any] = {
     "id": lambda record, value: isinstance(value, str) and value.lower() == record.id,
     "scope": _is_scope,
@@ -93,6 +100,8 @@ _FIELDS: Mapping[str, Any] = {
     "topic": lambda record, value: value == record.topic,
     "context": lambda record, value: value == record.context,
     "source": _is_source,
+    "superseded_by": lambda record, value: _all_in(value, record.superseded_by),
+    "supersedes": _are_formers,
     "tags": lambda record, value: _all_in(value, record.tags),
     "metadata": lambda record, value: value == record.metadata,
     "match_reasons": lambda _, value: _all_in(value, MATCH_REASONS),

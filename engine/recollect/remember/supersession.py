@@ -7,12 +7,13 @@ What superseded what is data. Nothing is deleted: superseded memories cost no pl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from recollect import checks
 from recollect.engine import Engine
-from recollect.errors import AlreadySuperseded, InvalidInput, NotFound
+from recollect.errors import AlreadySuperseded, InvalidInput, NotFound, RecollectError
 from recollect.records import Record
-from recollect.remember.prepare import check_ids
+from recollect.remember.prepare import check_ids, check_order
 from recollect.store.protocol import Reader, Writer
 from recollect.store.supersession_values import Standpoint, Supersession
 from recollect.store.values import CHUNK_KIND, Row
@@ -24,6 +25,14 @@ KINDS_THAT_LAST = {
 }
 """Kinds of which nothing supersedes anything."""
 _MAX_REASON_CHARS = 1_000
+
+
+class RowRefused(RecollectError):
+    """A row names records that it cannot supersede; the transaction is to be rolled back."""
+
+    def __init__(self, row: Row, reason: RecollectError) -> None:
+        super().__init__(str(reason))
+        self.row, self.reason = row, reason
 
 
 def row_id(reader: Reader, public_id: object, base: str) -> int:
@@ -46,6 +55,7 @@ def supersede(
         if not ids:
             raise InvalidInput(f"{name} names no memory: give an id, or a list of ids")
     said, share = check_reason(reason), checks.check_unit(strength, "strength")
+    said = None if said is None else engine.settings.write_policy.clean(said)
     moment = checks.check_time(at, "at")
     with engine.atomic() as writer:
         old_ids = [row_id(writer, public_id, base) for public_id in olds]
@@ -59,7 +69,11 @@ def supersede_named(writer: Writer, rows: Sequence[Row], ids: Sequence[int]) -> 
     """Put rows that have just been inserted in the place of the records that they name."""
     for row, record_id in zip(rows, ids, strict=True):
         if row.supersedes:
-            put_in_place(writer, [row_id(writer, public_id, row.base) for public_id in row.supersedes], [record_id])
+            try:
+                olds = [row_id(writer, public_id, row.base) for public_id in row.supersedes]
+                put_in_place(writer, olds, [record_id])
+            except RecollectError as reason:
+                raise RowRefused(row, reason) from reason
 
 
 def put_in_place(
@@ -99,6 +113,51 @@ def put_in_place(
             known = max(new.valid_from, old.valid_from) if known_from is None else known_from
             rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
     writer.supersessions.put(rows)
+
+
+def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str, Any]) -> None:
+    """Before `columns` of a record are changed: refuse what its supersessions do not allow, and have others follow.
+
+    Times that are given replace those that were found in the text.
+    """
+    created = checks.check_time(now.created_at, "created_at") or 0
+    was, until = (checks.check_time(time, "time") for time in (now.event_at, now.event_until))
+    if "event_at" in columns or "event_until" in columns:
+        begins = columns.get("event_at", None if now.event_resolved else was)
+        ends = columns.get("event_until", None if now.event_resolved else until)
+        check_order(begins, ends, created)
+        columns |= {"event_at": begins, "event_until": ends, "event_resolved": False}
+    olds, news = writer.supersessions.of_new([record_id]), writer.supersessions.of_old([record_id])
+    if not olds and not news:
+        return
+    if columns.get("scope", now.scope) != now.scope or columns.get("kind") in KINDS_THAT_LAST:
+        what = "scope" if columns.get("scope", now.scope) != now.scope else "kind"
+        remedy = " and ".join(f"restore({each!r})" for each in (*now.supersedes, *((now.id,) if news else ())))
+        raise InvalidInput(
+            f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
+            f"{checks.shown(columns[what])}: undo that first, with {remedy}"
+        )
+    before, after = created if was is None else was, columns.get("event_at", was)
+    begins = created if after is None else after
+    if begins == before:
+        return
+    held_until = min((row.holds_from for row in news), default=begins)
+    others = writer.supersessions.standpoints([row.old_id for row in olds if row.holds_from == before])
+    if begins > held_until or any(each.begins_at > begins for each in others.values()):
+        raise InvalidInput(
+            f"event_at is {_iso(begins)}, but {now.id} was superseded by what holds from {_iso(held_until)}"
+            if begins > held_until
+            else f"event_at is {_iso(begins)}, but what {now.id} supersedes began later: undo that with restore first"
+        )
+    writer.supersessions.hold_from(record_id, before, begins)
+
+
+def check_pair(writer: Writer, old_id: int, new_id: int, *, standing: bool) -> None:
+    """Refuse a pair of records of which one cannot supersede the other; what is not `standing` makes no cycle."""
+    found = writer.supersessions.standpoints([old_id, new_id])
+    _check_alike([found[old_id]], [found[new_id]])
+    if standing:
+        _check_acyclic(writer, [found[old_id]], [found[new_id]])
 
 
 def undo(engine: Engine, public_id: str, *, base: str) -> Record:

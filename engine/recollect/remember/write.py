@@ -21,6 +21,7 @@ from recollect.remember.embed import embed_rows, identity_for, insert_rows
 from recollect.remember.merging import write_one, write_rows
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
+from recollect.remember.supersession import RowRefused
 from recollect.store.values import Row
 from recollect.text.junk import is_junk
 
@@ -41,19 +42,22 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
         return structs.replace(as_record(row), id="", outcome="skipped")
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
-    if policy.idle:
-        with engine.atomic() as writer:
-            insert_rows(writer, [row], identity)
-        record = as_record(row)
-    else:
-        record = write_one(engine, row, identity, policy)
+    try:
+        if policy.idle:
+            with engine.atomic() as writer:
+                insert_rows(writer, [row], identity)
+            record = as_record(row)
+        else:
+            record = write_one(engine, row, identity, policy)
+    except RowRefused as refused:
+        raise refused.reason from None
     embed_some_pending(engine, [row])
     return record
 
 
 def _skipped(row: Row, policy: WritePolicy) -> bool:
     """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
-    if policy.junk == "store" or row.kind in _NEVER_JUNK or row.pinned or row.topic is not None:
+    if policy.junk == "store" or row.kind in _NEVER_JUNK or row.pinned or row.topic is not None or row.supersedes:
         return False
     return "?" not in (row.context or "") and is_junk(row.text)
 
@@ -100,6 +104,9 @@ def remember_batches(
         kept = [place for place, row in enumerate(rows) if not _skipped(row, policy)]
         try:
             written = _write(engine, [rows[place] for place in kept], [given[place] for place in kept], policy)
+        except RowRefused as refused:
+            place = next(place for place, row in enumerate(rows) if row is refused.row)
+            raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
         except RecollectError as reason:
             bad = _first_bad_vector(engine, given)
             if bad is None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from recollect.records import EmbeddingState, Record
 from recollect.store.rows import Moment
+from recollect.store.supersession_values import Occurrence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +48,8 @@ class Row(Struct, kw_only=True):
     refused: str | None = None
     access_count: int = 0
     accessed_at: int | None = None
+    # Further times at which it was remembered, with the text where that differs.
+    repeated: tuple[tuple[int, str | None], ...] = ()
     # The ids of records that it supersedes, as a handle bound to the scope `base` named them.
     supersedes: tuple[str, ...] = ()
     base: str = "/"
@@ -93,10 +96,11 @@ class CurrentRecord(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One version of a record, with the float32 bytes of its parts where they were asked for."""
+    """One version of a record, with the float32 bytes of its parts where they were asked for, and its further times."""
 
     record: Record
     vectors: tuple[bytes, ...]
+    repeated: Sequence[Occurrence] = ()
 
 
 class Month(NamedTuple):

@@ -49,7 +49,7 @@ class Records(Protocol):
         """Row ids of the records that a filter admits, ascending."""
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
-        """Row ids of open records of this kind and text in exactly this scope."""
+        """Row ids of open records of this kind and text in exactly this scope that nothing supersedes."""
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
         """Whether a filter admits a record."""
@@ -88,7 +88,7 @@ class Records(Protocol):
         """How many records a filter admits."""
 
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
-        """The current records with these row ids."""
+        """The current records with these row ids; superseded ones are none."""
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
         """The current records whose text has one of these keys (`text_key`), in order of storing."""

@@ -58,6 +58,9 @@ class Supersessions(Protocol):
     def lapsed(self, moment: int) -> list[int]:
         """Row ids of superseded versions all of whose successors have expired at `moment`: they are current again."""
 
+    def missing(self, row: Supersession) -> bool:
+        """Whether the store lacks a supersession: between these records, and standing, or undone at the same times."""
+
     def between(self, chosen: Filter) -> Iterator[NamedSupersession]:
         """All supersessions, undone ones too, between open records that a filter admits, in order of storing."""
 
@@ -70,6 +73,9 @@ class SupersessionWriter(Supersessions, Protocol):
 
     def undo(self, old_ids: Sequence[int], known_until: int) -> int:
         """End the standing supersessions of these records by others, and remove their links; returns how many."""
+
+    def hold_from(self, new_id: int, before: int, after: int) -> None:
+        """Have what this record supersedes from one event time on be superseded from another on."""
 
     def derive(self, ids: Sequence[int]) -> None:
         """Set again what is derived from the supersessions of these records, by others."""

@@ -36,6 +36,16 @@ _VECTORS = (
     "SELECT c.codes FROM vector v JOIN token_code c ON c.vector_id = v.id "
     "WHERE v.record_id IN (SELECT value FROM carray(?1))",
 )
+_BESIDE = (
+    "SELECT text FROM occurrence WHERE record_id IN (SELECT value FROM carray(?1))",
+    *(
+        f"SELECT reason FROM {table} WHERE {old} IN (SELECT value FROM carray(?1)) OR {new} IN "
+        "(SELECT value FROM carray(?1))"
+        for table, old, new in (
+            ("link", "source_id", "target_id"), ("supersession", "old_id", "new_id"), ("judgement", "old_id", "new_id"),
+        )
+    ),
+)  # fmt: skip
 _NAMES = {
     ("term", "text"): "SELECT text FROM term WHERE id IN (SELECT value FROM carray(?))",
     ("tag", "name"): "SELECT name FROM tag WHERE id IN "
@@ -116,7 +126,7 @@ class SqliteErasure(Repository):
                 f"SELECT {_TEXTS} FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(versions),)
             )
         )
-        for statement in _VECTORS:
+        for statement in (*_VECTORS, *_BESIDE):
             rows += self._execute(statement, (id_array(versions),))
         for (table, column), statement in _NAMES.items():
             ids = self._terms(versions) if table == "term" else versions

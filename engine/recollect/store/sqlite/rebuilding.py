@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _BATCH = 2000
+_DERIVED = (
+    "vector_packed", "record_packed", "kind", "record_terms", "term", "standing", "statement", "statement_key",
+)  # fmt: skip
 
 
 class _Text(NamedTuple):
@@ -33,6 +36,7 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
     _recreate(tx)
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r")
+    tx.supersessions.rebuild()
     _open_epoch(tx)
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
@@ -86,8 +90,7 @@ def _recreate(tx: SqliteTransaction) -> None:
     """Drop the derived tables, whole or broken, and create them as the schema has them."""
     tx.connection.execute("REINDEX").fetchall()
     _drop(tx, "session_fts")
-    for table in ("vector_packed", "record_packed", "kind", "record_terms", "term", "standing", "statement",
-                  "statement_key"):  # fmt: skip
+    for table in _DERIVED:
         tx.connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in _derived_statements():
         tx.connection.execute(statement).fetchall()
@@ -110,14 +113,7 @@ def _drop(tx: SqliteTransaction, table: str) -> None:
 def _derived_statements() -> list[str]:
     """The statements of the schema that create derived tables."""
     wanted = (
-        "CREATE TABLE kind ",
-        "CREATE TABLE record_packed ",
-        "CREATE TABLE vector_packed ",
-        "CREATE TABLE term ",
-        "CREATE TABLE record_terms ",
-        "CREATE TABLE standing ",
-        "CREATE TABLE statement ",
-        "CREATE TABLE statement_key ",
+        *(f"CREATE TABLE {table} " for table in _DERIVED),
         "CREATE VIRTUAL TABLE session_fts ",
     )
     code = "\n".join(line for line in "".join(MIGRATIONS).splitlines() if not line.startswith("--"))

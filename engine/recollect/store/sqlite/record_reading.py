@@ -167,7 +167,7 @@ class SqliteRecordReader(Repository):
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         return self._ids(
             Condition(
-                "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
+                "r.valid_to IS NULL AND r.superseded_at IS NULL AND r.kind = ? AND r.content_hash = ? "
                 "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
                 (kind, content_hash, scope),
             )
@@ -271,8 +271,9 @@ class SqliteRecordReader(Repository):
                 ids += (*closed.get(public_id, ()), record_id)
             records = self.by_row_ids(ids)
             parts = {} if embedder is None else self._tx.vectors.values_of(ids, embedder)
+            repeated = self._tx.occurrences.of(ids)
             for record_id in ids:
-                yield Version(records[record_id], tuple(parts.get(record_id, ())))
+                yield Version(records[record_id], tuple(parts.get(record_id, ())), repeated.get(record_id, ()))
 
     def _closed_ids(self, public_ids: Sequence[str]) -> dict[str, list[int]]:
         """Row ids of the closed versions of records, oldest first."""

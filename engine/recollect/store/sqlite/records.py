@@ -59,6 +59,9 @@ class SqliteRecords(SqliteRecordReader):
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
             self._tx.vectors.add_refusals(embedder.id, refused_rows(ids, rows))
+        self._tx.occurrences.add(
+            (record_id, *again) for record_id, row in zip(ids, rows, strict=True) for again in row.repeated
+        )
         accessed = [
             (record_id, row.access_count, row.accessed_at)
             for record_id, row in zip(ids, rows, strict=True)

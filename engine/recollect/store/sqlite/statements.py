@@ -44,7 +44,7 @@ class Stated(NamedTuple):
     text: str
     context: str | None
     valid_to: int | None
-    superseded_at: int | None
+    superseded_at: int | None = None
 
 
 class SqliteStatements(Repository):
@@ -55,11 +55,11 @@ class SqliteStatements(Repository):
         rows = []
         listed: list[tuple[int, int]] = []
         for each in stated:
-            keys, frames = spoken_of(each)
-            if keys or frames:
-                rows.append((each.record_id, keys_as_bytes(keys), frames_as_bytes(frames)))
+            made = stored_form(each)
+            if made is not None:
+                rows.append((each.record_id, *made))
                 if each.superseded_at is None:
-                    listed += ((key, each.record_id) for key in keys)
+                    listed += listed_keys(each.record_id, made[0])
         if rows:
             self._execute_many("INSERT INTO statement (record_id, keys, frames) VALUES (?, ?, ?)", rows)
             self._execute_many("INSERT INTO statement_key (key, record_id) VALUES (?, ?)", listed)
@@ -67,7 +67,8 @@ class SqliteStatements(Repository):
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a closed version the frames of its record; keys are of open ones."""
         self._execute(
-            "INSERT INTO statement SELECT ?, x'', frames FROM statement WHERE record_id = ?", (to_id, record_id)
+            "INSERT INTO statement SELECT ?, x'', frames FROM statement WHERE record_id = ? AND frames != x''",
+            (to_id, record_id),
         )
 
     def drop(self, ids: Sequence[int]) -> None:
@@ -89,14 +90,14 @@ class SqliteStatements(Repository):
         )
         self._execute_many(
             "INSERT INTO statement_key (key, record_id) VALUES (?, ?)",
-            [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)],
+            [each for row in rows for each in listed_keys(*row)],
         )
 
     def _drop_keys(self, ids: Sequence[int]) -> None:
         rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {_LISTED}", (id_array(ids),))
         self._execute_many(
             "DELETE FROM statement_key WHERE key = ? AND record_id = ?",
-            [(key, record_id) for record_id, keys in rows for (key,) in _KEY.iter_unpack(keys)],
+            [each for row in rows for each in listed_keys(*row)],
         )
 
     def candidates(self, keys: Sequence[int], scope: str, kind: str, now: int, limit: int) -> list[StatementCandidate]:
@@ -177,23 +178,21 @@ def _candidate(*row: Any) -> StatementCandidate:
     return made._replace(pinned=bool(made.pinned), event_resolved=bool(made.event_resolved))
 
 
-def spoken_of(each: Stated) -> tuple[list[int], Sequence[tuple[int, int]]]:
-    """The keys of a version within its scope and kind, and its frames; a closed version has no keys."""
+def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
+    """The keys and frames of a version as they are stored; None where it has neither. A closed version has no keys."""
     if each.kind in WITHOUT_STATEMENTS:
-        return [], ()
+        return None
     statement = statement_of(each.text, each.context)
     keys = _within(keys_of(statement), each.scope_id, each.kind) if each.valid_to is None else []
-    return keys, frames_of(statement)
+    frames = frames_of(statement)
+    if not keys and not frames:
+        return None
+    return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)
 
 
-def keys_as_bytes(keys: Sequence[int]) -> bytes:
-    """Keys as they are stored."""
-    return b"".join(map(_KEY.pack, keys))
-
-
-def frames_as_bytes(frames: Sequence[tuple[int, int]]) -> bytes:
-    """Frames as they are stored."""
-    return b"".join(_FRAME.pack(*frame) for frame in frames)
+def listed_keys(record_id: int, keys: bytes) -> list[tuple[int, int]]:
+    """The rows of `statement_key`."""
+    return [(key, record_id) for (key,) in _KEY.iter_unpack(keys)]
 
 
 def _within(keys: Sequence[int], scope_id: int, kind: str) -> list[int]:

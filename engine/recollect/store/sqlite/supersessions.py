@@ -114,6 +114,13 @@ class SqliteSupersessions(Repository):
     def lapsed(self, moment: int) -> list[int]:
         return self._column("SELECT id FROM record WHERE superseded_until <= ? ORDER BY id", (moment,))
 
+    def missing(self, row: Supersession) -> bool:
+        return not self._execute(
+            "SELECT 1 FROM supersession WHERE old_id = ?1 AND new_id = ?2 AND known_until IS ?4 "
+            "AND (?4 IS NULL OR known_from = ?3)",
+            (row.old_id, row.new_id, row.known_from, row.known_until),
+        ).get
+
     def between(self, chosen: Filter) -> Iterator[NamedSupersession]:
         condition = exported(chosen)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
@@ -147,6 +154,13 @@ class SqliteSupersessions(Repository):
             self._tx.links.drop(row.new_id, row.old_id, [LINK_TYPE])
         self.derive(sorted({row.old_id for row in standing}))
         return len(standing)
+
+    def hold_from(self, new_id: int, before: int, after: int) -> None:
+        self._execute(
+            "UPDATE supersession SET holds_from = ? WHERE new_id = ? AND holds_from = ? AND known_until IS NULL",
+            (after, new_id, before),
+        )
+        self.derive([row.old_id for row in self.of_new([new_id])])
 
     def derive(self, ids: Sequence[int]) -> None:
         while ids:
@@ -185,6 +199,22 @@ class SqliteSupersessions(Repository):
             every += versions
         self._tx.statements.list_keys(ids)
         self._tx.changes.append_ids("update", every)
+
+    def rebuild(self) -> None:
+        """Make the links and what is derived on records again; supersessions of what is no open record are removed."""
+        ends = "(SELECT id FROM record WHERE valid_to IS NULL)"
+        self._execute(f"DELETE FROM supersession WHERE old_id NOT IN {ends} OR new_id NOT IN {ends}")
+        self._execute(f"DELETE FROM link WHERE type = '{LINK_TYPE}'")
+        self._execute(
+            "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) "
+            f"SELECT new_id, old_id, '{LINK_TYPE}', strength, known_from, reason FROM supersession "
+            "WHERE known_until IS NULL"
+        )
+        self._execute(
+            "UPDATE record SET superseded_at = NULL, superseded_until = NULL, held_until = NULL "
+            "WHERE coalesce(superseded_at, superseded_until, held_until) IS NOT NULL"
+        )
+        self.derive(self._column("SELECT DISTINCT old_id FROM supersession WHERE known_until IS NULL"))
 
     def losing(self, new_ids: Sequence[int]) -> tuple[list[int], list[Supersession]]:
         """The records that these ones supersede, before they are purged, and what supersedes them from then on.

@@ -14,6 +14,8 @@ from recollect.errors import StoreCorrupt
 from recollect.reports import Problem, Verification
 from recollect.store.protocol import Progress
 from recollect.store.sqlite.schema import PACKED_SQL, TAGS_SQL
+from recollect.store.sqlite.statements import Stated, listed_keys, stored_form
+from recollect.store.sqlite.supersessions import DERIVED_SQL
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import record_words, written_words
 from recollect.text.standing import standing_of
@@ -79,6 +81,27 @@ _STATEMENTS = (
         _REBUILD,
     ),
     (
+        "record whose succession is not that of its supersessions",
+        f"SELECT v.public_id FROM record v LEFT JOIN record r ON r.public_id = v.public_id AND r.valid_to IS NULL "
+        f"LEFT JOIN ({DERIVED_SQL} GROUP BY x.old_id) d ON d.record_id = r.id "
+        "WHERE (v.superseded_at, v.superseded_until, v.held_until) "
+        "IS NOT (d.superseded_at, d.superseded_until, d.held_until)",
+        _REBUILD,
+    ),
+    (
+        "supersession without link, or link without supersession",
+        "SELECT 'record ' || x.new_id FROM supersession x WHERE x.known_until IS NULL AND NOT EXISTS (SELECT 1 "
+        "FROM link l WHERE l.source_id = x.new_id AND l.target_id = x.old_id AND l.type = 'supersedes') "
+        "UNION ALL SELECT 'record ' || l.source_id FROM link l WHERE l.type = 'supersedes' AND NOT EXISTS (SELECT 1 "
+        "FROM supersession x WHERE x.new_id = l.source_id AND x.old_id = l.target_id AND x.known_until IS NULL)",
+        _REBUILD,
+    ),
+    (
+        "key of no statement",
+        "SELECT 'record ' || record_id FROM statement_key WHERE record_id NOT IN (SELECT record_id FROM statement)",
+        _REBUILD,
+    ),
+    (
         "record without scope",
         "SELECT r.public_id FROM record r WHERE NOT EXISTS (SELECT 1 FROM scope s WHERE s.id = r.scope_id)",
         "restore a backup",
@@ -106,6 +129,8 @@ def verify(tx: SqliteTransaction, on_progress: Progress | None = None) -> Verifi
             problems.extend(_found(name, [row[0] for row in tx.connection.execute(statement)], remedy))
     with _reported(problems):
         problems.extend(_vector_values(tx))
+    with _reported(problems):
+        problems.extend(_statements(tx))
     with _reported(problems):
         problems.extend(_words(tx, counts["record"], on_progress))
     return Verification(records=counts["record"], vectors=counts["vector"], problems=tuple(problems))
@@ -157,6 +182,28 @@ def _integrity(tx: SqliteTransaction) -> Iterator[Problem]:
 def _vector_values(tx: SqliteTransaction) -> Iterator[Problem]:
     yield from _found("vector that is not of unit length", [f"record {each}" for each in tx.vectors.unsound()])
     yield from _found("vector whose packed form is not its own", [f"record {each}" for each in tx.vectors.mispacked()])
+
+
+def _statements(tx: SqliteTransaction) -> Iterator[Problem]:
+    """Keys and frames against the texts; listed keys by their number, the least and the greatest."""
+    rows = tx.connection.execute(
+        "SELECT r.public_id, q.keys, q.frames, coalesce(k.number, 0), k.least, k.greatest, "
+        "r.id, r.kind, r.scope_id, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
+        "LEFT JOIN statement q ON q.record_id = r.id LEFT JOIN (SELECT record_id, count(*) AS number, "
+        "min(key) AS least, max(key) AS greatest FROM statement_key GROUP BY record_id) k ON k.record_id = r.id "
+        "ORDER BY r.id"
+    )
+    wrong = []
+    for public_id, keys, frames, number, least, greatest, *stated in rows:
+        each = Stated(*stated)
+        if not isinstance(each.text, str) or not isinstance(each.context, str | None):
+            continue  # another finding
+        made = stored_form(each)
+        listed = [] if made is None or each.superseded_at is not None else [key for key, _ in listed_keys(0, made[0])]
+        expected = (len(listed), min(listed, default=None), max(listed, default=None))
+        if (keys, frames) != (made or (None, None)) or (number, least, greatest) != expected:
+            wrong.append(public_id)
+    yield from _found("record whose statement is not that of its text", wrong)
 
 
 def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> Iterator[Problem]:
