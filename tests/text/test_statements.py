@@ -6,10 +6,8 @@ from recollect.text.statements import frames_of, judge, keys_of, statement_of
 
 
 def test_the_same_statement_with_another_value_supersedes() -> None:
-    old, new = (
-        statement_of("The author of Dianetics is L. Ron Hubbard.", None),
-        statement_of("The author of Dianetics is Jane Austen.", None),
-    )
+    old = statement_of("The headquarters of Arup is located in the city of London.", None)
+    new = statement_of("The headquarters of Arup is located in the city of Leeds.", None)
     assert judge(new, old, cosine=None, later=True).outcome == "supersedes"
     assert judge(new, new, cosine=None, later=True).outcome == "same"
     assert set(keys_of(new)) & set(keys_of(old))

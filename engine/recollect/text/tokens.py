@@ -90,6 +90,11 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(tokenize(text)))
 
 
+def stem_of(word: str) -> str:
+    """The stem of an English word in lower case, by Snowball."""
+    return _english.stem(word)
+
+
 def _terms_of(chunk: str) -> tuple[str, ...]:
     """The terms of one chunk: lower case, no spaces."""
     if chunk.isalnum() and chunk.isascii():

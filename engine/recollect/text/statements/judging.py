@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from recollect.text import contrast
+from recollect.text.statements.changes import compare
+from recollect.text.statements.clause import Clause
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
-from recollect.text.statements.verdict import Verdict
+from recollect.text.statements.verdict import Finding, Outcome, Verdict
+from recollect.text.statements.words import key_of
+
+_ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
+_MOST_CLAUSES = 2
 
 
 def judge(
@@ -16,12 +21,64 @@ def judge(
     `cosine`: of their vectors, where both have one; `later`: whether `new` begins to hold at or after `old`; `several`:
     the stems of relations that may hold several values.
     """
-    if new.text == old.text or contrast.same_statement(new.compared, old.compared):
-        return Verdict("same", 0.98, "says the same")
-    difference = contrast.contradiction(new.compared, old.compared)
-    if difference is None or new.context != old.context:
+    if new.text == old.text and new.speaker == old.speaker:
+        return Verdict("same", 1.0, "the same text")
+    if (new.canon and new.canon == old.canon) or _same(new, old):
+        return Verdict("same", 0.97, "says the same")
+    best: Finding | None = None
+    for clause in new.clauses:
+        changed = any(_tells_change(other) for other in new.clauses if other is not clause)
+        for former in old.clauses:
+            found = compare(clause, former, several, changed)
+            if found is not None and (best is None or _order(found) > _order(best)):
+                best = found
+    if best is None:
         return Verdict("independent", 0.9, "both may hold")
-    slots = {before for before, _ in new.slots} & {before for before, _ in old.slots}
-    if later and difference != "negation" and slots and all(several.isdisjoint(before) for before in slots):
-        return Verdict("supersedes", 0.9, f"another {difference}")
-    return Verdict("contradicts", 0.7, f"another {difference}")
+    return _verdict(best, new, old, later)
+
+
+def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Verdict:
+    """The verdict on two texts of which two clauses were compared."""
+    confidence = 0.95 if found.cued else 0.85
+    alone = len(old.clauses) == 1 and old.whole and not old.question
+    if found.outcome == "contradicts":
+        if alone and len(new.clauses) <= _MOST_CLAUSES:
+            return Verdict("contradicts", 0.7, found.reason)
+        return Verdict("independent", 0.8, "the older one says more")
+    if not alone or old.clauses[0].rest:
+        if len(old.clauses) <= _MOST_CLAUSES and found.cued:
+            return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
+        return Verdict("independent", 0.7, "the older one says more")
+    if not later:
+        return Verdict("contradicts", 0.7, f"{found.reason}, but began earlier")
+    return Verdict("supersedes", confidence, found.reason)
+
+
+def _order(found: Finding) -> tuple[int, bool]:
+    return (_ORDER.index(found.outcome), found.cued)
+
+
+def _tells_change(clause: Clause) -> bool:
+    return bool(clause.stopped or clause.ends or clause.change or clause.corrected or clause.gone or clause.past)
+
+
+def _same(new: Statement, old: Statement) -> bool:
+    """Whether two texts of one clause say the same."""
+    if not (len(new.clauses) == len(old.clauses) == 1 and new.whole and old.whole) or new.question or old.question:
+        return False
+    one, other = new.clauses[0], old.clauses[0]
+    if one.relation != other.relation or _form(one) != _form(other) or one.gone or other.gone:
+        return False
+    if not one.chunks and one.relation in ("be", "have"):
+        return False
+    said = [{role: [key_of(word) for word in words] for role, words in each.chunks} for each in (one, other)]
+    if one.subject == other.subject and said[0] == said[1]:
+        return True
+    return one.relation == "be" and one.subject == other.every and other.subject == one.every
+
+
+def _form(clause: Clause) -> tuple[object, ...]:
+    return (
+        clause.negated, clause.past, clause.plan, clause.former, clause.unreal, clause.stopped, clause.ends,
+        clause.command, clause.rest,
+    )  # fmt: skip

@@ -2,37 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import combinations
 
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
+from recollect.text.statements.words import IDENTIFIER, NAME, TYPED, Word
 from recollect.text.vocabulary import share_of
 
 MAX_KEYS = 8
 MAX_FRAMES = 3
-_RARE = 4
+_RARE = 3
 
 
 def keys_of(statement: Statement) -> tuple[int, ...]:
-    """Signed 64-bit hashes: statements that share one may be about the same thing. () for long texts."""
-    found = [" ".join(("frame", *before)) for before, _ in statement.slots]
-    rare = sorted(sorted(set(statement.stems), key=lambda stem: (share_of(stem), stem))[:_RARE])
-    found += [f"pair {one} {other}" for one, other in combinations(rare, 2)]
-    hashes = (int.from_bytes(blake2b(each.encode(), digest_size=8).digest(), "little", signed=True) for each in found)
-    return tuple(dict.fromkeys(hashes))[:MAX_KEYS]
+    """Signed 64-bit hashes: statements that share one may be about the same thing. () for long texts and junk.
+
+    They are of the frames, of the subject where it is no person alone, of pairs of the rarest stems, of the
+    speaker with each of these, and of the rarest stem.
+    """
+    clauses = statement.clauses
+    if not clauses:
+        return ()
+    found: dict[str, None] = {}
+    for clause in clauses[:2]:
+        for frame, _ in _slots(clause, None):
+            found[f"frame {frame}"] = None
+        about = clause.subject - _SPEAKERS
+        if about and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
+            found[f"about {' '.join(sorted(about))}"] = None
+    rare = _rare(statement)
+    spoken = statement.speaker if any(statement.speaker in clause.subject for clause in clauses) else ""
+    if not spoken and any("we" in clause.subject for clause in clauses):
+        spoken = "we"
+    for one, other in combinations(sorted(rare[:3]), 2):
+        found[f"pair {one} {other}"] = None
+    for stem in rare[:2] if spoken else ():
+        found[f"pair {spoken} {stem}"] = None
+    for stem in rare[:1]:
+        found[f"word {stem}"] = None
+    return tuple(map(_hash64, list(found)[:MAX_KEYS]))
 
 
 def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
     """Frame and value as unsigned 32-bit hashes, at most `MAX_FRAMES`: the same frame with another value states the
     same thing with another value. `several`: the stems of relations that may hold several values, which have none.
     """
-    return tuple(
-        (_short(" ".join(before)), _short(" ".join(value)))
-        for before, value in statement.slots[:MAX_FRAMES]
-        if several.isdisjoint(before)
-    )
+    if statement.question:
+        return ()
+    slots = (slot for clause in statement.clauses if not _doubtful(clause) for slot in _slots(clause, several))
+    return tuple((_hash32(frame), _hash32(value)) for frame, value in dict(slots).items())[:MAX_FRAMES]
 
 
-def _short(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "little")
+def _doubtful(clause: Clause) -> bool:
+    return clause.unreal or clause.former or clause.command or clause.negated or clause.plan
+
+
+def _slots(clause: Clause, several: frozenset[str] | None) -> Iterator[tuple[str, str]]:
+    """What a clause gives a value, and the value, where it is one of which there is one at a time.
+
+    `several` None: also where there may be several.
+    """
+    subject = clause.subject
+    if not subject or subject <= lx.UNRESOLVED:
+        return
+    about = "|".join(sorted(subject))
+    relation = clause.relation
+    for role, words in clause.chunks:
+        if several is not None and not _exclusive(clause, role, words, several):
+            continue
+        nouns = clause.nouns
+        value = [word for word in words if word.stem not in nouns]
+        said = " ".join(sorted(word.value + word.unit if word.value else word.stem for word in value))
+        if said:
+            yield f"{about} {relation} {role} {' '.join(nouns)}", said
+        return
+
+
+def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: frozenset[str]) -> bool:
+    """Whether the subject has one such value at a time."""
+    relation, subject = clause.relation, clause.subject
+    if clause.nouns:
+        return not lx.SEVERAL_NOUNS.intersection(clause.nouns) and not clause.plan
+    if relation == "be":
+        if lx.SEVERAL_NOUNS & subject and not subject & lx.ATTRIBUTES:
+            return False
+        if subject & lx.ATTRIBUTES or role == "time":
+            return True
+        valued = all(word.kind in TYPED or word.kind in (NAME, IDENTIFIER) for word in words)
+        return valued and (len(subject) > 1 or role != "")
+    if relation in several:
+        return False
+    if clause.passive:
+        return role in ("by", "in", "to", "with")
+    if clause.past and relation not in lx.LASTING:
+        return clause.change
+    return relation in lx.EXCLUSIVE or relation in lx.LASTING
+
+
+def _rare(statement: Statement) -> list[str]:
+    """The rarest stems, rarest first."""
+    stems = set()
+    for clause in statement.clauses:
+        for word in clause.head:
+            if word.kind not in TYPED and word.stem and word.text not in _COMMON:
+                stems.add(word.stem)
+        for _, words in clause.chunks:
+            stems.update(word.stem for word in words if word.kind not in TYPED and word.text not in _COMMON)
+        stems.update(word.stem for word in clause.gone)
+        if clause.relation not in _PLAIN_RELATIONS:
+            stems.add(clause.relation)
+    return [stem for _, stem in sorted((share_of(stem), stem) for stem in stems)[:_RARE]]
+
+
+_SPEAKERS = frozenset(("i", "we"))
+_PLAIN_RELATIONS = frozenset(("be", "have", "get", "use"))
+_COMMON = lx.PRONOUNS | lx.DEFINITE | lx.ARTICLES | lx.FILLERS | lx.BE | lx.NOW | lx.PREPOSITIONS | {"new"}
+
+
+def _hash64(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _hash32(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "little")

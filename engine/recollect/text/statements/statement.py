@@ -2,45 +2,87 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from msgspec import Struct
 
-from recollect.text import contrast
-from recollect.text.stopwords import STOP_TERMS
-from recollect.text.tokens import tokenize
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
+from recollect.text.statements.clauses import clauses_of
+from recollect.text.statements.words import COMMA, MARK, STOP, Word, read_words
+from recollect.text.tokens import stem_of
 
-_LONGEST = 400
-_SPLITS = frozenset(["is", "are", "was", "were", "be", "of", "in", "at", "by", "to", "for", "as", "on", "from"])
+LONGEST = 400
+_MOST_SENTENCES = 4
+_SPEAKER = re.compile(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
+_PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
+_SAME_PREPOSITIONS = frozenset(["in", "on", "at", "of", "for", "by", "with", "as"])
 
 
 class Statement(Struct, frozen=True):
     """A text with its context, parsed.
 
-    - `stems`: of its content words, in order
-    - `slots`: what is stated of something, and the value: the stems before the value, and its own
+    - `speaker`: the stem of the name of who says it, "i" where the context names nobody
+    - `canon`: what two texts that say the same have in common
+    - `whole`: whether every part was read as a clause
     """
 
     text: str
-    context: str | None
-    stems: tuple[str, ...]
-    slots: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    compared: contrast.Statement
+    speaker: str
+    words: tuple[Word, ...]
+    canon: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    whole: bool
+    question: bool
 
 
 @lru_cache(maxsize=4096)
 def statement_of(text: str, context: str | None = None) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it."""
-    if len(text) > _LONGEST or "?" in text:
-        return Statement(text, context, (), (), contrast.Statement.of("" if len(text) > _LONGEST else text))
-    compared = contrast.Statement.of(text)
-    stems = tuple(stem for stem in tokenize(text) if stem not in STOP_TERMS)
-    slots = []
-    for place in range(len(compared.tokens) - 1, 0, -1):
-        if compared.tokens[place - 1] in _SPLITS:
-            before = tuple(stem for stem in tokenize(" ".join(compared.tokens[:place])) if stem not in STOP_TERMS)
-            value = tuple(stem for stem in tokenize(" ".join(compared.tokens[place:])) if stem not in STOP_TERMS)
-            if before and value:
-                slots.append((before, value))
-                break
-    return Statement(text, context, stems, tuple(slots), compared)
+    speaker = _speaker(context)
+    if len(text) > LONGEST:
+        return Statement(text, speaker, (), (), (), False, False)
+    words = read_words(text)
+    if sum(word.kind == STOP for word in words) > _MOST_SENTENCES + 1:
+        return Statement(text, speaker, tuple(words), (), (), False, False)
+    clauses, whole = clauses_of(words, speaker)
+    question = any(word.text == "?" for word in words)
+    return Statement(text, speaker, tuple(words), _canon(words, speaker), tuple(clauses), whole, question)
+
+
+def _speaker(context: str | None) -> str:
+    if context is None:
+        return "i"
+    match = _SPEAKER.match(context[:100])
+    if match is None or match[1].lower() in _PERSONS:
+        return "i"
+    return stem_of(match[1].lower())
+
+
+def _canon(words: list[Word], speaker: str) -> tuple[str, ...]:
+    found = []
+    for word in words:
+        text = word.text
+        if word.kind in (STOP, COMMA, MARK):
+            if text in ("?", ":"):
+                found.append(text)
+        elif word.value:
+            found.append(word.value + word.unit)
+        elif text in ("i", "my"):
+            found.append(speaker)
+        elif (
+            text in lx.FILLERS
+            or text in lx.ARTICLES
+            or text in lx.BE
+            or text in _SAME_PREPOSITIONS
+            or text in lx.NOW
+            or text in lx.CORRECTIONS
+            or text in ("got", "do", "does")
+        ):
+            pass
+        elif text in lx.IRREGULAR and text not in ("has",):
+            found.append(word.stem + "*")
+        else:
+            found.append(word.stem + ("*" if text.endswith("ed") else ""))
+    return tuple(found)

@@ -21,3 +21,11 @@ class Verdict(NamedTuple):
     outcome: Outcome
     confidence: float
     reason: str
+
+
+class Finding(NamedTuple):
+    """What a rule says of two clauses; `cued`: whether a word such as "now" or "moved" says that something changed."""
+
+    outcome: Outcome
+    reason: str
+    cued: bool

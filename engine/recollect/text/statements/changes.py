@@ -1,0 +1,235 @@
+"""Two clauses compared: whether the newer one says that what the older one says has changed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
+from recollect.text.statements.values import another_value
+from recollect.text.statements.verdict import Finding
+from recollect.text.statements.words import IDENTIFIER, NAME, TYPED, key_of
+
+_SPEAKERS = frozenset(("i", "we"))
+_LIKES = frozenset(("love", "like", "enjoy", "ador"))
+_HATES = frozenset(("hate", "dislik", "detest", "loath"))
+_TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
+_COUPLED = frozenset(("date", "marri", "divorc", "separ"))
+_COUPLES = _TIES | {"date", "see", "girlfriend", "boyfriend", "wife", "husband"}
+_EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
+_CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
+_PLAIN = frozenset(("be", "have"))
+
+
+class _Pair(NamedTuple):
+    """Two clauses, and what the rules ask of them.
+
+    - `subject`: whether they speak of the same
+    - `cue`: whether the newer text says that something changed
+    - `lasting`: whether the older one is of a state or a plan, not of an event
+    - `said`, `every`: what the older one says of its subject, with its verb; also with its subject and times
+    """
+
+    new: Clause
+    old: Clause
+    subject: bool
+    cue: bool
+    lasting: bool
+    said: frozenset[str]
+    every: frozenset[str]
+
+
+def compare(new: Clause, old: Clause, several: frozenset[str], changed: bool) -> Finding | None:
+    """What the rules say of two clauses; None where both may hold.
+
+    `changed`: whether another clause of the newer text tells of change.
+    """
+    if new.unreal or old.unreal or new.former or old.former:
+        return None
+    said = old.said if old.relation in _PLAIN else old.said | {old.relation}
+    pair = _Pair(
+        new,
+        old,
+        subject=_same_subject(new, old),
+        cue=new.now or new.change or new.corrected or new.perfect or changed,
+        lasting=not old.past or old.plan,
+        said=said,
+        every=old.every | said | old.subject,
+    )
+    found = _gone(pair) or _ended(pair) or _couple(pair)
+    if found is not None:
+        return found
+    if new.negated != old.negated:
+        return _negation(pair) if pair.subject else None
+    if pair.subject:
+        return _taste(pair) or _done(pair) or _exchanged(pair) or another_value(new, old, several, pair.cue)
+    return _exchanged(pair) or _rescheduled(pair) or _role(pair)
+
+
+def _covers(some: frozenset[str], more: frozenset[str]) -> bool:
+    """Whether each stem is, or is akin to, one of `more`: "teach" and "teacher"."""
+    return all(each in more or any(_akin(each, other) for other in more) for each in some)
+
+
+def _akin(one: str, other: str) -> bool:
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    return len(short) > 3 and len(long) - len(short) < 4 and long.startswith(short)
+
+
+def _same_subject(new: Clause, old: Clause) -> bool:
+    """Whether two clauses speak of the same thing."""
+    one, other = new.subject, old.subject
+    if one == other:
+        return bool(one) and not (len(one) == 1 and one <= lx.UNRESOLVED)
+    if not one or not other or not (one < other or other < one):
+        return False
+    shared = one & other
+    if shared <= _SPEAKERS or shared <= lx.UNRESOLVED:
+        return False
+    # "The dentist appointment", "my dentist appointment"; "the feature flag new_checkout", "new_checkout".
+    return one ^ other <= {"i", "topic"} or any(
+        word.kind == IDENTIFIER and key_of(word) in shared for word in (*new.head, *old.head)
+    )
+
+
+def _gone(pair: _Pair) -> Finding | None:
+    """A value named as gone, which the older one says: "switched from A to B", "B instead of A"."""
+    new, old = pair.new, pair.old
+    if not new.gone or not pair.lasting or old.negated:
+        return None
+    gone = frozenset(map(key_of, new.gone))
+    if not _covers(gone, old.every | old.subject):
+        return None
+    about = new.subject - _SPEAKERS
+    named = about | (new.every - _SPEAKERS)
+    if pair.subject or (about and about <= pair.every) or named & pair.every or old.said <= gone:
+        return Finding("supersedes", "names what held before", cued=True)
+    return None
+
+
+def _ended(pair: _Pair) -> Finding | None:
+    """An end: "quit", "sold", "cancelled", where the older one says what ended."""
+    new, old = pair.new, pair.old
+    if not new.ends or not pair.lasting or old.negated:
+        return None
+    called_off = new.relation in _CALLED_OFF
+    if new.passive or not new.said:
+        ended = new.subject - {"i"}
+        if called_off and ended and not ended <= _SPEAKERS and ended <= pair.every:
+            return Finding("supersedes", "was called off", cued=True)
+        if pair.subject and not new.said and _covers(frozenset((new.relation,)), pair.said):
+            return Finding("supersedes", "has ended", cued=True)
+        return None
+    ended = new.said - {"i"}
+    if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
+        return Finding("supersedes", "has ended", cued=True)
+    return None
+
+
+def _couple(pair: _Pair) -> Finding | None:
+    """Who is single, engaged, married, separated: both partners count as the subject."""
+    new, old = pair.new, pair.old
+    ours = _ties(new)
+    theirs = _ties(old) if ours else ours
+    if not ours or not theirs or new.negated or old.negated or old.past or old.rest:
+        return None
+    people, others = (new.subject | new.said) - _COUPLES, (old.subject | old.said) - _COUPLES
+    if not (new.subject & others or old.subject & people) or not (new.subject == old.subject or others <= people):
+        return None
+    if ours & theirs and people == others:
+        return None
+    return Finding("supersedes", "another relationship", cued=pair.cue or new.past)
+
+
+def _ties(clause: Clause) -> frozenset[str]:
+    if len(clause.said) > 3:
+        return frozenset()
+    if clause.relation in _COUPLED or (clause.relation == "engag" and clause.passive):
+        return frozenset((clause.relation,))
+    return clause.said & _TIES if clause.relation in ("be", "get") else frozenset()
+
+
+def _negation(pair: _Pair) -> Finding | None:
+    """One says the opposite of the other."""
+    new, old = pair.new, pair.old
+    ours, theirs = (new, old) if new.negated else (old, new)
+    stated = ours.said if ours.relation in _PLAIN else ours.said | {ours.relation}
+    if not stated or not _covers(stated, theirs.said | {theirs.relation}):
+        return None
+    if new.negated and pair.lasting and (new.stopped or (new.change and new.plan) or new.corrected):
+        return Finding("supersedes", "no longer holds", cued=True)
+    event = new.past and not new.perfect and not new.now and not old.yet
+    if old.negated and pair.lasting and (pair.cue or new.yet or old.yet) and not event:
+        return Finding("supersedes", "holds now", cued=True)
+    if len(theirs.said - stated) <= 1 and new.past == old.past:
+        return Finding("contradicts", "negation", cued=False)
+    return None
+
+
+def _taste(pair: _Pair) -> Finding | None:
+    """Opposite tastes: "loves it", "hates it"."""
+    new, old = pair.new, pair.old
+    if new.said != old.said or not {new.relation, old.relation} <= _LIKES | _HATES:
+        return None
+    if (new.relation in _LIKES) == (old.relation in _LIKES):
+        return None
+    return Finding("supersedes" if pair.cue else "contradicts", "the opposite", cued=pair.cue)
+
+
+def _done(pair: _Pair) -> Finding | None:
+    """A plan that is done: "plans to apply", "applied"."""
+    new, old = pair.new, pair.old
+    done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
+    if done and old.said and old.said <= new.said | {new.relation}:
+        return Finding("supersedes", "was planned, is done", cued=True)
+    return None
+
+
+def _exchanged(pair: _Pair) -> Finding | None:
+    """Another one: "I changed jobs", "I have a new landlord", where the older one says which it was."""
+    new, old = pair.new, pair.old
+    if (
+        new.relation not in _EXCHANGES
+        or old.relation != "be"
+        or not pair.lasting
+        or new.negated
+        or len(new.chunks) != 1
+    ):
+        return None
+    about = old.subject - _SPEAKERS
+    exchanged = new.said - {"new", "i"}
+    if not new.subject & _SPEAKERS or not ("new" in new.said or new.relation in lx.CHANGES):
+        return None
+    if exchanged and about and _covers(exchanged, about) and _covers(about, exchanged):
+        return Finding("supersedes", "was exchanged", cued=True)
+    return None
+
+
+def _rescheduled(pair: _Pair) -> Finding | None:
+    """A change of part: "the meeting was moved to Friday", where the older one says "we meet the bank on Monday"."""
+    new, old = pair.new, pair.old
+    about = new.subject - _SPEAKERS
+    if not new.change or not pair.lasting or not about or not about <= pair.every:
+        return None
+    kinds = {word.kind for _, words in new.chunks for word in words if word.kind in TYPED and word.text != "today"}
+    theirs = [key_of(word) for _, words in old.chunks for word in words if word.kind in kinds]
+    if theirs and new.every.isdisjoint(theirs):
+        return Finding("supersedes", "another value", cued=True)
+    return None
+
+
+def _role(pair: _Pair) -> Finding | None:
+    """Another holder of a role: "Karen is my boss", "my boss is Ahmed", "Ahmed is my boss"."""
+    new, old = pair.new, pair.old
+    if new.relation != "be" or old.relation != "be" or new.past or old.past or new.negated or old.negated:
+        return None
+    if new.said and new.said == old.said:
+        if not (new.definite or old.definite) or new.said & lx.SEVERAL_NOUNS:
+            return None
+        named = all(word.kind == NAME or word.text in lx.NOW for word in (*new.head, *old.head))
+        numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
+        return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
+    for role, holder, other in ((new.subject, new.said, old), (old.subject, old.said, new)):
+        if role == other.said and role & lx.ATTRIBUTES and holder and holder != other.subject:
+            return Finding("supersedes", "another one", cued=pair.cue)
+    return None

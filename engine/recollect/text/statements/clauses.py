@@ -1,0 +1,263 @@
+"""The clauses of a text: where each begins, its subject, and where its verb is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
+from recollect.text.statements.predicates import read_predicate
+from recollect.text.statements.words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    UNIT,
+    WORD,
+    Word,
+)
+
+MAX_CLAUSES = 6
+_CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_OPENERS = frozenset(
+    ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
+)
+_AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
+# A verb's form after one of these is a noun: "my work", "a move".
+_NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
+_RELATIVE = frozenset(("who", "where", "that", "which"))
+_ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
+# What stands before a colon: "Correction: ...", "Reminder: ...".
+_HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
+_CORRECTING = frozenset(("correct", "chang", "updat"))
+_UNNAMED = lx.FILLERS | lx.ARTICLES
+_SPANS = frozenset(("month", "week", "year", "now", "on"))
+
+
+def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]:
+    """The clauses of a text, and whether each of its parts was read as one."""
+    found: list[Clause] = []
+    whole = True
+    for sentence in _sentences(words):
+        if sentence[-1].text == "?":
+            whole = False
+            continue
+        previous: Clause | None = None
+        for part in _parts(sentence):
+            if len(found) >= MAX_CLAUSES:
+                return found, False
+            clause = _clause(part, speaker, previous)
+            if clause is not None:
+                previous = clause
+                found.append(clause)
+            elif found and any(word.stem in lx.SOURCES for word in part):
+                found[-1].sourced = True
+            elif _says_something(part):
+                whole = False
+    return found, whole
+
+
+def _sentences(words: Sequence[Word]) -> Iterator[list[Word]]:
+    sentence: list[Word] = []
+    for word in words:
+        if word.kind != STOP:
+            sentence.append(word)
+        elif sentence:
+            yield [*sentence, word]
+            sentence = []
+    if sentence:
+        yield sentence
+
+
+def _parts(sentence: list[Word]) -> Iterator[list[Word]]:
+    """A sentence divided after each comma or conjunction that another clause follows."""
+    begin, size = 0, len(sentence)
+    for place in range(1, size - 1):
+        word = sentence[place]
+        if (word.kind != COMMA and word.text not in _CONJUNCTIONS) or word.text == ":" or place <= begin:
+            continue
+        after = place + 1
+        while after < size and (sentence[after].text in _CONJUNCTIONS or sentence[after].text in lx.FILLERS):
+            after += 1
+        if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:place]):
+            yield sentence[begin:place]
+            begin = place if word.text in ("because", "since") else place + 1
+    yield sentence[begin:]
+
+
+def _has_verb(words: Sequence[Word]) -> bool:
+    return len(words) > 1 and any(
+        word.text in _AUXILIARY or word.stem in lx.VERBS or (word.kind == WORD and word.text.endswith("ed"))
+        for word in words
+    )
+
+
+def _begins_clause(words: Sequence[Word], place: int) -> bool:
+    word = words[place]
+    if word.text in lx.PRONOUNS or word.text in lx.BE or (word.kind == WORD and _finite(word)):
+        return True
+    if word.text not in lx.DEFINITE and word.kind != NAME and word.text not in ("a", "an"):
+        return False
+    for later in words[place + 1 : place + 5]:
+        if later.kind in (COMMA, STOP):
+            return False
+        if later.text in lx.BE or later.text in lx.MODALS or (later.kind == WORD and _finite(later)):
+            return True
+    return False
+
+
+def _finite(word: Word) -> bool:
+    """Whether a word can only be a verb with a subject: "works", "moved"."""
+    if word.stem not in lx.VERBS:
+        return False
+    return word.text != word.base or word.text.endswith(("ed", "s")) or word.text == "quit"
+
+
+def _says_something(words: Sequence[Word]) -> bool:
+    return any(
+        word.kind in (NAME, IDENTIFIER, NUMBER, CLOCK) or (word.kind == WORD and word.text not in lx.FILLERS)
+        for word in words
+        if word.text not in lx.NOW and word.text not in lx.CORRECTIONS and word.text not in lx.PREPOSITIONS
+    )
+
+
+def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Clause | None:
+    """The clause that some words make; None where they have no verb."""
+    clause = Clause()
+    begin, opened = _lead_in(words, clause)
+    verb = _verb_place(words, begin)
+    if verb is None:
+        return None
+    head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
+    if all(word.text in _UNNAMED for word in head):
+        clause.command = previous is None
+        head = () if previous is None else previous.head
+    elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
+        head = _antecedent(head[0].text, previous)
+    clause.head = head
+    read_predicate(words, verb, clause, speaker, opened)
+    return clause
+
+
+def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
+    """Where a clause begins after words that only lead in, and the times among these."""
+    opened: list[Word] = []
+    begin, size = 0, len(words)
+    while begin < size:
+        word = words[begin]
+        text = word.text
+        if text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text in lx.NOW:
+            clause.now = True
+        elif text in lx.UNREAL:
+            clause.unreal = True
+        elif text in _CONJUNCTIONS or text in lx.FILLERS or word.kind in (COMMA, STOP, MARK):
+            pass
+        elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
+            clause.sourced = True
+            begin += 1
+        elif text in _OPENERS or word.kind == DATE or word.kind == DAY:
+            stop = _opener(words, begin)
+            if stop is None:
+                break
+            clause.now = clause.now or any(each.text in lx.NOW for each in words[begin:stop])
+            clause.sourced = clause.sourced or text == "according"
+            opened += [each for each in words[begin:stop] if each.kind in TYPED]
+            begin = stop - 1
+        else:
+            colon = _heading(words, begin, clause)
+            if colon is None:
+                break
+            begin = colon
+        begin += 1
+    return begin, opened
+
+
+def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
+    """The place of the colon after "Correction" and the like."""
+    for place in range(begin + 1, min(begin + 5, len(words))):
+        if words[place].text == ":":
+            stems = {each.stem for each in words[begin:place]}
+            if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
+                return None
+            clause.corrected = clause.corrected or bool(stems & _CORRECTING)
+            return place
+    return None
+
+
+def _opener(words: Sequence[Word], begin: int) -> int | None:
+    """Where the clause begins after words that tell when, if it does within ten words."""
+    typed = False
+    for place in range(begin + 1, min(begin + 10, len(words) - 1)):
+        word = words[place]
+        if word.kind == COMMA:
+            return place + 1
+        if word.text in lx.PRONOUNS or (typed and word.text in lx.DEFINITE):
+            return place
+        if word.text in lx.BE:
+            return None
+        typed = typed or word.kind in TYPED or word.stem in _SPANS
+    return None
+
+
+def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
+    """What a pronoun stands for: a person is the subject of the clause before, something its object."""
+    said = dict(previous.chunks).get("", ())
+    personal = pronoun in ("he", "she") and not any(word.text in lx.SPEAKERS for word in previous.head)
+    if said and not personal and (previous.relation != "be" or previous.negated):
+        return said
+    return previous.head
+
+
+def _verb_place(words: Sequence[Word], begin: int) -> int | None:
+    """The place of the first word of the verb, or of the ":" or "'s" that stands for one."""
+    relative = False
+    before = ""
+    possessive = None
+    for place in range(begin, len(words)):
+        word = words[place]
+        text, kind = word.text, word.kind
+        if kind in (WORD, UNIT):
+            if text in _AUXILIARY:
+                if not relative or not any(later.text in lx.BE for later in words[place + 1 :]):
+                    return place
+            elif word.stem in lx.VERBS and before not in _NOUN_BEFORE:
+                if not relative and (place == begin or before in lx.PRONOUNS or _is_verb(words, place)):
+                    return place
+            elif place > begin and text in _RELATIVE:
+                relative = True
+            elif before in lx.PRONOUNS and len(text) > 4 and text.endswith("ed"):
+                return place
+        elif text == ":":
+            if begin < place < len(words) - 1:
+                return place
+        elif kind == MARK and not text:
+            text = "'s"
+            possessive = place if place > begin else possessive
+        if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
+            before = text
+    return possessive
+
+
+def _is_verb(words: Sequence[Word], place: int) -> bool:
+    """Whether a word that may be a noun has the form or the place of a verb."""
+    word, previous = words[place], words[place - 1]
+    following = words[place + 1].text if place + 1 < len(words) else ""
+    if following in lx.BE or following in lx.MODALS or following in ("has", "had"):
+        return False
+    return (
+        word.text != word.base
+        or word.text.endswith(("s", "ed"))
+        or previous.kind == NAME
+        or previous.text in lx.FILLERS
+        or previous.text in lx.NOW
+        or (previous.kind == WORD and previous.text.endswith("s"))
+        or following in ("to", "from", "the", "a")
+    )

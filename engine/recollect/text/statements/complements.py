@@ -1,0 +1,255 @@
+"""What a clause says of its subject: its words by role, what it says held before, and what takes another value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
+from recollect.text.statements.words import CLOCK, COMMA, DATE, DAY, MARK, NAME, NUMBER, STOP, TYPED, WORD, Word, key_of
+
+# Verbs that change something only to an amount: "went up to", "came down to".
+_WEAK = frozenset(
+    ["go", "come", "bring", "cut", "set", "turn", "hand", "drop", "return", "rise", "fall", "grow", "get"]
+)
+# What a person has changed whose verb names no object.
+_MOVES = {
+    "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
+    "downgrad": "use", "chang": "use", "convert": "use",
+}  # fmt: skip
+_REPLACES = frozenset(("replac", "substitut"))
+_REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
+_MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
+_ENDED = frozenset(("quit", "dump"))
+_ALIKE = {
+    "resid": "live",
+    "reloc": "live",
+    "enrol": "studi",
+    "attend": "studi",
+    "join": "work",
+    "commenc": "start",
+    "begin": "start",
+}
+# Of something scheduled, named or placed, it is told what it is.
+_STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
+_PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
+_DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
+_AFTER_COMMA = frozenset(("not", "instead_of"))
+_TIMES = frozenset((CLOCK, DAY, DATE))
+_IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
+_SPECIAL = (
+    _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
+    | {"yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+)  # fmt: skip
+_NO_SUBJECT = (
+    _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
+    | {"new", "current", "latest", "have", "do", "will"}
+)  # fmt: skip
+
+
+class _Complement:
+    """The words after a verb, by role, while they are read one by one."""
+
+    def __init__(self, clause: Clause, speaker: str) -> None:
+        self.clause, self.speaker = clause, speaker
+        self.parts: list[tuple[str, list[Word]]] = [("", [])]
+        self.gone: list[Word] = []
+        self.rest: list[Word] = []
+        self.into = self.parts[0][1]
+        self.to = -1
+        self.changes = clause.relation in lx.CHANGES or (clause.change and clause.relation == "be")
+        self.replaces = clause.relation in _REPLACES
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.parts[0][1]) or len(self.parts) > 1
+
+    def begin(self, role: str) -> None:
+        self.parts.append((role, []))
+        self.into = self.parts[-1][1]
+
+    def read(self, words: Sequence[Word], at: int) -> None:
+        """Read the word at a place."""
+        word = words[at]
+        kind = word.kind
+        if kind == COMMA:
+            following = words[at + 1].text if at + 1 < len(words) else ""
+            if self.begun and following not in _AFTER_COMMA:
+                self.into = self.rest
+        elif kind in (STOP, MARK):
+            pass
+        elif self.into is self.rest and word.stem in lx.SOURCES:
+            self.clause.sourced = True
+        elif kind == WORD and word.text in _SPECIAL:
+            self.read_special(words, at)
+        else:
+            if kind == DATE:
+                if word.text.startswith("this "):
+                    self.clause.now = True
+                elif words[at - 1].text in ("a", "per"):
+                    word = word._replace(kind=WORD)
+            self.into.append(word)
+
+    def read_special(self, words: Sequence[Word], at: int) -> None:
+        """Read a function word, or one that tells of change."""
+        word, clause = words[at], self.clause
+        text = word.text
+        last = at + 1 == len(words) or words[at + 1].kind == STOP or words[at + 1].text in lx.NOW
+        if text in lx.NOW:
+            clause.now = True
+            clause.stopped = clause.stopped or (text == "anymore" and clause.negated)
+        elif text == "no_longer":
+            clause.negated = clause.stopped = True
+        elif text == "yet" or text == "already":
+            clause.yet = True
+        elif text == "instead":
+            clause.change = True
+        elif text == "instead_of" or (text == "not" and words[at - 1].kind == COMMA):
+            self.into = self.gone
+            clause.change = True
+            clause.corrected = clause.corrected or text == "not"
+        elif text in lx.CORRECTIONS:
+            clause.corrected = True
+        elif text == "according":
+            clause.sourced = True
+            self.into = self.rest
+        elif self.into is self.rest:
+            pass
+        elif text == "from" and (self.changes or clause.relation == "be" or clause.relation == "get"):
+            self.into = self.gone
+        elif text in ("to", "into", "until") and (self.changes or self.into is self.gone):
+            self.begin("to")
+            self.to = len(self.parts) - 1
+        elif self.replaces and text in ("with", "by"):
+            self.gone += [each for _, some in self.parts for each in some]
+            self.parts = [("", [])]
+            self.into = self.parts[0][1]
+        elif text == "over" and clause.relation == "prefer":
+            self.into = self.gone
+        elif text in lx.ADJUNCTS and self.begun:
+            self.into = self.rest
+        elif text in lx.NEGATIONS:
+            clause.negated = clause.negated or not self.begun
+        elif text == "of":
+            if not clause.nouns and self.into is not self.gone and all(each.kind == WORD for each in self.into):
+                clause.nouns = tuple(each.stem for each in self.into)
+        elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
+            self.parts[0][1].append(word)
+        elif (text in _DIRECTIONS and self.changes) or (text == "about" and words[at + 1].kind == NUMBER):
+            pass
+        elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
+            if self.into is not self.gone or self.gone:
+                self.begin(_PLACES.get(text, text))
+        elif text in lx.DEFINITE or text == "i":
+            clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
+            if text in ("my", "i"):
+                self.into.append(word._replace(stem=self.speaker))
+        elif text == "the":
+            clause.definite = clause.definite or not self.parts[0][1]
+
+
+def read_complement(
+    words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word], *, must: bool
+) -> None:
+    """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
+    said = _Complement(clause, speaker)
+    for at in range(place, len(words)):
+        said.read(words, at)
+    parts, verb = said.parts, clause.relation
+    if said.replaces and not said.gone:
+        said.gone += parts[0][1]
+        parts[0] = ("", [word for word in clause.head if word.text not in lx.DEFINITE])
+    if verb == "renam" and clause.passive:
+        said.gone += clause.head
+    if said.changes and said.to >= 0 and parts[said.to][1]:
+        parts = _changed(said, clause)
+    else:
+        parts = _made(parts, clause)
+    done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
+    clause.ends = verb in lx.ENDS and not clause.negated and done
+    if clause.passive and clause.relation in _STANDING:
+        clause.relation = "be"
+    elif not clause.passive:
+        clause.relation = _ALIKE.get(clause.relation, clause.relation)
+    clause.subject = _subject(clause.head, speaker)
+    clause.chunks = _chunks(parts, opened)
+    clause.said = frozenset([key_of(word) for role, some in clause.chunks if role != "time" for word in some])
+    clause.every = frozenset([key_of(word) for _, some in clause.chunks for word in some])
+    clause.rest = tuple(word for word in said.rest if word.kind not in TYPED)
+    clause.gone = tuple(said.gone)
+
+
+def _changed(said: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause in which something takes another value, which becomes its subject."""
+    parts, target = said.parts, said.parts[said.to][1]
+    verb = clause.relation
+    if verb in _WEAK and not any(word.kind in TYPED for word in target) and not (parts[0][1] and verb == "set"):
+        return parts
+    clause.change = True
+    changed = tuple(word for _, some in parts[: said.to] for word in some)
+    if changed and not clause.passive:
+        clause.head, clause.relation = changed, "be"
+    elif clause.passive or verb not in _MOVES or not _personal(clause.head):
+        clause.relation = "be"
+    else:
+        clause.relation = _MOVES[verb]
+    return [("" if clause.relation == "be" else "in", target), *parts[said.to + 1 :]]
+
+
+def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str, list[Word]]]:
+    """The words by role of a clause that may say that something was made so: "made the repository public"."""
+    said = parts[0][1]
+    if clause.passive or not said:
+        return parts
+    if clause.relation in _REMAKES and len(parts) > 1:
+        clause.head, clause.relation, clause.change = tuple(said), "be", True
+        return parts[1:]
+    if clause.relation in _MAKES and len(said) > 1 and said[-1].text in lx.STATUS:
+        clause.head, clause.relation, clause.change = tuple(said[:-1]), "be", True
+        return [("", said[-1:]), *parts[1:]]
+    if clause.relation == "turn":
+        clause.relation, clause.change = "be", True
+    return parts
+
+
+def _chunks(
+    parts: Sequence[tuple[str, list[Word]]], opened: Sequence[Word]
+) -> tuple[tuple[str, tuple[Word, ...]], ...]:
+    found: dict[str, list[Word]] = {}
+    for role, words in parts:
+        for each in words:
+            word, into = each, role
+            if word.kind == NUMBER and role == "in":
+                # "at 3" is a time, "at 61,000" an amount.
+                timely = not word.unit and len(word.value) <= 2
+                word = word._replace(kind=CLOCK, value=f"{word.value}:00") if timely else word
+                into = "time" if timely else ""
+            elif word.kind in _TIMES:
+                into = "time"
+            found.setdefault(into, []).append(word)
+    if opened:
+        found.setdefault("time", []).extend(opened)
+    return tuple((role, tuple(some)) for role, some in found.items() if some)
+
+
+def _personal(head: Sequence[Word]) -> bool:
+    """Whether somebody is the subject, not something."""
+    return any(
+        word.kind == NAME or word.text in lx.PRONOUNS or word.text in ("my", "our") for word in head
+    ) and not any(word.stem in lx.ATTRIBUTES for word in head)
+
+
+def _subject(head: Sequence[Word], speaker: str) -> frozenset[str]:
+    found = set()
+    for word in head:
+        text = word.text
+        if text == "i" or text == "my":
+            found.add(speaker)
+        elif text in lx.POSSESSIVES:
+            if text != "our":
+                found.add(lx.POSSESSIVES[text])
+        elif word.kind in TYPED:
+            found.add(word.value + word.unit)
+        elif word.stem and text not in _NO_SUBJECT:
+            found.add(word.value or word.stem)
+    return frozenset(found)

@@ -1,0 +1,152 @@
+"""The verb of a clause: its relation, tense and negation, and whether it tells of change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.text.statements import lexicon as lx
+from recollect.text.statements.clause import Clause
+from recollect.text.statements.complements import read_complement
+from recollect.text.statements.words import MARK, WORD, Word
+
+_PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit"))
+_STOPS = frozenset(("stop", "quit"))
+_STARTS = frozenset(("start", "begin"))
+_GETS = frozenset(("got", "get", "gets"))
+_SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
+
+
+def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word]) -> None:
+    """Read the verb that begins at `place` and what follows it into a clause whose subject is known."""
+    for word in clause.head:
+        _adverb(word, clause)
+        clause.now = clause.now or word.text == "new"
+    being = relation = ""
+    expects = must = False
+    size = len(words)
+    while place < size:
+        word = words[place]
+        text = word.text
+        following = words[place + 1] if place + 1 < size else None
+        if _adverb(word, clause):
+            pass
+        elif text == ":":
+            being = "be"
+        elif text == "used_to":
+            clause.former = True
+        elif text == "going_to":
+            clause.plan, being = True, ""
+        elif text in lx.MODALS:
+            clause.plan = clause.plan or text == "will"
+            must, expects = text == "must", True
+        elif text in ("have", "has", "had") and not being and _participle(words, place + 1):
+            clause.perfect = True
+            clause.past = clause.past or text == "had"
+        elif (
+            text in ("do", "does", "did")
+            and following
+            and (following.stem in lx.VERBS or following.text in lx.NEGATIONS)
+        ):
+            clause.past = clause.past or text == "did"
+            expects = True
+        elif text in _GETS and not _participle(words, place + 1):
+            relation, clause.past = "get", text == "got"
+            place += 1
+            break
+        elif text in lx.BE or text in _GETS or text == "became":
+            being = "be"
+            clause.past = clause.past or text in lx.PAST_BE or text == "got"
+            clause.change = clause.change or text in ("became", "become")
+        elif word.kind == MARK:
+            being = being or "be"
+        elif text in lx.FILLERS:
+            clause.yet = clause.yet or text == "finally"
+        elif word.kind == WORD and (expects or _verbal(word, being)):
+            skipped = _leads_on(words, place, clause)
+            if skipped:
+                being, place = "", place + skipped
+                continue
+            relation, being = _main_verb(word, being, clause), ""
+            place += 1
+            break
+        elif being and text in lx.PARTICLES and following and following.text in ("to", "from"):
+            clause.change = True
+        else:
+            break
+        place += 1
+    clause.relation = relation or being or "have"
+    read_complement(words, place, clause, speaker, opened, must=must)
+
+
+def _adverb(word: Word, clause: Clause) -> bool:
+    """Note an adverb of change, negation or doubt."""
+    text = word.text
+    if text in lx.STOPPED:
+        clause.negated = clause.stopped = clause.now = True
+    elif text in lx.NEGATIONS:
+        clause.negated = True
+    elif text in lx.NOW:
+        clause.now = True
+    elif text in lx.UNREAL:
+        clause.unreal = True
+    elif text in lx.CORRECTIONS:
+        clause.corrected = True
+    elif text == "already":
+        clause.yet = True
+    else:
+        return False
+    return True
+
+
+def _verbal(word: Word, being: str) -> bool:
+    if word.stem in lx.VERBS:
+        return True
+    return len(word.text) > 4 and word.text.endswith(("ing", "ed") if being else "ed")
+
+
+def _leads_on(words: Sequence[Word], place: int, clause: Clause) -> int:
+    """How many words to skip where a verb only introduces another: "plans to move", "stopped smoking"."""
+    stem = words[place].stem
+    if stem in _PLANS or stem in _STOPS or stem in _STARTS:
+        after = next((each for each in words[place + 1 : place + 3] if each.text not in lx.FILLERS), None)
+        if after is None:
+            return 0
+        if stem in _PLANS and after.text in ("to", "not"):
+            clause.plan = True
+            clause.negated = clause.negated or after.text == "not"
+            clause.change = clause.change or stem == "decid"
+            return 3 if after.text == "not" else 2
+        if stem in _STOPS and after.text.endswith("ing"):
+            clause.negated = clause.stopped = clause.now = True
+            return 1
+        if stem in _STARTS and after.text.endswith("ing"):
+            clause.change = clause.now = True
+            return 1
+    return 0
+
+
+def _main_verb(word: Word, being: str, clause: Clause) -> str:
+    """The relation of the main verb; notes its tense and voice."""
+    text = word.text
+    if being and text.endswith("ing"):
+        return word.stem
+    if being:
+        clause.passive = True
+    elif not clause.perfect and (text.endswith("ed") or (text != word.base and text not in ("has", "does"))):
+        clause.past = True
+    return word.stem
+
+
+def _participle(words: Sequence[Word], place: int) -> bool:
+    """Whether a participle or a state follows: "has moved", "got fixed"."""
+    while place < len(words) and words[place].text in _SKIPPED:
+        place += 1
+    if place >= len(words) or words[place].kind != WORD:
+        return False
+    word = words[place]
+    return (
+        word.text.endswith("ed")
+        or word.text in ("been", "become", "got")
+        or word.text != word.base
+        or word.text in lx.STATUS
+    )
