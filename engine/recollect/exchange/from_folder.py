@@ -6,27 +6,30 @@ from typing import Any
 
 from msgspec import structs
 
-from recollect.checks import check_scope, check_time, to_datetime
+from recollect.checks import check_scope, check_time, now_us, to_datetime
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, RecollectError
 from recollect.exchange.folder import OWN, Folder, digest
 from recollect.exchange.importing import Batch
-from recollect.exchange.lines import Incoming, LinkLine
+from recollect.exchange.lines import Incoming, LinkLine, SupersessionLine, written_time
 from recollect.exchange.manifest import (
     FileEntry,
     FolderManifest,
     changeable_fields,
     content_digest,
+    known_supersessions,
     store_identity,
     stored_fields,
 )
-from recollect.exchange.markdown import Fields, MemoryFile, Section, decoded, is_memory_file, parse_file
+from recollect.exchange.markdown import Fields, MemoryFile, Section, SupersededBy, decoded, is_memory_file, parse_file
 from recollect.exchange.naming import name_memories
+from recollect.exchange.supersessions import check_supersession, put_supersession
 from recollect.exchange.to_folder import ids_of
 from recollect.records import NewRecord, Record
 from recollect.remember import change
+from recollect.remember.supersession import row_id
 from recollect.reports import FileTrouble, Restored
-from recollect.store.protocol import Progress
+from recollect.store.protocol import Progress, Writer
 
 _MEMORIES_A_BATCH = 1024
 
@@ -73,6 +76,7 @@ class _Run:
         self._places: dict[str, tuple[str, int]] = {}
         self._unread: set[str] = set()
         self._joined: list[tuple[str, int, LinkLine]] = []
+        self._superseded: list[tuple[str, int, str, SupersededBy]] = []
         self._updated = self._unchanged = 0
         self._problems: list[FileTrouble] = []
 
@@ -126,6 +130,7 @@ class _Run:
                 digests[public_id] = content_digest(now)
                 links = [LinkLine(source=public_id, **structs.asdict(link)) for link in section.fields.links]
                 self._joined += [(path, section.line, link) for link in links]
+                self._superseded += [(path, section.line, public_id, each) for each in section.fields.superseded_by]
             except RecollectError as reason:
                 self._trouble(path, section.line, reason)
             if self._batch.full(_MEMORIES_A_BATCH):
@@ -180,6 +185,7 @@ class _Run:
         """Write what is left, the links last, and the manifest."""
         self._batch.write()
         linked = self._link()
+        self._supersede()
         missing = self._missing(paths)
         forgotten = 0
         if forget_missing and missing:
@@ -220,6 +226,36 @@ class _Run:
         self._batch.write()
         return self._batch.linked
 
+    def _supersede(self) -> None:
+        """Put memories in the place of others; what the store refuses is a problem of its section.
+
+        Of what the store knows already, it also knows what became of it since.
+        """
+        if not self._superseded:
+            return
+        with self._engine.atomic() as writer:
+            known = known_supersessions(writer, self._base)
+            names = name_memories(writer, {entry.new for *_, entry in self._superseded}, self._base)
+            for path, line, old, entry in self._superseded:
+                try:
+                    if (old, names[entry.new], check_time(entry.known_from, "known_from")) not in known:
+                        filled = self._filled(writer, entry, names[entry.new])
+                        put_supersession(
+                            writer, check_supersession(SupersessionLine(old=old, **filled), line), self._base
+                        )
+                except RecollectError as reason:
+                    self._trouble(path, line, reason)
+
+    def _filled(self, writer: Writer, entry: SupersededBy, new: str) -> dict[str, Any]:
+        """The fields of an entry, with what was left out."""
+        fields = structs.asdict(entry)
+        if entry.holds_from is None:
+            begun = writer.records.get(row_id(writer, new, self._base))
+            fields["holds_from"] = written_time(begun.event_at or begun.created_at)
+        if entry.known_from is None:
+            fields["known_from"] = written_time(to_datetime(now_us()))
+        return fields
+
     def _missing(self, paths: set[str]) -> list[str]:
         """Stored memories that a file had at the last export or import, and that no file has now.
 
@@ -251,4 +287,5 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     return Incoming(
         **given, text=section.text, scope=scope, id=public_id, base_importance=fields.base_importance,
         updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
+        event_resolved=fields.event_resolved, repeated=fields.repeated,
     )  # fmt: skip

@@ -12,9 +12,10 @@
 
     We migrated from PostgreSQL to MySQL last week
 
-- A section is a memory. Its heading, the minute it was stored (UTC), is for readers and diffs; the comment has every
-  field that differs from its default; the rest is the text. Lines of the text that look like the file's own structure
-  (headings of the first two levels, rules, our comments) are escaped with a backslash.
+- A section is a memory. Its heading, the minute it was stored (UTC), is for readers and diffs; that of a superseded
+  memory says so: `## 2026-03-21 14:02 (superseded 2026-06-10)`. The comment has every field that differs from its
+  default; the rest is the text. Lines of the text that look like the file's own structure (headings of the first two
+  levels, rules, our comments) are escaped with a backslash.
 - A section without a comment is a new memory. A heading that is a date or a time says when it was stored; any other is
   its context, or its text where nothing follows. `## ` in a code fence is not a heading.
 - What neither belongs to a memory nor would be written by an export (a changed title, a time with nothing below it) is
@@ -36,7 +37,7 @@ from msgspec import Struct, structs
 
 from recollect.checks import check_name, check_time, optional_datetime, shown
 from recollect.errors import InvalidInput
-from recollect.exchange.lines import LinkTo
+from recollect.exchange.lines import LinkTo, OccurrenceLine
 from recollect.store.values import CHUNK_KIND
 from recollect.text.quoting import visible
 
@@ -51,7 +52,22 @@ _TO_ESCAPE = re.compile(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
 _ESCAPED = re.compile(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
+_SUPERSEDED = re.compile(r"[ ]?\(superseded \d{4}-\d\d-\d\d\)\Z")
 _BLANK = " \t\n"
+
+
+class SupersededBy(Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands in the place of the memory that lists it; with `known_until` it was undone then.
+
+    Without `holds_from` it is when the new one begins, without `known_from` the time of the import.
+    """
+
+    new: str
+    holds_from: str | None = None
+    known_from: str | None = None
+    known_until: str | None = None
+    reason: str | None = None
+    strength: float = 1.0
 
 
 class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,11 +85,15 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     context: str | None = None
     created_at: str | None = None
     event_at: str | None = None
+    event_until: str | None = None
+    event_resolved: bool = False
     updated_at: str | None = None
     valid_from: str | None = None
     expires_at: str | None = None
     metadata: dict[str, Any] = {}
     links: tuple[LinkTo, ...] = ()
+    superseded_by: tuple[SupersededBy, ...] = ()
+    repeated: tuple[OccurrenceLine, ...] = ()
     before: str = ""
     after: str = ""
     eol: Literal["lf", "crlf"] = "lf"
@@ -144,7 +164,14 @@ def searchable_text(part: str) -> str:
 def _render(stored: datetime, fields: Fields, text: str) -> str:
     fields, body = _wrap(fields, text)
     minute = stored.replace(tzinfo=None).isoformat(" ", "minutes")
-    return f"\n## {minute}\n<!-- recollect {_json(_as_written(fields))} -->\n\n{body}\n"
+    mark = f" (superseded {since[:10]})" if (since := _superseded_since(fields)) else ""
+    return f"\n## {minute}{mark}\n<!-- recollect {_json(_as_written(fields))} -->\n\n{body}\n"
+
+
+def _superseded_since(fields: Fields) -> str | None:
+    """The event time at which what stands in its place began to hold."""
+    standing = (each.holds_from for each in fields.superseded_by if each.known_until is None)
+    return min((time for time in standing if time is not None), default=None)
 
 
 def _wrap(fields: Fields, text: str) -> tuple[Fields, str]:
@@ -239,6 +266,7 @@ class _Reader:
                 self.sections.append(_new_section(begun, heading, body))
                 return
             fields = _fields(comment)
+            heading = heading and _SUPERSEDED.sub("", heading)
             if heading and fields.id is None and fields.created_at is None:
                 fields = structs.replace(fields, created_at=_time_of(heading))
             if heading and not _is_time_of(heading, fields):
@@ -283,6 +311,8 @@ def _fields(comment: str) -> Fields:
         check_name(fields.id, "id")
     for link in fields.links:
         check_name(link.target, "a link's target")
+    for each in fields.superseded_by:
+        check_name(each.new, "superseded_by")
     if fields.kind == CHUNK_KIND:
         # An export writes no chunks, and would remove the file that holds one.
         raise InvalidInput(f"kind is {fields.kind!r}, a passage of a document, not a memory: give another kind")
@@ -318,8 +348,12 @@ def _new_section(line: int, heading: str | None, body: str) -> Section:
 
 def _as_written(fields: Fields) -> dict[str, Any]:
     """The fields that differ from their defaults (msgspec's omit_defaults compares by identity, and keeps some)."""
-    links = [_without_defaults(link, LinkTo("")) for link in fields.links]
-    return {**_without_defaults(fields, Fields()), **({"links": links} if links else {})}
+    lists = {
+        "links": [_without_defaults(link, LinkTo("")) for link in fields.links],
+        "superseded_by": [_without_defaults(each, SupersededBy("")) for each in fields.superseded_by],
+        "repeated": [_without_defaults(each, OccurrenceLine("")) for each in fields.repeated],
+    }
+    return {**_without_defaults(fields, Fields()), **{name: listed for name, listed in lists.items() if listed}}
 
 
 def _without_defaults(value: Struct, default: Struct) -> dict[str, Any]:

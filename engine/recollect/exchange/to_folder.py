@@ -18,14 +18,16 @@ from recollect.exchange.lines import scope_within
 from recollect.exchange.manifest import (
     FileEntry,
     FolderManifest,
+    Joined,
     changeable_fields,
     content_digest,
     fields_of,
+    known_supersessions,
     store_identity,
     stored_fields,
 )
 from recollect.exchange.markdown import MemoryFile, Section, decoded, is_memory_file, parse_file, render_file
-from recollect.records import Link, Record
+from recollect.records import Record
 from recollect.reports import Exported, FileTrouble
 from recollect.store.protocol import Progress, Reader
 from recollect.store.values import LinkRow, Month
@@ -89,14 +91,12 @@ class _Export:
         """Compare the memories with the files of the folder."""
         months = reader.records.months(chosen)
         total = sum(len(month.row_ids) for month in months)
-        links: dict[str, list[Link]] = {}
-        for link in reader.links.between(chosen, chunks=False):
-            links.setdefault(link.source, []).append(link)
+        joined = Joined.of(reader, chosen)
         paths = set()
         for month in months:
             for path, records in _files_of(reader, month, self._base):
                 paths.add(path)
-                self._add(reader, path, *_rendered(month, records, links, self._base))
+                self._add(reader, path, *_rendered(month, records, joined.with_repeated(reader, records), self._base))
                 self._records += len(records)
                 if on_progress is not None:
                     on_progress(self._records, total)
@@ -204,6 +204,11 @@ class _Export:
         records = reader.records.by_row_ids(list(rows.values()))
         targets = [link.target for section in file.sections for link in section.fields.links]
         ends = reader.records.find_ids(targets, self._base)
+        superseded = (
+            known_supersessions(reader, self._base)
+            if any(section.fields.superseded_by for section in file.sections)
+            else set()
+        )
         seen: set[str] = set()
 
         def difference(public_id: str, section: Section) -> str | None:
@@ -221,6 +226,14 @@ class _Export:
             created = check_time(fields.created_at, "created_at")
             if created is not None and to_datetime(created) != record.created_at:
                 return "created_at cannot be changed: undo it, or export with overwrite"
+            if any(
+                (public_id, each.new, check_time(each.known_from, "known_from")) not in superseded
+                for each in fields.superseded_by
+            ):
+                return (
+                    "the store does not have what supersedes this memory: import the folder first, or export with "
+                    "overwrite"
+                )
             known = [
                 LinkRow(rows[public_id], ends[link.target], link.type, 0.0, 0)
                 for link in fields.links
@@ -288,10 +301,10 @@ def _files_of(reader: Reader, month: Month, base: str) -> Iterator[tuple[str, li
     yield file_of(scope, month.month, part), records
 
 
-def _rendered(month: Month, records: list[Record], links: dict[str, list[Link]], base: str) -> tuple[bytes, FileEntry]:
+def _rendered(month: Month, records: list[Record], joined: Joined, base: str) -> tuple[bytes, FileEntry]:
     """The file of these memories of a month, and its entry."""
     scope = scope_within(month.scope, base)
-    sections = [(record.created_at, fields_of(record, links.get(record.id, [])), record.text) for record in records]
+    sections = [(record.created_at, fields_of(record, joined), record.text) for record in records]
     data = render_file(scope, month.month, sections).encode()
     digests = {fields.id or "": content_digest(changeable_fields(scope, fields, text)) for _, fields, text in sections}
     return data, FileEntry((digest(data),), scope, digests)

@@ -1,0 +1,139 @@
+"""Superseded memories in a folder of Markdown: marked for people, and superseded again after an import."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from msgspec import structs
+
+from recollect import Memory, Settings
+
+PLAIN = Settings(embedder="none")
+MARCH, JUNE = "2026-03-21T14:02:00Z", "2026-06-10T09:00:00Z"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+@pytest.fixture
+def moved(memory):
+    """An old fact and the one in its place."""
+    old = memory.remember("Dana lives in Oslo", created_at=MARCH)
+    return old, memory.remember("Dana lives in Bergen now", created_at=JUNE, supersedes=old.id)
+
+
+def everything(memory):
+    """Every memory, superseded or not, without what belongs to a store alone."""
+    return {
+        each.id: structs.replace(each, embedding_state="none", accessed_at=None, access_count=0)
+        for each in memory.list(limit=None, include_superseded=True)
+    }
+
+
+def file_of(folder, month):
+    (found,) = folder.rglob(f"{month}.md")
+    return found
+
+
+def add(file, field):
+    """Add a field to the comment of the only memory of a file."""
+    file.write_text(file.read_text().replace("} -->", f",{field}}} -->"))
+
+
+def test_the_heading_says_what_is_superseded(memory, folder, moved):
+    memory.export_folder(folder)
+    assert "\n## 2026-03-21 14:02 (superseded 2026-06-10)\n" in file_of(folder, "2026-03").read_text()
+    assert "\n## 2026-06-10 09:00\n" in file_of(folder, "2026-06").read_text()
+
+
+def test_supersessions_times_and_repetitions_come_back(memory, folder, moved, path):
+    old, new = moved
+    last = memory.remember("Dana lives in Bodø", created_at="2026-07-01T00:00:00Z")
+    memory.supersede(new.id, last.id, reason="a --> b", strength=0.75, at="2026-08-01")
+    first, second = memory.remember("We meet on the roof").id, memory.remember("We meet in the cellar").id
+    memory.supersede(first, second)
+    memory.restore(first)
+    memory.remember("The room is booked", event_at="2026-01-01", event_until="2026-02-01")
+    memory.export_folder(folder)
+    with Memory(path, settings=PLAIN) as other:
+        done = other.import_folder(folder)
+        assert (done.created, done.problems) == (6, ())
+        assert everything(other) == everything(memory)
+        for id in everything(memory):
+            assert other.neighbors(id) == memory.neighbors(id)
+            assert [each.id for each in other.history(id)] == [each.id for each in memory.history(id)]
+        assert other.count() == memory.count() == 4
+        assert other.list(held_at="2026-04-01", where={"id": old.id})[0].text == "Dana lives in Oslo"
+        again = other.import_folder(folder)
+        assert (again.unchanged, again.problems) == (6, ())
+        assert other.export_folder(folder).written == ()
+        assert other.verify().ok
+
+
+def test_what_was_undone_since_stays_undone(memory, folder, moved):
+    old, _ = moved
+    memory.export_folder(folder)
+    memory.restore(old.id)
+    assert memory.import_folder(folder).problems == ()
+    assert memory.get(old.id).superseded_by == ()
+    assert len(memory.export_folder(folder).written) == 1
+    assert "(superseded" not in file_of(folder, "2026-03").read_text()
+
+
+def test_a_person_may_supersede_in_the_file(memory, folder):
+    old = memory.remember("Dana lives in Oslo", created_at=MARCH)
+    new = memory.remember("Everything has moved north", created_at=JUNE)
+    memory.export_folder(folder)
+    file = file_of(folder, "2026-03")
+    add(file, f'"superseded_by":[{{"new":"{new.id}"}}]')
+    assert memory.import_folder(folder).problems == ()
+    (found,) = memory.list(include_superseded=True, where={"id": old.id})
+    assert (found.superseded_by, found.held_until) == ((new.id,), new.created_at)
+    assert len(memory.export_folder(folder).written) == 1
+    assert "(superseded 2026-06-10)" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ('{"new":"ID"}', "cannot supersede itself"),
+        ('{"new":"nothing"}', "nothing"),
+        ('{"new":"OTHER","holds_from":"some day"}', "holds_from"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_a_problem_of_its_section(memory, folder, wrong, reason):
+    old = memory.remember("Dana lives in Oslo", created_at=MARCH)
+    other = memory.remember("Everything has moved north", created_at=JUNE)
+    memory.export_folder(folder)
+    file = file_of(folder, "2026-03")
+    entry = wrong.replace("ID", old.id).replace("OTHER", other.id)
+    add(file, f'"superseded_by":[{entry}]')
+    (problem,) = memory.import_folder(folder).problems
+    assert reason in problem.reason
+    assert (problem.path, problem.line) == (file.name, 8)
+    assert memory.get(old.id).superseded_by == ()
+    assert memory.export_folder(folder).conflicts
+
+
+def test_a_file_with_a_supersession_that_the_store_lacks_is_not_replaced(memory, folder, moved, path):
+    memory.export_folder(folder)
+    with Memory(path, settings=PLAIN) as other:
+        other.import_folder(folder)
+        (folder / ".recollect").rename(folder / ".manifests")
+        old, new = moved
+        with Memory(":memory:", settings=PLAIN) as third:
+            for each in (old, new):
+                third.import_(_lines(each))
+            (conflict,) = third.export_folder(folder).conflicts
+            assert "what supersedes this memory" in conflict.reason
+
+
+def _lines(record):
+    return io.StringIO(json.dumps({
+        "id": record.id, "text": record.text, "created_at": record.created_at.isoformat(),
+        "updated_at": record.updated_at.isoformat(),
+    }))  # fmt: skip
