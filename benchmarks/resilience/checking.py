@@ -44,7 +44,8 @@ def check_folder(folder: Path, expected: Sequence[State], whole: Sequence[State]
     checked = memory.verify()
     problems += [("half done", f"verify: {problem}") for problem in checked.problems]
     chance = random.Random(len(found["texts"]))
-    for key in chance.sample(sorted(found["texts"]), min(2, len(found["texts"]))):
+    current = sorted(found["texts"].keys() - {old for old, _ in found["superseded"]})
+    for key in chance.sample(current, min(2, len(current))):
         text = found["texts"][key]["versions"][-1]
         if text not in [hit.text for hit in memory.recall(text.split()[0], mode="keyword", limit=5)]:
             problems.append(("wrong", f"recall does not find {text[:40]!r}"))

@@ -37,13 +37,13 @@ __all__ = [
 ]
 
 State = dict[str, Any]
-NOTHING: State = {"texts": {}, "links": [], "sessions": {}, "documents": {}}
+NOTHING: State = {"texts": {}, "links": [], "superseded": [], "sessions": {}, "documents": {}}
 _WORDS = [a + b for a in ("ba", "ko", "mi", "ru", "te", "sa", "lo") for b in ("ren", "dal", "tis", "mok")]
 _MARK = re.compile(r"\b\w+-v\d+-p\d+\b")
 _WEIGHTS = {
     "remember": 6, "remember_many": 2, "update": 5, "revise": 2, "forget": 3, "forget_tag": 1, "link": 3, "unlink": 1,
-    "append": 4, "ingest": 3, "delete": 1, "import": 1, "recall": 3, "note": 2, "backup": 1, "export": 1,
-    "folder": 0.5, "vacuum": 1, "rebuild": 0.5, "reopen": 1,
+    "supersede": 3, "replace": 2, "undo": 1, "append": 4, "ingest": 3, "delete": 1, "import": 1, "recall": 3, "note": 2,
+    "backup": 1, "export": 1, "folder": 0.5, "vacuum": 1, "rebuild": 0.5, "reopen": 1,
 }  # fmt: skip
 VERBS = tuple(_WEIGHTS)
 
@@ -122,6 +122,14 @@ def _operation(verb: str, chance: random.Random, state: State, name: str) -> Ope
         case "unlink" if state["links"]:
             source, target = chance.choice(state["links"])
             return Operation(verb, {"source": source, "target": target})
+        case "supersede" if len(_current(state)) > 1:
+            # What was stored last supersedes: no cycles, and no times that contradict.
+            old, new = sorted(chance.sample(_current(state), 2), key=[*state["texts"]].index)
+            return Operation(verb, {"old": old, "new": new, "reason": sentence("since")[:200]})
+        case "replace" if _current(state):
+            return Operation(verb, {"old": chance.choice(_current(state)), "key": name, "text": text, "tags": ["new"]})
+        case "undo" if state["superseded"]:
+            return Operation(verb, {"old": chance.choice(state["superseded"])[0]})
         case "append":
             messages = [sentence(f"said{name}m{n}") for n in range(chance.randrange(1, 4))]
             return Operation(verb, {"session": f"s{chance.randrange(4)}", "messages": messages})
@@ -165,11 +173,19 @@ def states(operation: Operation, state: State) -> Iterator[State]:
             for key in gone:
                 del texts[key]
             after["links"] = [pair for pair in after["links"] if not set(pair) & set(gone)]
+            after["superseded"] = _without(after["superseded"], set(gone))
         case "link":
             pair = [given["source"], given["target"]]
             after["links"] = sorted([*(each for each in after["links"] if each != pair), pair])
         case "unlink":
             after["links"].remove([given["source"], given["target"]])
+        case "supersede":
+            after["superseded"] = sorted([*after["superseded"], [given["old"], given["new"]]])
+        case "replace":
+            texts[given["key"]] = {"versions": [given["text"]], "tags": given["tags"], "importance": 0.5}
+            after["superseded"] = sorted([*after["superseded"], [given["old"], given["key"]]])
+        case "undo":
+            after["superseded"] = [pair for pair in after["superseded"] if pair[0] != given["old"]]
         case "append":
             said = after["sessions"].setdefault(given["session"], [])
             if not said:
@@ -180,6 +196,23 @@ def states(operation: Operation, state: State) -> Iterator[State]:
         case "delete":
             del after["documents"][given["source"]]
     yield after
+
+
+def _current(state: State) -> list[str]:
+    """The keys of what nothing supersedes."""
+    return sorted(state["texts"].keys() - {old for old, _ in state["superseded"]})
+
+
+def _without(superseded: list[list[str]], gone: set[str]) -> list[list[str]]:
+    """The pairs that are left when some are forgotten: what they superseded falls to what superseded them."""
+    successor = dict(superseded)
+    left = []
+    for old, new in superseded:
+        while new in gone and new in successor:
+            new = successor[new]
+        if old not in gone and new not in gone:
+            left.append([old, new])
+    return left
 
 
 class Hands:
@@ -244,6 +277,14 @@ class Hands:
                 memory.link(self._id(given["source"]), self._id(given["target"]))
             case "unlink":
                 memory.unlink(self._id(given["source"]), self._id(given["target"]))
+            case "supersede":
+                memory.supersede(self._id(given["old"]), self._id(given["new"]), reason=given["reason"])
+            case "replace":
+                memory.remember(
+                    given["text"], tags=given["tags"], metadata={"key": given["key"]}, supersedes=self._id(given["old"])
+                )
+            case "undo":
+                memory.restore(self._id(given["old"]))
             case "append":
                 session = memory.sessions.open(given["session"])
                 session.extend([{"role": "user", "content": message} for message in given["messages"]])
@@ -269,7 +310,7 @@ class Hands:
                 self.reopen()
 
     def _id(self, key: str) -> str:
-        (found,) = self.memory.list(where={"metadata.key": {"eq": key}})
+        (found,) = self.memory.list(where={"metadata.key": {"eq": key}}, include_superseded=True)
         return found.id
 
 
@@ -287,10 +328,12 @@ def snapshot(memory: Memory, exported: str | None = None) -> State:
     keys: dict[str, str] = {}
     marks: dict[str, set[str]] = {}
     versions: list[tuple[str, str, dict[str, Any]]] = []
-    links = []
+    links, superseded = [], []
     for line in map(json.loads, exported.splitlines()[1:]):
         if "link" in line:
             links.append(line["link"])
+        elif "supersession" in line:
+            superseded.append(line["supersession"])
         elif "document" in line:
             state["documents"][line["document"]["source"]] = []
         elif line["kind"] == "chunk":
@@ -303,6 +346,9 @@ def snapshot(memory: Memory, exported: str | None = None) -> State:
         held["versions"].append(line["text"])
         held |= {"tags": list(line["tags"]), "importance": line["importance"]}
     state["links"] = sorted([keys[each["source"]], keys[each["target"]]] for each in links)
+    state["superseded"] = sorted(
+        [keys[each["old"]], keys[each["new"]]] for each in superseded if each["known_until"] is None
+    )
     for source, found in marks.items():
         state["documents"][source] = sorted(found)
     for each in memory.sessions.list():

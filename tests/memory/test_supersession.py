@@ -12,7 +12,7 @@ from recollect import AsyncMemory, Memory
 from recollect.checks import now_us, to_datetime
 from recollect.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
 from recollect.records import NewRecord
-from tests.memory.support import PLAIN, WordEmbedder
+from tests.memory.support import PLAIN, WordEmbedder, run_at_once
 
 JANUARY, MARCH, MAY = (f"2026-{month}-01T00:00:00Z" for month in ("01", "03", "05"))
 
@@ -461,6 +461,39 @@ def test_sql_shows_it(memory, moved):
         ("Dana lives in Bergen now", True, "2026-05-01T00:00:00.000Z", None),
         ("Dana has moved to Turin", False, None, None),
     ]
+
+
+_RIVAL = """
+import sys
+from recollect import Memory, Settings
+from recollect.errors import AlreadySuperseded
+path, me, *olds = sys.argv[1:]
+with Memory(path, settings=Settings(embedder="none", durability="normal", busy_timeout_ms=900_000)) as memory:
+    new = memory.remember("decided by " + me).id
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for place, old in enumerate(olds):
+        try:
+            if place % 2:
+                memory.supersede(old, new)
+            else:
+                memory.remember("written by " + me, supersedes=old)
+        except AlreadySuperseded as fault:
+            (successor,) = memory.get(old).superseded_by
+            assert successor in str(fault) and successor != new, fault
+"""
+
+
+def test_of_processes_that_supersede_one_memory_one_does(tmp_path):
+    path = str(tmp_path / "agent.db")
+    with Memory(path, settings=PLAIN) as memory:
+        olds = memory.remember_many([f"statement {number}" for number in range(40)])
+        run_at_once(_RIVAL, path, [(number, *olds) for number in range(3)])
+        assert all(len(memory.get(old).superseded_by) == 1 for old in olds)
+        # Of what was to supersede at once with being written nothing stayed where it was refused.
+        assert memory.count(include_superseded=True) == 40 + 3 + 20
+        assert memory.count() == len(memory.recall("decided written statement", limit=100)) == 23
+        assert memory.verify().problems == ()
 
 
 def test_it_is_awaited_too():
