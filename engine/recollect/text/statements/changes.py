@@ -18,6 +18,12 @@ _COUPLED = frozenset(("date", "marri", "divorc", "separ"))
 _COUPLES = _TIES | {"date", "see", "girlfriend", "boyfriend", "wife", "husband"}
 _EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
 _CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
+_OFF = frozenset(("off", "cancel"))
+_ACQUIRES = lx.stems("get buy adopt install find hire build make have")
+_KEEPS = lx.stems("have wear use need take own drive eat drink")
+# What one does at a time: who leads the team now is its only leader.
+_AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
+_DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
 
 
@@ -44,14 +50,14 @@ def compare(new: Clause, old: Clause, several: frozenset[str], changed: bool) ->
 
     `changed`: whether another clause of the newer text tells of change.
     """
-    if new.unreal or old.unreal or new.former or old.former:
+    if (new.unreal and not new.stopped) or old.unreal or new.former or old.former:
         return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
     pair = _Pair(
         new,
         old,
         subject=_same_subject(new, old),
-        cue=new.now or new.change or new.corrected or new.perfect or changed,
+        cue=new.now or new.change or new.corrected or changed or _again(new, old),
         lasting=not old.past or old.plan,
         said=said,
         every=old.every | said | old.subject,
@@ -62,8 +68,19 @@ def compare(new: Clause, old: Clause, several: frozenset[str], changed: bool) ->
     if new.negated != old.negated:
         return _negation(pair) if pair.subject else None
     if pair.subject:
-        return _taste(pair) or _done(pair) or _exchanged(pair) or another_value(new, old, several, pair.cue)
-    return _exchanged(pair) or _rescheduled(pair) or _role(pair)
+        return (
+            _taste(pair)
+            or _done(pair)
+            or _exchanged(pair)
+            or (_rescheduled(pair) if new.relation == "be" else None)
+            or another_value(new, old, several, pair.cue)
+        )
+    return _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
+
+
+def _again(new: Clause, old: Clause) -> bool:
+    """Whether one does again what the other did: "relicensed", "license"."""
+    return new.relation.startswith("re") and len(old.relation) > 3 and new.relation[2:5] == old.relation[:3]
 
 
 def _covers(some: frozenset[str], more: frozenset[str]) -> bool:
@@ -98,7 +115,7 @@ def _gone(pair: _Pair) -> Finding | None:
     if not new.gone or not pair.lasting or old.negated:
         return None
     gone = frozenset(map(key_of, new.gone))
-    if not _covers(gone, old.every | old.subject):
+    if not _covers(gone, pair.every):
         return None
     about = new.subject - _SPEAKERS
     named = about | (new.every - _SPEAKERS)
@@ -110,7 +127,12 @@ def _gone(pair: _Pair) -> Finding | None:
 def _ended(pair: _Pair) -> Finding | None:
     """An end: "quit", "sold", "cancelled", where the older one says what ended."""
     new, old = pair.new, pair.old
-    if not new.ends or not pair.lasting or old.negated:
+    if old.negated or not pair.lasting:
+        return None
+    if new.relation == "be" and new.said & _OFF and (old.plan or "time" in dict(old.chunks) or old.relation == "plan"):
+        about = new.subject - {"i"}
+        return Finding("supersedes", "was called off", cued=True) if about and about <= pair.every else None
+    if not new.ends:
         return None
     called_off = new.relation in _CALLED_OFF
     if new.passive or not new.said:
@@ -154,6 +176,10 @@ def _negation(pair: _Pair) -> Finding | None:
     new, old = pair.new, pair.old
     ours, theirs = (new, old) if new.negated else (old, new)
     stated = ours.said if ours.relation in _PLAIN else ours.said | {ours.relation}
+    if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.said and old.said <= new.said:
+        return Finding("supersedes", "holds now", cued=True)
+    if new.stopped and pair.lasting and {new.relation, old.relation} <= _KEEPS and ours.said and ours.said <= old.said:
+        return Finding("supersedes", "no longer holds", cued=True)
     if not stated or not _covers(stated, theirs.said | {theirs.relation}):
         return None
     if new.negated and pair.lasting and (new.stopped or (new.change and new.plan) or new.corrected):
@@ -208,7 +234,7 @@ def _exchanged(pair: _Pair) -> Finding | None:
 def _rescheduled(pair: _Pair) -> Finding | None:
     """A change of part: "the meeting was moved to Friday", where the older one says "we meet the bank on Monday"."""
     new, old = pair.new, pair.old
-    about = new.subject - _SPEAKERS
+    about = new.subject - _DEADLINES
     if not new.change or not pair.lasting or not about or not about <= pair.every:
         return None
     kinds = {word.kind for _, words in new.chunks for word in words if word.kind in TYPED and word.text != "today"}
@@ -232,4 +258,13 @@ def _role(pair: _Pair) -> Finding | None:
     for role, holder, other in ((new.subject, new.said, old), (old.subject, old.said, new)):
         if role == other.said and role & lx.ATTRIBUTES and holder and holder != other.subject:
             return Finding("supersedes", "another one", cued=pair.cue)
+    return None
+
+
+def _agent(pair: _Pair) -> Finding | None:
+    """Another agent: "Carol runs the shop", "Sam runs the shop now"."""
+    new, old = pair.new, pair.old
+    same = new.relation == old.relation and new.said == old.said and new.said and new.relation in _AGENTS
+    if same and pair.cue and new.definite and not new.past and not old.past:
+        return Finding("supersedes", "another one", cued=True)
     return None

@@ -31,6 +31,7 @@ _OPENERS = frozenset(
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
+_SINCE = frozenset(("from", "since", "as_of"))
 _RELATIVE = frozenset(("who", "where", "that", "which"))
 _ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
@@ -131,6 +132,13 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     """The clause that some words make; None where they have no verb."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
+    if (
+        begin + 1 < len(words)
+        and words[begin].kind == NAME
+        and words[begin].stem in lx.VERBS
+        and _commands(words, begin)
+    ):
+        words = [*words[:begin], words[begin]._replace(kind=WORD), *words[begin + 1 :]]
     verb = _verb_place(words, begin)
     if verb is None:
         return None
@@ -143,6 +151,13 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     clause.head = head
     read_predicate(words, verb, clause, speaker, opened)
     return clause
+
+
+def _commands(words: Sequence[Word], begin: int) -> bool:
+    """Whether a capitalised word that may be a verb is no name: a verb that follows would be its own."""
+    return not any(
+        after.text in _AUXILIARY or (after.kind == WORD and _finite(after)) for after in words[begin + 1 : begin + 4]
+    )
 
 
 def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
@@ -167,22 +182,28 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
             stop = _opener(words, begin)
             if stop is None:
                 break
-            clause.now = clause.now or any(each.text in lx.NOW for each in words[begin:stop])
+            clause.now = clause.now or text in _SINCE or any(each.text in lx.NOW for each in words[begin:stop])
             clause.sourced = clause.sourced or text == "according"
             opened += [each for each in words[begin:stop] if each.kind in TYPED]
             begin = stop - 1
         else:
-            colon = _heading(words, begin, clause)
-            if colon is None:
+            after = _heading(words, begin, clause)
+            if after is None:
                 break
-            begin = colon
+            begin = after
         begin += 1
     return begin, opened
 
 
 def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
-    """The place of the colon after "Correction" and the like."""
+    """The place of the colon after "Correction" and the like, or of the comma after "good news"."""
     for place in range(begin + 1, min(begin + 5, len(words))):
+        if words[place].kind == COMMA and words[place].text == "," and place < begin + 4 and place + 1 < len(words):
+            after = words[place + 1]
+            plain = not any(
+                each.kind in TYPED or each.text in lx.DEFINITE or each.stem in lx.VERBS for each in words[begin:place]
+            )
+            return place if plain and (after.text in lx.DEFINITE or after.text in lx.PRONOUNS) else None
         if words[place].text == ":":
             stems = {each.stem for each in words[begin:place]}
             if not stems & _HEADINGS or (_has_verb(words[begin:place]) and "chang" not in stems):
@@ -194,13 +215,15 @@ def _heading(words: Sequence[Word], begin: int, clause: Clause) -> int | None:
 
 def _opener(words: Sequence[Word], begin: int) -> int | None:
     """Where the clause begins after words that tell when, if it does within ten words."""
-    typed = False
+    typed = words[begin].kind in TYPED
     for place in range(begin + 1, min(begin + 10, len(words) - 1)):
         word = words[place]
         if word.kind == COMMA:
             return place + 1
-        if word.text in lx.PRONOUNS or (typed and word.text in lx.DEFINITE):
+        if word.text in lx.PRONOUNS:
             return place
+        if typed and word.kind not in TYPED and word.text not in lx.PREPOSITIONS and word.text not in lx.ARTICLES:
+            return None if word.text in lx.BE else place
         if word.text in lx.BE:
             return None
         typed = typed or word.kind in TYPED or word.stem in _SPANS

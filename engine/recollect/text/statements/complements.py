@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from recollect.text.statements import lexicon as lx
@@ -36,11 +37,13 @@ _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "on
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
 _TIMES = frozenset((CLOCK, DAY, DATE))
+_HOUR = re.compile(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
 _SPECIAL = (
     _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
-    | {"yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
 )  # fmt: skip
+_OWNERS = lx.DEFINITE - {"my"}
 _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
     | {"new", "current", "latest", "have", "do", "will"}
@@ -127,23 +130,31 @@ class _Complement:
         elif text == "over" and clause.relation == "prefer":
             self.into = self.gone
         elif text in lx.ADJUNCTS and self.begun:
+            clause.now = clause.now or text == "since" or text == "as_of"
             self.into = self.rest
         elif text in lx.NEGATIONS:
-            clause.negated = clause.negated or not self.begun
+            if self.begun:
+                self.into.append(word)
+            else:
+                clause.negated = True
         elif text == "of":
             if not clause.nouns and self.into is not self.gone and all(each.kind == WORD for each in self.into):
                 clause.nouns = tuple(each.stem for each in self.into)
         elif text in lx.PARTICLES and (last or words[at + 1].text == "in"):
             self.parts[0][1].append(word)
-        elif (text in _DIRECTIONS and self.changes) or (text == "about" and words[at + 1].kind == NUMBER):
+        elif (
+            (text == "left" and last)
+            or (text in _DIRECTIONS and self.changes)
+            or (text == "about" and words[at + 1].kind == NUMBER)
+        ):
             pass
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":
             if self.into is not self.gone or self.gone:
                 self.begin(_PLACES.get(text, text))
         elif text in lx.DEFINITE or text == "i":
             clause.definite = clause.definite or (not self.parts[0][1] and text in ("the", "my", "our"))
-            if text in ("my", "i"):
-                self.into.append(word._replace(stem=self.speaker))
+            if text != "the":
+                self.into.append(word._replace(stem=self.speaker) if text in ("my", "i") else word)
         elif text == "the":
             clause.definite = clause.definite or not self.parts[0][1]
 
@@ -173,8 +184,9 @@ def read_complement(
         clause.relation = _ALIKE.get(clause.relation, clause.relation)
     clause.subject = _subject(clause.head, speaker)
     clause.chunks = _chunks(parts, opened)
-    clause.said = frozenset([key_of(word) for role, some in clause.chunks if role != "time" for word in some])
-    clause.every = frozenset([key_of(word) for _, some in clause.chunks for word in some])
+    every = [(role, key_of(word)) for role, some in clause.chunks for word in some if word.text not in _OWNERS]
+    clause.said = frozenset([key for role, key in every if role != "time"])
+    clause.every = frozenset([key for _, key in every])
     clause.rest = tuple(word for word in said.rest if word.kind not in TYPED)
     clause.gone = tuple(said.gone)
 
@@ -219,10 +231,11 @@ def _chunks(
     for role, words in parts:
         for each in words:
             word, into = each, role
-            if word.kind == NUMBER and role == "in":
+            if word.kind == NUMBER and role == "in" and into not in found:
                 # "at 3" is a time, "at 61,000" an amount.
-                timely = not word.unit and len(word.value) <= 2
-                word = word._replace(kind=CLOCK, value=f"{word.value}:00") if timely else word
+                timely = not word.unit and _HOUR.fullmatch(word.value) is not None
+                clock = word.value.replace(".", ":") if "." in word.value else f"{word.value}:00"
+                word = word._replace(kind=CLOCK, value=clock) if timely else word
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"

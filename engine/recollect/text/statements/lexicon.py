@@ -10,6 +10,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def stems(text: str) -> frozenset[str]:
+    """The words of a text, and their stems."""
     words = text.split()
     return frozenset((*words, *map(stem_of, words)))
 
@@ -54,7 +55,7 @@ NEGATIONS = _words(
 )
 PREPOSITIONS = _words(
     """
-    in on at for to from of with by into onto under over through via near during around between within towards
+    in on at for to from of with without by into onto under over through via near during around between within towards
     toward per inside outside across behind beside against like about
     """
 )
@@ -62,7 +63,7 @@ PARTICLES = _words("up down off out back over in away on")
 # What opens a part that tells when, with whom or why: it adds to the value.
 ADJUNCTS = _words(
     """
-    since because until till during while when after before with without despite although though if so as_of
+    since because until till during while when after before despite although though if so as_of
     """
 )
 CONJUNCTIONS = _words("and but so because though although while")
@@ -93,6 +94,7 @@ JOINED = {
 }
 # The forms of irregular verbs.
 _FORMS = """
+    go: goes; try: tries tried; study: studies studied;
     leave: left; sell: sold; buy: bought; go: went gone; get: got gotten; take: took taken; come: came; break:
     broke broken; lose: lost; find: found; become: became; run: ran; drive: drove driven; eat: ate eaten; drink:
     drank drunk; speak: spoke spoken; write: wrote written; teach: taught; give: gave given; make: made; pay:
@@ -136,7 +138,7 @@ ENDS = stems(
 # Of the same line, one replaces another: what is done to plans, orders, tickets, machines; how people stand.
 STATUS = _groups(
     """
-    open opened closed merged waiting ongoing resolved done planned cancelled canceled delayed pending finished
+    open opened closed merged waiting progress ongoing resolved done planned cancelled canceled delayed pending finished
     complete completed fixed broken repaired leaking solved failing passing blocked unblocked shipped delivered
     ordered approved rejected submitted draft published released stuck docked scheduled reopened working leaking;
     on off enabled disabled active inactive; available unavailable removed deprecated discontinued; private
@@ -190,7 +192,7 @@ VERBS = (
     listen
     respond repli answer power licens teach train babysit cook bake plant help catch hang treat collect clean
     rain
-        attach retrain reschedul forget miss cost
+        prefer mind attach retrain reschedul forget miss cost
         """
     )
     | EXCLUSIVE

@@ -54,7 +54,7 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
             place += 1
             break
         elif text in lx.BE or text in _GETS or text == "became":
-            being = "be"
+            being, expects = "be", False
             clause.past = clause.past or text in lx.PAST_BE or text == "got"
             clause.change = clause.change or text in ("became", "become")
         elif word.kind == MARK:
@@ -74,6 +74,8 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
         else:
             break
         place += 1
+    if clause.perfect and (clause.passive or relation in lx.CHANGES or relation in lx.ENDS):
+        clause.now = True
     clause.relation = relation or being or "have"
     read_complement(words, place, clause, speaker, opened, must=must)
 

@@ -21,6 +21,8 @@ _PLACES = frozenset(("", "in", "to", "with"))
 _REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
 _PAID = frozenset(["pay", "spend", "be", "order"])
 _MOST_WORDS = 3
+# Lengths of rivers and heights of towers do not change.
+_MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick"))
 
 
 def another_value(new: Clause, old: Clause, several: frozenset[str], cue: bool) -> Finding | None:
@@ -34,20 +36,24 @@ def another_value(new: Clause, old: Clause, several: frozenset[str], cue: bool) 
         return None
     role, mine, other, shared = slot
     relation = new.relation if old.relation == "be" else old.relation
+    if old.plan != new.plan and not (new.change or new.corrected or relation == "be"):
+        return None
     subject = new.subject | old.subject
     typed = _same_type(mine, other)
     attribute = not subject.isdisjoint(lx.ATTRIBUTES)
     if not typed and role == "" and (relation in several or new.relation in several):
         return None
     event = old.past and not old.passive
-    if relation in lx.LASTING or event or (new.past and not (new.passive or cue)):
+    if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
         return _of_event(new, relation, typed, attribute, event)
-    opinion = _opposed_opinions(mine, other)
+    opinion = _opposed_opinions(mine, other) if relation == "be" else None
     if opinion is not None:
         return Finding("contradicts", "opinion", cued=False) if opinion else None
     if sourced or (not cue and subject & lx.LASTING_NOUNS):
         return Finding("contradicts", "sources" if sourced else "another value", cued=False)
     exclusive = attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE
+    if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
+        return Finding("contradicts", "another value", cued=False)
     if typed:
         return _of_type(relation, role, exclusive, cue)
     if max(len(mine), len(other)) > _MOST_WORDS:
@@ -55,7 +61,8 @@ def another_value(new: Clause, old: Clause, several: frozenset[str], cue: bool) 
     if relation in _OPEN and not shared and not (cue and len(mine) == len(other) == 1):
         return None
     if relation == "be" and not attribute and not shared and role != "in" and not _both_named(mine, other):
-        return None
+        adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
+        return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
     if cue or (exclusive and _alike(mine, other)):
         return Finding("supersedes", "another value", cue)
     return None
@@ -121,6 +128,8 @@ def _related(new: Clause, old: Clause) -> bool:
     one, other = new.relation, old.relation
     if one == other or one in ("be", "get") or other in ("be", "get"):
         return True
+    if one.startswith("re") and len(other) > 3 and one[2:5] == other[:3]:
+        return True
     return one in _USES and other in _USES and (new.change or new.now)
 
 
@@ -182,6 +191,6 @@ def _states(clause: Clause) -> dict[int, str]:
         if clause.passive and clause.relation in lx.STATUS_STEMS:
             found.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
         return found
-    if clause.chunks or clause.relation not in lx.STATUS_STEMS:
+    if clause.relation not in lx.STATUS_STEMS or any(role in ("", "in") for role, _ in clause.chunks):
         return {}
-    return {lx.STATUS_STEMS[clause.relation]: clause.relation} if clause.past or clause.relation == "work" else {}
+    return {lx.STATUS_STEMS[clause.relation]: clause.relation}

@@ -229,7 +229,7 @@ def _number(match: re.Match[str], lower: str) -> tuple[Word, ...]:
         return (clock_word,)
     if unit and unit not in UNITS:
         return (Word(lower, lower, IDENTIFIER, lower, lower, False),)
-    value = value.lstrip("0") or "0"
+    value = value if len(value) > 2 else value.lstrip("0") or "0"
     return (Word(value, value, NUMBER, value, value, False, UNITS[unit] if unit else _CURRENCY.get(sign, "")),)
 
 
