@@ -4,6 +4,7 @@ Every function checks its arguments once and raises `KernelError` for those it r
 `cosine_top_k` and `reciprocal_rank_fusion`; they are here for users.
 """
 
+from recollect_kernels.arguments import Asked as Asked
 from recollect_kernels.arguments import Codes as Codes
 from recollect_kernels.arguments import Forest as Forest
 from recollect_kernels.arguments import Graph as Graph
@@ -12,8 +13,10 @@ from recollect_kernels.arguments import Mentions as Mentions
 from recollect_kernels.arguments import Postings as Postings
 from recollect_kernels.arguments import Records as Records
 from recollect_kernels.arguments import Sketches as Sketches
+from recollect_kernels.arguments import Statements as Statements
 from recollect_kernels.arguments import Tokens as Tokens
 from recollect_kernels.arguments import Weighed as Weighed
+from recollect_kernels.changes import order_changes as order_changes
 from recollect_kernels.contract import KernelError as KernelError
 from recollect_kernels.dispatch import KernelStatus as KernelStatus
 from recollect_kernels.dispatch import cached as cached

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U64
+from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U32, U64
 
 
 class Lists(NamedTuple):
@@ -156,6 +156,31 @@ class Weighed(NamedTuple):
     ranks: F64
     words: F64
     records: float
+
+
+class Statements(NamedTuple):
+    """What candidates state: of query i those from offsets[i] to offsets[i + 1], best first; offsets int64 (q + 1,).
+
+    frames uint32 (m, s) are hashes of the things that a candidate gives a value, 0 for none, and values uint32 (m, s)
+    those of the values. moments int64 (m,): when it began to hold; keys int64 (m,), no two of
+    a query alike, break ties: the greater is later.
+    """
+
+    offsets: I64
+    frames: U32
+    values: U32
+    moments: I64
+    keys: I64
+
+
+class Asked(NamedTuple):
+    """The time that each query is about: what began latest at or before moments int64 (q,) is asked for.
+
+    Where former uint8 (q,) is 1, what something else has replaced.
+    """
+
+    moments: I64
+    former: U8
 
 
 NO_VECTORS = Codes(

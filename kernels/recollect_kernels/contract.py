@@ -18,12 +18,14 @@ I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
 U16: TypeAlias = NDArray[np.uint16]
+U32: TypeAlias = NDArray[np.uint32]
 U64: TypeAlias = NDArray[np.uint64]
 Mask: TypeAlias = NDArray[np.uint8] | NDArray[np.bool_]
 
 f32, f64 = np.dtype(np.float32), np.dtype(np.float64)
 i8, i32, i64 = np.dtype(np.int8), np.dtype(np.int32), np.dtype(np.int64)
-u8, u16, u64 = np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint64)
+u8, u16 = np.dtype(np.uint8), np.dtype(np.uint16)
+u32, u64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
 class KernelError(ValueError):

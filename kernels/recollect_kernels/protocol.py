@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from recollect_kernels.arguments import (
+    Asked,
     Codes,
     Forest,
     Graph,
@@ -19,13 +20,25 @@ from recollect_kernels.arguments import (
     Postings,
     Records,
     Sketches,
+    Statements,
     Tokens,
     Weighed,
 )  # fmt: skip
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recollect_kernels.signals import RankParameters
 
-_MODULES = ("vectors", "hamming", "lexical", "pooling", "rank", "score_bounds", "ranking", "forest", "evidence")
+_MODULES = (
+    "vectors",
+    "hamming",
+    "lexical",
+    "pooling",
+    "rank",
+    "score_bounds",
+    "ranking",
+    "forest",
+    "evidence",
+    "changes",
+)
 
 
 class Backend(Protocol):
@@ -65,6 +78,7 @@ class Backend(Protocol):
     ) -> I64: ...
     def forest_scores(self, features: F64, forest: Forest) -> F64: ...
     def measure_evidence(self, signals: F64, offsets: I64, weighed: Weighed) -> F64: ...
+    def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
 
 
 def functions_of(package: str) -> dict[str, Callable[..., Any]]:

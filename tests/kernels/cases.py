@@ -127,6 +127,19 @@ def weighed(generator, candidates, hits):
     return frozen(signals), frozen(offsets), freeze(group)
 
 
+def statements(generator, sizes, slots, frames):
+    """What candidates of some queries state, often of the same few frames, with few values and moments."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    m = int(offsets[-1])
+    stated, values = generator.integers(0, frames + 1, (m, slots)), generator.integers(0, 4, (m, slots))
+    moments = generator.integers(0, 6, m)
+    return freeze(
+        kernels.Statements(
+            offsets, stated.astype(np.uint32), values.astype(np.uint32), moments, generator.permutation(m)
+        )
+    )
+
+
 def freeze(group):
     """A group of arguments whose arrays cannot be written to."""
     for value in group:

@@ -58,6 +58,33 @@ def forest_scores(candidates, nodes, thresholds, leaves):
     return scores
 
 
+def order_changes(stated, began, moment, former):
+    """The order of candidates, best first before, and the place of what replaced each; (frame, value) pairs of each."""
+    n = len(stated)
+    values = [{f: {v for g, v in own if g == f} for f, _ in own if f} for own in stated]
+    leads = []
+    for i in range(n):
+        latest = [max((j for j in range(n) if f in values[j]), key=lambda j: began[j]) for f in values[i]]
+        replaced = [j for j, f in zip(latest, values[i], strict=True) if not values[i][f] & values[j][f]]
+        leads.append(max(replaced, key=lambda j: began[j]) if replaced and len(replaced) == len(latest) else -1)
+    newest = sorted(range(n), key=lambda i: began[i], reverse=True)
+    if former:
+        ranks = [i for i in newest if leads[i] >= 0] + [i for i in newest if leads[i] < 0]
+    else:
+        ranks = [i for i in newest if began[i][0] <= moment] + [i for i in newest[::-1] if began[i][0] > moment]
+    order = []
+    for i in range(n):
+        if i in order:
+            continue
+        before = []
+        for f in values[i]:
+            ahead = [j for j in ranks[: ranks.index(i)] if f in values[j] and j not in order + before]
+            if any(not values[i][f] & values[j][f] for j in ahead):
+                before += ahead
+        order += [*before, i]
+    return order, leads
+
+
 def evidence(queries):
     """By query the records to weigh, as dicts, beside the other candidates; a list of 14 numbers for each record."""
     rows = []

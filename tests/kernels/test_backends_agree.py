@@ -11,7 +11,19 @@ import recollect_kernels as kernels
 from recollect_kernels import dispatch, python_backend
 from recollect_kernels.protocol import Backend
 from tests.kernels import test_rank
-from tests.kernels.cases import TOLERANCE, forest, forward, holds, mask, postings, rng, seeds, tokens, weighed
+from tests.kernels.cases import (
+    TOLERANCE,
+    forest,
+    forward,
+    holds,
+    mask,
+    postings,
+    rng,
+    seeds,
+    statements,
+    tokens,
+    weighed,
+)  # fmt: skip
 
 
 def both(jit, call):
@@ -100,6 +112,12 @@ def test_the_float64_stages(jit, seed):
     features, some = generator.random((9, m)), forest(generator, 80, 5, features=9)
     scores = both(jit, lambda: kernels.forest_scores(features, some))
     assert scores[0].tobytes() == scores[1].tobytes()
+    told, when = (
+        statements(generator, [20, 0, 7], 3, 8),
+        kernels.Asked(np.array([3, 0, 9]), np.array([0, 1, 1], np.uint8)),
+    )
+    for one_part, other_part in zip(*both(jit, lambda: kernels.order_changes(told, when)), strict=True):
+        assert one_part.tolist() == other_part.tolist()
     beside = weighed(generator, [0, 1, 30], [2, 1, 9])
     np.testing.assert_allclose(*both(jit, lambda: kernels.measure_evidence(*beside)), rtol=1e-12)
     for form in ("half_life", "exp"):

@@ -18,6 +18,7 @@ from numba.core import compiler, registry, runtime, serialize, types
 
 from recollect_kernels import signals
 from recollect_kernels.arguments import (
+    Asked,
     Codes,
     Forest,
     Graph,
@@ -26,6 +27,7 @@ from recollect_kernels.arguments import (
     Postings,
     Records,
     Sketches,
+    Statements,
     Tokens,
     Weighed,
 )  # fmt: skip
@@ -57,6 +59,7 @@ F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
 F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
 I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
 U64_1, U64_2 = _reads(types.uint64, 1), _reads(types.uint64, 2)
+U32_2 = _reads(types.uint32, 2)
 I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
     _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.int32, 2), _reads(types.uint8, 1),
     _reads(types.uint8, 2), _reads(types.uint16, 2),
@@ -78,6 +81,8 @@ RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I32_2], Records)
 MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
 FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
 WEIGHED = _types.NamedTuple([I64_1, F64_2, F64_1, F64_1, F64_1, F64_1, F64], Weighed)
+STATEMENTS = _types.NamedTuple([I64_1, U32_2, U32_2, I64_1, I64_1], Statements)
+ASKED = _types.NamedTuple([I64_1, U8_1], Asked)
 PARAMETERS = _types.NamedTuple(
     [F64 if kind is float else I64 for kind in get_type_hints(RankParameters).values()], RankParameters
 )
