@@ -40,10 +40,12 @@ OFF: dict[str, Any] = {
     "date_weight": 0.0,
     "adaptive": False,
     "learned_ranking": False,
+    "superseded": "ignore",
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "all turned off": OFF,
     "default": {},
+    "without looking for changes": {"superseded": "ignore"},
     "without learned ranking": {"learned_ranking": False},
     "without it and reranking": {"learned_ranking": False, "rerank_weight": 0.0},
     "without it, speakers and dates": {"learned_ranking": False, "speaker_weight": 0.0, "date_weight": 0.0},

@@ -27,6 +27,7 @@ MATCH_REASONS = (
     "link",
     "recency",
     "importance",
+    "change",
     "standing",
 )
 """Every reason, in the order in which a hit names them."""
@@ -34,7 +35,7 @@ _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
 _NAMED = [
     tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1) for bits in range(1 << len(MATCH_REASONS))
 ]
-STANDING_BIT = _BIT_OF["standing"]
+CHANGE_BIT, STANDING_BIT = _BIT_OF["change"], _BIT_OF["standing"]
 # A signal is named when it makes up at least this share of the score before recency and importance.
 _NAMED_SHARE = 0.1
 

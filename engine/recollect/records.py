@@ -178,7 +178,8 @@ class Hit(Plain, frozen=True, kw_only=True):
     """One recalled record. `score` orders the hits of one query; `confidence` is comparable across queries.
 
     `supersedes` is what stood in its place before, the last first. A hit that is superseded itself, which recall shows
-    on request only, has `superseded_by` and `held_until`.
+    on request and to questions about the past, has `superseded_by` and `held_until`. `superseded_by` also names another
+    of the best candidates that states the same thing with a later value, though nobody has marked it.
     """
 
     id: str

@@ -31,6 +31,7 @@ _REASONS = {
     "link": "linked to a match",
     "recency": "recent",
     "importance": "important",
+    "change": "holds at the time asked about, others of its kind do not",
     "standing": "a standing instruction or preference",
 }
 # What learned ranking goes by, and the least part of its output that is named.

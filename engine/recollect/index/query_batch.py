@@ -280,6 +280,20 @@ class QueryBatch:
         moments: NDArray[np.int64] = self._index.table.moments[rows]
         return moments
 
+    def began(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """When what each row states began to hold, in microseconds.
+
+        That is when it happened, but not after it was told: "the meeting is on Friday" holds from when it was said.
+        """
+        table = self._index.table
+        began: NDArray[np.int64] = np.minimum(table.moments[rows], table.created_at[rows])
+        return began
+
+    def scopes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Scope of each row."""
+        scopes: NDArray[np.int32] = self._index.table.scopes[rows]
+        return scopes
+
 
 def _mentions(terms: Sequence[QueryTerms], spans: Sequence[Sequence[Span]]) -> kernels.Mentions:
     """What the queries name of records: their words, any of which may be a name, and times."""

@@ -101,6 +101,11 @@ class RecordTable(IndexPart):
         return self._ids.array
 
     @property
+    def scopes(self) -> NDArray[np.int32]:
+        """Scope ids by row."""
+        return self._scopes.array
+
+    @property
     def sources(self) -> NDArray[np.int64]:
         """Source ids by row; -1 for none."""
         return self._sources.array

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.index.query_batch import Found, QueryCodes
 from recollect.numerics import kernels
@@ -40,6 +40,8 @@ class Candidates(Struct):
     - order: int64, places of each query's candidates, counted from its first, best first
     - signals: float64 (signals, candidates), in rows as `SIGNALS` names them
     - formula: float64, the scores before learned ranking; None without it
+    - successors: int64, the row id of the candidate that replaced each, -1 for none; None if nothing states anything
+    - raised: bool, whether each was put before what it replaced; None where `successors` is
     """
 
     offsets: NDArray[np.int64]
@@ -48,6 +50,8 @@ class Candidates(Struct):
     order: NDArray[np.int64]
     signals: NDArray[np.float64]
     formula: NDArray[np.float64] | None = None
+    successors: NDArray[np.int64] | None = None
+    raised: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,11 +69,22 @@ class Candidates(Struct):
             self.order[own],
             self.signals[:, own],
             None if self.formula is None else self.formula[own],
+            None if self.successors is None else self.successors[own],
+            None if self.raised is None else self.raised[own],
         )
 
     def best(self, count: int) -> list[NDArray[np.int64]]:
         """The places of the best `count` of each query, best first."""
         return [start + self.order[start:stop][:count] for start, stop in pairwise(self.offsets.tolist())]
+
+    def reordered(self, best: Sequence[NDArray[np.int64]], again: Sequence[NDArray[np.int64]]) -> Candidates:
+        """With the places `best` of each query, its first, in the order `again`; scores go to them in the new order."""
+        score = self.signals[SIGNALS.score]
+        order, signals = self.order.copy(), self.signals.copy()
+        for first, before, after in zip(self.offsets.tolist(), best, again, strict=False):
+            order[first : first + len(after)] = after - first
+            signals[SIGNALS.score, after] = score[before]
+        return structs.replace(self, order=order, signals=signals)
 
     def places(self, chosen: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Places among all candidates from those that count from the first of each query."""

@@ -19,7 +19,7 @@ from recollect.recall.hits import signals_by_name
 from recollect.recall.learned_ranking import DEPTH, contributions, load_ranking
 from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
 from recollect.recall.query import Words, find_words, words_in_vocabulary
-from recollect.recall.select import RELEVANT_SHARE, threshold
+from recollect.recall.select import RELEVANT_SHARE, omits_superseded, threshold, without_superseded
 from recollect.recall.view import open_view
 from recollect.records import Explanation
 from recollect.store.protocol import Reader
@@ -58,7 +58,7 @@ def explain(
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
     text = check_query(query)
-    asked, request = adapt(text, request) if vectors is None else (text, request)
+    asked, request = adapt(text, request, stories=vectors is None)
     sub = decompose(engine, asked, request) if vectors is None else SubQueries(())
     queries, request = embed_queries(engine, [asked], vectors, request, sub)
     with engine.store.read() as reader:
@@ -91,6 +91,7 @@ def explain(
             learned, before = _learned(watched, words_in_vocabulary(words, batch.slices.in_vocabulary))
             ranks |= before
             stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
+            reason += _change(reader, watched)
             if answer.sub_queries is not None and len(place):
                 reason += (
                     f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
@@ -185,6 +186,17 @@ def _confidence(watched: Watched, rows: NDArray[np.int64]) -> float:
     return float(np.max(watched.judge.of_records(measured)))
 
 
+def _change(reader: Reader, watched: Watched) -> str:
+    """What states the same thing as the record with another value, in words; "" where nothing among the best does."""
+    candidates, place = watched.answer.candidates, watched.place
+    if not len(place) or candidates.successors is None or candidates.raised is None:
+        return ""
+    (successor,), (raised,) = candidates.successors[place].tolist(), candidates.raised[place].tolist()
+    said = "; it was put before what states the same thing with another value" if raised else ""
+    found = reader.records.fetch([successor]) if successor >= 0 else {}
+    return f"{said}; {found[successor].public_id} states the same thing with a later value" if found else said
+
+
 def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, str, int | None]:
     """The stage that dropped the record, why, and its rank there."""
     found, request = watched.answer, watched.request
@@ -203,8 +215,11 @@ def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, 
     if found.chosen.size and place[0] in found.chosen:
         return "token_budget", "it did not fit the token budget", rank
     confidence = watched.confidence(np.arange(len(candidates))) if profile.min_confidence > 0 else None
-    if place[0] not in threshold(candidates, confidence, profile):
+    kept = threshold(candidates, confidence, profile)
+    if place[0] not in kept:
         return "threshold", "its score or confidence is below the minimum", rank
+    if omits_superseded(request) and place[0] not in without_superseded(candidates, kept):
+        return "superseded", "it no longer holds", rank
     if request.group_by is not None:
         source = watched.batch.sources(candidates.rows[place])[0]
         same = watched.batch.sources(candidates.rows[found.chosen]) == source

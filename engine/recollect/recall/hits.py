@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
 from recollect.index.table import RecordTable
-from recollect.match_reasons import reason_bits, reasons_of
+from recollect.match_reasons import CHANGE_BIT, reason_bits, reasons_of
 from recollect.recall.candidates import SIGNALS, Candidates
 from recollect.records import Former, Hit, SourceRef
 from recollect.store.protocol import Reader
@@ -33,13 +33,22 @@ _RANKED = ("cosine", "bm25", "fused", "spread")
 
 
 class ScoredHit(NamedTuple):
-    """A hit before its record is loaded: the record's row id, its numbers, and its reasons as bits."""
+    """A hit before its record is loaded: the record's row id, its numbers, and its reasons as bits.
+
+    `successor` is the row id of the record that replaced it, -1 for none.
+    """
 
     key: int
     score: float
     confidence: float
     reasons: int
     signals: dict[str, float]
+    successor: int = -1
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The row ids of the records that it names."""
+        return (self.key,) if self.successor < 0 else (self.key, self.successor)
 
 
 def score_hits(
@@ -56,13 +65,17 @@ def score_hits(
     bm25 = candidates.signals[SIGNALS.bm25]
     best = np.maximum.reduceat(bm25, starts) if len(candidates) else np.zeros(len(starts))
     signals = candidates.signals[:, places]
+    reasons = reason_bits(signals, np.repeat(best, sizes), profile)
+    if candidates.raised is not None:
+        reasons += CHANGE_BIT * candidates.raised[places]
     hits = map(
         ScoredHit,
         candidates.keys[places].tolist(),
         np.minimum(np.maximum(signals[SIGNALS.score], 0.0), 1.0).tolist(),
         np.concatenate(confidence).tolist(),
-        reason_bits(signals, np.repeat(best, sizes), profile).tolist(),
+        reasons.tolist(),
         signals_by_name(signals),
+        repeat(-1) if candidates.successors is None else candidates.successors[places].tolist(),
     )
     return [list(islice(hits, size)) for size in sizes]
 
@@ -83,9 +96,11 @@ class Replaced(NamedTuple):
         plain = known_at is None and request.filter.held_at is None and not request.filter.include_superseded
         return cls(formers, {} if plain else reader.supersessions.successors(keys, known_at))
 
-    def fields(self, key: int) -> dict[str, Any]:
-        """What a hit shows of it."""
+    def fields(self, key: int, other: Found | None) -> dict[str, Any]:
+        """What a hit shows of it; `other` is the record that recall found to have replaced it."""
         held_until, superseded_by = self.successors.get(key, (None, ()))
+        if other is not None and other.public_id not in superseded_by:
+            superseded_by = (*superseded_by, other.public_id)
         formers = (
             Former(
                 id=each.public_id,
@@ -138,7 +153,7 @@ def load_hits(
             match_reasons=reasons_of(hit.reasons, record.importance, request.profile),
             evidence_gaps=gaps,
             signals=hit.signals,
-            **replaced.fields(hit.key),
+            **replaced.fields(hit.key, found.get(hit.successor)),
         )
         for hit in hits
         if (record := found.get(hit.key)) is not None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates
@@ -84,18 +85,14 @@ def reorder(
     places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
     features = measure_features(batch, candidates, offsets, places, words)
     outputs = kernels.forest_scores(features, ranking.forest) + _unseen(candidates, places, profile)
-    formula = candidates.signals[SIGNALS.score]
     complete = features[_COVERAGE] > _COMPLETE
-    order, score = candidates.order.copy(), formula.copy()
-    for (start, stop), first, own in zip(pairwise(offsets.tolist()), candidates.offsets.tolist(), best, strict=False):
+    every = []
+    for (start, stop), own in zip(pairwise(offsets.tolist()), best, strict=True):
         again = own[np.argsort(-outputs[start:stop], kind="stable")]
         if complete[start:stop].sum() == 1 and complete[start]:
             again = np.concatenate([own[:1], again[again != own[0]]])
-        order[first : first + len(own)] = again - first
-        score[again] = formula[own]
-    signals = candidates.signals.copy()
-    signals[SIGNALS.score] = score
-    return Candidates(candidates.offsets, candidates.rows, candidates.keys, order, signals, formula)
+        every.append(again)
+    return structs.replace(candidates.reordered(best, every), formula=candidates.signals[SIGNALS.score])
 
 
 def _unseen(candidates: Candidates, places: NDArray[np.int64], profile: Profile) -> NDArray[np.float64]:

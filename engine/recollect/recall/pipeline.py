@@ -1,7 +1,7 @@
 """Recall, from queries to hits:
 
 query -> embed -> candidates by vector and keyword -> fuse -> rerank -> spread -> weigh -> learned ranking ->
-threshold -> diversify or spread over time -> standing instructions
+what changed -> threshold -> diversify or spread over time -> standing instructions
 
 `answer` has a line for each stage. Many queries go through together, a group at a time: every kernel takes a group, and
 groups run side by side. A decomposed question and its sub-queries are a group of their own with one answer.
@@ -24,13 +24,14 @@ from recollect.index.query_batch import IndexView, QueryBatch
 from recollect.parallel import run_tasks, threads
 from recollect.recall.adaptive import adapt_all
 from recollect.recall.candidates import Candidates, gather, share
+from recollect.recall.changes import NOW, asked_of, order_changes
 from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import FusedSubQueries, SubQueries, decompose, fuse_sub_queries
 from recollect.recall.evidence_gaps import find_gaps
 from recollect.recall.hits import Replaced, ScoredHit, fit_budget, in_time_order, load_hits, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
-from recollect.recall.query import Queries, Words, find_words, prepare_queries, words_in_vocabulary
+from recollect.recall.query import Queries, Words, find_words, given_vectors, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
 from recollect.recall.standing import bring_standing
@@ -89,11 +90,13 @@ def recall_queries(
     own.
     """
     engine.start_kernels(len(queries))
-    if vectors is not None or not request.profile.adaptive:
+    if not request.profile.adaptive:
         return _recall_alike(engine, queries, vectors, request)
+    given = None if vectors is None else given_vectors(vectors, len(queries))
     found: dict[int, Hits] = {}
-    for group in adapt_all(queries, request):
-        hits = _recall_alike(engine, group.texts, None, group.request)
+    for group in adapt_all(queries, request, stories=vectors is None):
+        own = None if given is None else [given[place] for place in group.places]
+        hits = _recall_alike(engine, group.texts, own, group.request)
         found.update(zip(group.places, hits, strict=True))
     for place, query in enumerate(queries):
         found[place].query = check_query(query)
@@ -211,6 +214,9 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
     if group.decomposed:
         fused = fuse_sub_queries(candidates)
         candidates, more = fused.candidates, np.array([more.any()])
+    if profile.superseded != "ignore":
+        asked = [asked_of(text, clock) if request.about_past else NOW for text in group.texts]
+        candidates = order_changes(candidates, batch, loader, asked, marked=request.filter.include_superseded)
     own = [candidates.of(place) for place in range(len(more))]
     weighed = candidates if fused is None else fused.shared
     judge = Judge(batch, words, weighed, loader.embedder, shared=fused is not None)
@@ -241,7 +247,7 @@ def fetch_hits(
     engine: Engine, reader: Reader, queries: Queries, answers: Sequence[Answer], request: Request
 ) -> list[Hits]:
     """The hits of all answers, with their records, which are fetched at once."""
-    keys = [hit.key for each in answers for hit in (*each.hits, *each.standing)]
+    keys = [key for each in answers for hit in (*each.hits, *each.standing) for key in hit.keys]
     found = reader.records.fetch(keys) if keys else {}
     replaced = Replaced.of(reader, engine.index.table, keys, request)
     fetched = []

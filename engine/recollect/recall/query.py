@@ -90,7 +90,7 @@ def prepare_queries(
     """Check the queries and embed them in one batch, before a transaction is open."""
     texts = [check_query(query) for query in queries]
     if vectors is not None:
-        return Queries(texts, _given(vectors, len(texts)))
+        return Queries(texts, given_vectors(vectors, len(texts)))
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
     with engine.store.read() as reader:
@@ -139,7 +139,8 @@ def content_words(terms: list[str]) -> list[str]:
     return [word for word in terms if word not in STOP_TERMS] or terms
 
 
-def _given(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
+def given_vectors(vectors: Sequence[object], count: int) -> list[NDArray[np.float32]]:
+    """Checked vectors that the caller gives for so many queries."""
     try:
         given = list(vectors)
     except TypeError:

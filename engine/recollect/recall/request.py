@@ -15,7 +15,7 @@ Mode = Literal["hybrid", "vector", "keyword"]
 _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
-    "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing": 0,
+    "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing": 0, "superseded": "ignore",
 }  # fmt: skip
 MAX_LIMIT = 10_000
 # What is spread is chosen among this many times the limit.
@@ -48,7 +48,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """What every query of one call shares. Times are microseconds since 1970 UTC.
 
     Without `counted` its hits are no accesses of their records.
-    `own_words` says that what the user said is asked for, not what was said to them.
+    `own_words` says that what the user said is asked for, not what was said to them; `about_past` that the questions
+    were recognised as being about the past.
     """
 
     profile: Profile
@@ -59,6 +60,7 @@ class Request(Struct, frozen=True, kw_only=True):
     group_by: str | None = None
     spread_over: str | None = None
     own_words: bool = False
+    about_past: bool = False
     token_budget: int | None = None
     explain: bool = False
     counted: bool = True

@@ -50,6 +50,8 @@ def choose(
 ) -> NDArray[np.int64]:
     """The places of the candidates of one query that are returned; those first that a token budget keeps first."""
     chosen = threshold(candidates, confidence, request.profile)
+    if omits_superseded(request):
+        chosen = without_superseded(candidates, chosen)
     if request.spread_over is None:
         chosen = diversify(candidates, chosen, request, loader.terms)
     if request.group_by is not None:
@@ -81,6 +83,19 @@ def threshold(candidates: Candidates, confidence: NDArray[np.float64] | None, pr
     if confidence is not None:
         order = order[confidence[order] >= profile.min_confidence]
     return order
+
+
+def omits_superseded(request: Request) -> bool:
+    """Whether what another hit replaced is left out."""
+    return request.profile.superseded == "omit" and not request.about_past
+
+
+def without_superseded(candidates: Candidates, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places, in order, without those that another of them replaced."""
+    if candidates.successors is None:
+        return order
+    successors = candidates.successors[order]
+    return order[(successors < 0) | ~np.isin(successors, candidates.keys[order])]
 
 
 def diversify(

@@ -59,6 +59,22 @@ class RecordLoader:
         with self._lock:
             return self._reader.records.contexts(keys)
 
+    def texts(self, keys: NDArray[np.int64]) -> list[str]:
+        """The text of each of these records."""
+        with self._lock:
+            found = self._reader.records.fetch(keys.tolist())
+        return [found[key].text for key in keys.tolist()]
+
+    def frames(self, keys: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """What each of these records states: frames and values, uint32 (records, `MAX_FRAMES`, 2), 0 for none."""
+        with self._lock:
+            return self._reader.statements.frames(keys)
+
+    def superseded(self, keys: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Row ids, old and new, of the standing supersessions of these records."""
+        with self._lock:
+            return [(each.old_id, each.new_id) for each in self._reader.supersessions.of_old(keys.tolist())]
+
     def terms(self, keys: NDArray[np.int64]) -> TermBlock:
         """The words of these records."""
         with self._lock:

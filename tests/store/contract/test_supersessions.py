@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from recollect.filters import Filter
 from recollect.store.supersession_values import Judgement, Occurrence, Supersession
 from recollect.store.values import NEVER
-from recollect.text.statements import frames_of, keys_of, statement_of
+from recollect.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 from tests.store.contract.support import NOW, row
 
 HOUR = 3_600_000_000
@@ -216,9 +217,12 @@ def test_candidates_are_current_records_of_the_scope_and_kind(store):
             ids["oslo"], "Dana lives in Oslo", "home", ("x",), "diary", 3,
         )  # fmt: skip
         assert (found.begins_at, found.pinned, found.event_resolved) == (NOW, False, False)
-        frames = writer.statements.frames([*ids.values()])
-        assert frames[ids["oslo"]] == frames_of(statement_of("Dana lives in Oslo", None))
-        assert ids["event"] not in frames
+        frames = writer.statements.frames(np.array([ids["event"], ids["oslo"]], dtype=np.int64))
+        wanted = frames_of(statement_of("Dana lives in Oslo", None))
+        assert (frames.shape, frames.dtype) == ((2, MAX_FRAMES, 2), np.uint32)
+        assert frames[1, : len(wanted)].tolist() == list(map(list, wanted))
+        assert not frames[0].any()
+        assert not frames[1, len(wanted) :].any()
         writer.supersessions.put([Supersession(ids["oslo"], ids["bergen"], NOW, NOW)])
         assert candidates(writer) == ["bergen"]
         writer.supersessions.undo([ids["oslo"]], NOW)

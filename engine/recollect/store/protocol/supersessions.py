@@ -90,8 +90,8 @@ class Statements(Protocol):
         Closed, superseded and expired ones are none.
         """
 
-    def frames(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, tuple[tuple[int, int], ...]]:
-        """The frames of these versions, by row id; those without are absent."""
+    def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The frames of these versions and their values: uint32 (versions, `MAX_FRAMES`, 2), 0 where there is none."""
 
 
 class StatementWriter(Statements, Protocol):

@@ -12,16 +12,16 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from recollect.store.rows import read_row
 from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.schema import TAGS_SQL
 from recollect.store.supersession_values import Judgement, Occurrence, StatementCandidate
 from recollect.store.values import CHUNK_KIND
-from recollect.text.statements import frames_of, keys_of, statement_of
+from recollect.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -125,12 +125,14 @@ class SqliteStatements(Repository):
         )
         return [_candidate(*row) for row in rows]
 
-    def frames(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, tuple[tuple[int, int], ...]]:
-        rows = self._execute(
-            f"SELECT record_id, frames FROM statement WHERE frames != x'' AND record_id {_LISTED}",
-            (id_array(record_ids),),
+    def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
+        found = dict(
+            self._execute(f"SELECT record_id, frames FROM statement WHERE record_id {_LISTED}", (id_array(record_ids),))
         )
-        return {record_id: tuple(_FRAME.iter_unpack(frames)) for record_id, frames in rows}
+        size = MAX_FRAMES * _FRAME.size
+        blobs = (found.get(record_id, b"")[:size].ljust(size, b"\0") for record_id in record_ids.tolist())
+        stored = np.frombuffer(b"".join(blobs), dtype="<u4").reshape(-1, MAX_FRAMES, 2)
+        return stored.astype(np.uint32, copy=False)
 
 
 class SqliteOccurrences(Repository):
