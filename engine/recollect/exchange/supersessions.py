@@ -83,9 +83,9 @@ def put_supersession(writer: Writer, entry: IncomingSupersession, sight: str) ->
         if names[end] not in ids:
             raise InvalidInput(f"the end {checks.shown(end)} is no memory here or in a line before")
     row = entry.row._replace(old_id=ids[names[entry.old]], new_id=ids[names[entry.new]])
-    check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
     if not writer.supersessions.missing(row):
         return False
+    check_pair(writer, row.old_id, row.new_id, standing=row.known_until is None)
     writer.supersessions.put([row])
     return True
 

@@ -218,18 +218,13 @@ def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: i
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:
     """Refuse an old record that follows, through others, from a new one."""
-    sought = {each.record_id: each.public_id for each in olds}
-    edge = [each.record_id for each in news]
-    seen = set(edge)
-    while edge:
-        edge = [row.new_id for row in writer.supersessions.of_old(edge) if row.new_id not in seen]
-        seen.update(edge)
-        for record_id in edge:
-            if record_id in sought:
-                raise InvalidInput(
-                    f"{sought[record_id]} supersedes {news[0].public_id} already, directly or through others: "
-                    "a memory cannot be superseded by what it supersedes"
-                )
+    following = writer.supersessions.following([each.record_id for each in news])
+    for old in olds:
+        if old.record_id in following:
+            raise InvalidInput(
+                f"{old.public_id} supersedes {news[0].public_id} already, directly or through others: "
+                "a memory cannot be superseded by what it supersedes"
+            )
 
 
 def _iso(moment: int) -> str:

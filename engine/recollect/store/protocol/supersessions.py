@@ -30,6 +30,9 @@ class Supersessions(Protocol):
     def of_new(self, new_ids: Sequence[int]) -> list[Supersession]:
         """The standing supersessions by these records, of others."""
 
+    def following(self, ids: Sequence[int]) -> set[int]:
+        """The records that supersede these, directly or through others."""
+
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         """What decides whether these open records may take part, by row id."""
 

@@ -45,8 +45,9 @@ class SqliteLinks(Repository):
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
         condition = exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
+        # Without the plus SQLite looks up every pair of records: 1.6 s for 1,500 links of 3,000.
         rows = self._execute(
-            f"{_LINK} WHERE l.type != 'supersedes' AND l.source_id {within} AND l.target_id {within} "
+            f"{_LINK} WHERE l.type != 'supersedes' AND l.source_id {within} AND +l.target_id {within} "
             "ORDER BY l.source_id, l.target_id, l.type",
             (*condition.values, *condition.values),
         )

@@ -239,7 +239,8 @@ SELECT r.public_id AS id, r.text AS content, r.kind, s.path AS scope, r.context,
 -- With sqlite-vec loaded: SELECT text, vec_distance_cosine(vector, :query) AS distance ... ORDER BY distance LIMIT 5.
 CREATE VIEW memory_vectors AS
 SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
-       strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at, v.part, v.value AS vector
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1e6, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.superseded_at / 1e6, 'unixepoch') AS superseded_at, v.part, v.value AS vector
   FROM vector v
   JOIN embedder e ON e.id = v.embedder_id AND e.active
   JOIN record r ON r.id = v.record_id AND r.valid_to IS NULL

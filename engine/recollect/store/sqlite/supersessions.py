@@ -48,6 +48,16 @@ class SqliteSupersessions(Repository):
         )
         return [Supersession(*row) for row in rows]
 
+    def following(self, ids: Sequence[int]) -> set[int]:
+        return set(
+            self._column(
+                f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {_LISTED} "
+                "AND known_until IS NULL UNION SELECT x.new_id FROM reached JOIN supersession x "
+                "ON x.old_id = reached.id AND x.known_until IS NULL) SELECT id FROM reached",
+                (id_array(ids),),
+            )
+        )
+
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         rows = self._execute(
             f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.valid_from, r.expires_at "

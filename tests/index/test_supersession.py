@@ -1,0 +1,57 @@
+"""The index and what is superseded: read from the feed, and without cost where nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory
+from recollect.index.table import RowFilter
+from recollect.store.sqlite.supersessions import SqliteSupersessions
+from tests.memory.support import PLAIN
+
+
+@pytest.fixture
+def memory():
+    with Memory(":memory:", settings=PLAIN) as memory:
+        memory.remember_many([f"statement {number}" for number in range(50)])
+        yield memory
+
+
+def test_a_supersession_is_read_from_the_feed(memory):
+    new, old = (each.id for each in memory.list(limit=2))
+    memory.recall("statement")
+    loads = memory._engine.index.loads
+    memory.supersede(old, new)
+    assert old not in {hit.id for hit in memory.recall("statement", limit=100)}
+    memory.restore(old)
+    assert old in {hit.id for hit in memory.recall("statement", limit=100)}
+    assert memory._engine.index.loads == loads
+
+
+def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, monkeypatch):
+    asked = []
+    for name in ("formers", "successors", "lapsed", "undone"):
+        monkeypatch.setattr(SqliteSupersessions, name, lambda *_, name=name: asked.append(name))
+    assert len(memory.recall("statement", limit=100)) == 50
+    assert asked == []
+    assert memory._engine.index.selection(RowFilter(now=0)) == (None, None)
+
+
+def test_when_all_is_undone_nothing_is_masked_again(memory):
+    new, old = (each.id for each in memory.list(limit=2))
+    memory.supersede(old, new)
+    memory.recall("statement")
+    assert memory._engine.index.table.any_superseded
+    memory.restore(old)
+    memory.recall("statement")
+    assert not memory._engine.index.table.any_superseded
+
+
+def test_what_supersedes_is_no_way_for_relevance(memory):
+    """Recall spreads along links: what an answer has replaced gains nothing by it."""
+    new, old = (each.id for each in memory.list(limit=2))
+    memory.recall("statement")
+    memory.supersede(old, new)
+    memory.recall("statement")
+    with memory._engine.store.read() as reader:
+        assert len(reader.blocks.links().sources) == 0
