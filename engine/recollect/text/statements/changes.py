@@ -15,7 +15,9 @@ _LIKES = frozenset(("love", "like", "enjoy", "ador"))
 _HATES = frozenset(("hate", "dislik", "detest", "loath"))
 _TIES = frozenset(("singl", "marri", "engag", "divorc", "separ"))
 _COUPLED = frozenset(("date", "marri", "divorc", "separ"))
-_COUPLES = _TIES | {"date", "see", "girlfriend", "boyfriend", "wife", "husband"}
+_PARTED = frozenset(("divorc", "separ", "singl"))
+_PARTNERS = lx.stems("girlfriend boyfriend wife husband spouse partner fiance fiancee")
+_COUPLES = _TIES | _PARTNERS | {"date", "see"}
 _EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
 _CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
 _OFF = frozenset(("off", "cancel"))
@@ -23,6 +25,8 @@ _ACQUIRES = lx.stems("get buy adopt install find hire build make have")
 _KEEPS = lx.stems("have wear use need take own drive eat drink")
 # What one does at a time: who leads the team now is its only leader.
 _AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
+# What is done once.
+_ONCE = lx.LASTING | lx.stems("win break cause steal delete lose propose")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
 
@@ -143,6 +147,9 @@ def _ended(pair: _Pair) -> Finding | None:
             return Finding("supersedes", "has ended", cued=True)
         return None
     ended = new.said - {"i"}
+    about = old.subject - _SPEAKERS
+    if new.relation == "sell" and new.subject <= _SPEAKERS and about and about <= ended and old.relation in _PLAIN:
+        return Finding("supersedes", "has ended", cued=True)
     if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
         return Finding("supersedes", "has ended", cued=True)
     return None
@@ -158,6 +165,8 @@ def _couple(pair: _Pair) -> Finding | None:
     people, others = (new.subject | new.said) - _COUPLES, (old.subject | old.said) - _COUPLES
     if not (new.subject & others or old.subject & people) or not (new.subject == old.subject or others <= people):
         return None
+    if theirs <= _PARTNERS and ours.isdisjoint(_PARTED):
+        return None
     if ours & theirs and people == others:
         return None
     return Finding("supersedes", "another relationship", cued=pair.cue or new.past)
@@ -168,6 +177,8 @@ def _ties(clause: Clause) -> frozenset[str]:
         return frozenset()
     if clause.relation in _COUPLED or (clause.relation == "engag" and clause.passive):
         return frozenset((clause.relation,))
+    if clause.relation == "be" and clause.subject & _PARTNERS:
+        return clause.subject & _PARTNERS
     return clause.said & _TIES if clause.relation in ("be", "get") else frozenset()
 
 
@@ -264,7 +275,10 @@ def _role(pair: _Pair) -> Finding | None:
 def _agent(pair: _Pair) -> Finding | None:
     """Another agent: "Carol runs the shop", "Sam runs the shop now"."""
     new, old = pair.new, pair.old
-    same = new.relation == old.relation and new.said == old.said and new.said and new.relation in _AGENTS
-    if same and pair.cue and new.definite and not new.past and not old.past:
+    if new.relation != old.relation or new.said != old.said or not new.said or not new.definite:
+        return None
+    if pair.cue and new.relation in _AGENTS and not new.past and not old.past:
         return Finding("supersedes", "another one", cued=True)
+    if new.past and old.past and new.relation in _ONCE and new.every == old.every:
+        return Finding("contradicts", "another one", cued=False)
     return None

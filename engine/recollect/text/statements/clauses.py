@@ -31,7 +31,8 @@ _OPENERS = frozenset(
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
-_SINCE = frozenset(("from", "since", "as_of"))
+_SINCE = frozenset(("from", "since", "as_of", "starting", "beginning"))
+_GETS = frozenset(("get", "have", "chang"))
 _RELATIVE = frozenset(("who", "where", "that", "which"))
 _ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
@@ -57,7 +58,7 @@ def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]
             if clause is not None:
                 previous = clause
                 found.append(clause)
-            elif found and any(word.stem in lx.SOURCES for word in part):
+            elif found and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}:
                 found[-1].sourced = True
             elif _says_something(part):
                 whole = False
@@ -140,6 +141,9 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     ):
         words = [*words[:begin], words[begin]._replace(kind=WORD), *words[begin + 1 :]]
     verb = _verb_place(words, begin)
+    if verb is not None and words[verb].stem in lx.SOURCES and (inner := _quoted(words, verb)) is not None:
+        clause.sourced = True
+        begin, verb = inner
     if verb is None:
         return None
     head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
@@ -151,6 +155,22 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     clause.head = head
     read_predicate(words, verb, clause, speaker, opened)
     return clause
+
+
+def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:
+    """Where the clause that somebody says begins, and its verb: "Mika says the code is 4471"."""
+    begin = verb + 1
+    if begin < len(words) and words[begin].text == "i" and words[verb].stem == "tell":
+        begin += 1  # "told me"
+    if begin < len(words) and words[begin].text == "that":
+        begin += 1
+    if begin >= len(words):
+        return None
+    word = words[begin]
+    if word.text not in lx.PRONOUNS and word.text not in lx.DEFINITE and word.kind not in (NAME, IDENTIFIER):
+        return None
+    inner = _verb_place(words, begin)
+    return None if inner is None or inner == begin else (begin, inner)
 
 
 def _commands(words: Sequence[Word], begin: int) -> bool:
@@ -178,7 +198,7 @@ def _lead_in(words: Sequence[Word], clause: Clause) -> tuple[int, list[Word]]:
         elif text in lx.SPEAKERS and begin + 1 < size and words[begin + 1].stem in lx.SOURCES:
             clause.sourced = True
             begin += 1
-        elif text in _OPENERS or word.kind == DATE or word.kind == DAY:
+        elif text in _OPENERS or text in _SINCE or word.kind == DATE or word.kind == DAY:
             stop = _opener(words, begin)
             if stop is None:
                 break
@@ -234,6 +254,8 @@ def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
     """What a pronoun stands for: a person is the subject of the clause before, something its object."""
     said = dict(previous.chunks).get("", ())
     personal = pronoun in ("he", "she") and not any(word.text in lx.SPEAKERS for word in previous.head)
+    if said and previous.relation in _GETS and not personal:
+        return (*previous.head, *said)
     if said and not personal and (previous.relation != "be" or previous.negated):
         return said
     return previous.head

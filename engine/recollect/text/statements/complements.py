@@ -38,11 +38,17 @@ _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
 _TIMES = frozenset((CLOCK, DAY, DATE))
 _HOUR = re.compile(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
+_SAYS = frozenset(
+    ("say", "says", "said", "think", "thinks", "guess", "believe", "believes", "reckon", "heard", "claims")
+)
 _IGNORED = lx.FILLERS | lx.ARTICLES | lx.BE
 _SPECIAL = (
     _IGNORED | lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE
     | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
 )  # fmt: skip
+# "That's great", "Wow, this is it": nobody can tell what is spoken of.
+_DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
+_NOTHING = frozenset(("it",))
 _OWNERS = lx.DEFINITE - {"my"}
 _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
@@ -81,7 +87,7 @@ class _Complement:
                 self.into = self.rest
         elif kind in (STOP, MARK):
             pass
-        elif self.into is self.rest and word.stem in lx.SOURCES:
+        elif self.into is self.rest and word.text in _SAYS:
             self.clause.sourced = True
         elif kind == WORD and word.text in _SPECIAL:
             self.read_special(words, at)
@@ -239,6 +245,8 @@ def _chunks(
                 into = "time" if timely else ""
             elif word.kind in _TIMES:
                 into = "time"
+            elif word.text == "one" and len(words) > 1 and word is not words[-1]:
+                word = word._replace(kind=NUMBER, value="1")
             found.setdefault(into, []).append(word)
     if opened:
         found.setdefault("time", []).extend(opened)
@@ -253,6 +261,8 @@ def _personal(head: Sequence[Word]) -> bool:
 
 
 def _subject(head: Sequence[Word], speaker: str) -> frozenset[str]:
+    if head and head[-1].text in _DEICTIC:
+        return _NOTHING
     found = set()
     for word in head:
         text = word.text

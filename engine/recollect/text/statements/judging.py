@@ -46,7 +46,7 @@ def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Ver
             return Verdict("contradicts", 0.7, found.reason)
         return Verdict("independent", 0.8, "the older one says more")
     if not alone or old.clauses[0].rest:
-        if len(old.clauses) <= _MOST_CLAUSES and found.cued:
+        if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
     if not later:

@@ -138,14 +138,15 @@ ENDS = stems(
 # Of the same line, one replaces another: what is done to plans, orders, tickets, machines; how people stand.
 STATUS = _groups(
     """
-    open opened closed merged waiting progress ongoing resolved done planned cancelled canceled delayed pending finished
-    complete completed fixed broken repaired leaking solved failing passing blocked unblocked shipped delivered
-    ordered approved rejected submitted draft published released stuck docked scheduled reopened working leaking;
-    on off enabled disabled active inactive; available unavailable removed deprecated discontinued; private
-    public; single married engaged divorced widowed separated; vegan vegetarian pescatarian keto omnivore;
-    employed unemployed retired; daily weekly biweekly monthly quarterly yearly hourly fortnightly; remote hybrid
-    online offline; busy idle; full empty; sick healthy well ill; home away; red blue green brown black white
-    yellow grey gray blond orange purple pink gold silver; hot cold warm
+    open opened closed paid unpaid overdue sent received signed deployed merged waiting progress ongoing
+    resolved done planned cancelled canceled delayed pending finished complete completed fixed broken repaired
+    leaking solved failing passing blocked unblocked shipped delivered ordered approved rejected submitted draft
+    published released stuck docked scheduled reopened working leaking; on off enabled disabled active inactive;
+    available unavailable removed deprecated discontinued; private public; single married engaged divorced
+    widowed separated; vegan vegetarian pescatarian keto omnivore; employed unemployed retired; daily weekly
+    biweekly monthly quarterly yearly hourly fortnightly; remote hybrid online offline; busy idle; full empty;
+    sick healthy well ill; home away; red blue green brown black white yellow grey gray blond orange purple pink
+    gold silver; hot cold warm
     """
 )
 # The same of a passive verb: "was repaired".
@@ -368,6 +369,6 @@ SEVERAL_NOUNS = stems(
     """
     friend cousin brother sister child kid son daughter colleague neighbour neighbor hobby skill interest aunt
     uncle nephew niece student client pet book song one example reason part way thing idea problem issue dog cat
-    coworker
+    coworker member fan supporter subscriber cup piece lot couple bit series kind sort
     """
 )

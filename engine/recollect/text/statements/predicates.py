@@ -13,6 +13,7 @@ _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "e
 _STOPS = frozenset(("stop", "quit"))
 _STARTS = frozenset(("start", "begin"))
 _GETS = frozenset(("got", "get", "gets"))
+_SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut"))
 _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
@@ -101,6 +102,9 @@ def _adverb(word: Word, clause: Clause) -> bool:
 
 
 def _verbal(word: Word, being: str) -> bool:
+    """Whether a word is the main verb; after "is" a base form is none: "is clean", "is open"."""
+    if being and word.text == word.base and not word.text.endswith(("ing", "ed")):
+        return word.text in _SAME_PARTICIPLE
     if word.stem in lx.VERBS:
         return True
     return len(word.text) > 4 and word.text.endswith(("ing", "ed") if being else "ed")

@@ -21,6 +21,8 @@ _PLACES = frozenset(("", "in", "to", "with"))
 _REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
 _PAID = frozenset(["pay", "spend", "be", "order"])
 _MOST_WORDS = 3
+_CITIZENS = frozenset(("citizen", "resid", "capit"))
+_DEFINITE = frozenset(("the", "my", "our"))
 # Lengths of rivers and heights of towers do not change.
 _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick"))
 
@@ -48,10 +50,15 @@ def another_value(new: Clause, old: Clause, several: frozenset[str], cue: bool) 
         return _of_event(new, relation, typed, attribute, event)
     opinion = _opposed_opinions(mine, other) if relation == "be" else None
     if opinion is not None:
-        return Finding("contradicts", "opinion", cued=False) if opinion else None
+        if not opinion:
+            return None
+        changed = cue and not any(word.kind == NAME for word in new.head) and subject.isdisjoint(lx.SPEAKERS)
+        return Finding("supersedes" if changed else "contradicts", "opinion", changed)
     if sourced or (not cue and subject & lx.LASTING_NOUNS):
         return Finding("contradicts", "sources" if sourced else "another value", cued=False)
-    exclusive = attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE
+    exclusive = (
+        attribute or relation in lx.EXCLUSIVE or new.relation in lx.EXCLUSIVE or _only(new, old, role, mine, other)
+    )
     if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
         return Finding("contradicts", "another value", cued=False)
     if typed:
@@ -72,7 +79,7 @@ def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: b
     """What an event says otherwise: how long it took, who did it."""
     if event and relation in _REPEATED:
         return None
-    if event and typed and relation not in _PAID and not new.subject.isdisjoint(lx.SPEAKERS):
+    if event and typed and relation not in _PAID and new.subject <= lx.SPEAKERS:
         return None
     if typed or attribute or relation in lx.LASTING:
         return Finding("supersedes" if new.corrected else "contradicts", "another value", new.corrected)
@@ -110,6 +117,18 @@ def _slot(new: Clause, old: Clause, cue: bool) -> tuple[str, Words, Words, bool]
     if (new.past or old.past) and timed and not (new.passive or new.change or new.corrected):
         return None  # an event of another time is another event
     return found[0]
+
+
+def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> bool:
+    """Whether the grammar says that there is one such value: "plays the position of", "is handled by Ann"."""
+    if new.nouns:
+        named = (new.definite and old.definite) or not _CITIZENS.isdisjoint(new.nouns)
+        return new.nouns == old.nouns and named and lx.SEVERAL_NOUNS.isdisjoint(new.nouns)
+    if not _both_named(mine, other):
+        return False
+    if new.relation == old.relation == "be":
+        return role == "" and all(clause.head and clause.head[0].text in _DEFINITE for clause in (new, old))
+    return role == "by" and new.passive and old.passive
 
 
 def _differ(new: Words, old: Words) -> tuple[Words, Words]:
@@ -170,10 +189,24 @@ def _alike(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
 
 def _opposed_opinions(ours: Sequence[Word], theirs: Sequence[Word]) -> bool | None:
     """Whether two values are opposite opinions; None where neither is an opinion."""
+    if len(ours) == len(theirs) == 1 and _opposites(ours[0].text, theirs[0].text):
+        return True
     one, other = ({lx.OPINIONS[word.text] for word in some if word.text in lx.OPINIONS} for some in (ours, theirs))
     if not one and not other:
         return None
     return not one.isdisjoint(other)
+
+
+def _opposites(one: str, other: str) -> bool:
+    """Whether two adjectives are opposites by their form: "patient" and "impatient", "useful" and "useless"."""
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
+    if long.endswith(short):
+        return long.removesuffix(short) in ("un", "in", "im", "ir", "dis")
+    return (
+        (one[:-3] == other[:-4]
+        and {one[-3:], other[-4:]} == {"ful", "less"})
+        or (other[:-3] == one[:-4] and {other[-3:], one[-4:]} == {"ful", "less"})
+    )
 
 
 def _another_state(new: Clause, old: Clause) -> bool:
