@@ -8,7 +8,7 @@ from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.values import another_value
 from recollect.text.statements.verdict import Finding
-from recollect.text.statements.words import IDENTIFIER, NAME, TYPED, key_of
+from recollect.text.statements.words import IDENTIFIER, NAME, TYPED, WORD, key_of
 
 _SPEAKERS = frozenset(("i", "we"))
 _LIKES = frozenset(("love", "like", "enjoy", "ador"))
@@ -22,7 +22,10 @@ _EXCHANGES = frozenset(("chang", "switch", "have", "get", "swap", "replac"))
 _CALLED_OFF = lx.stems("cancel delete remove discontinue scrap sunset revoke terminate drop abandon")
 _OFF = frozenset(("off", "cancel"))
 _ACQUIRES = lx.stems("get buy adopt install find hire build make have")
-_KEEPS = lx.stems("have wear use need take own drive eat drink")
+_KEEPS = lx.stems("have wear use need take own drive eat drink go be do work")
+_GENERIC = frozenset(("go", "do", "use"))
+_GIVES_UP = lx.stems("sell dump cancel lose")
+_HOUSEHOLD = lx.stems("share live roommate flatmate housemate")
 # What one does at a time: who leads the team now is its only leader.
 _AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
 # What is done once.
@@ -49,19 +52,24 @@ class _Pair(NamedTuple):
     every: frozenset[str]
 
 
-def compare(new: Clause, old: Clause, several: frozenset[str], changed: bool) -> Finding | None:
+def compare(
+    new: Clause, old: Clause, several: frozenset[str], changed: bool, mentioned: frozenset[str]
+) -> Finding | None:
     """What the rules say of two clauses; None where both may hold.
 
-    `changed`: whether another clause of the newer text tells of change.
+    `changed`: whether another clause of the newer text tells of change; `mentioned`: all that this text names.
     """
     if (new.unreal and not new.stopped) or old.unreal or new.former or old.former:
         return None
+    if new.command and not (new.gone or new.now or new.corrected):
+        return None
     said = old.said if old.relation in _PLAIN else old.said | {old.relation}
+    cue = new.now or new.change or new.corrected or changed or _again(new, old)
     pair = _Pair(
         new,
         old,
-        subject=_same_subject(new, old),
-        cue=new.now or new.change or new.corrected or changed or _again(new, old),
+        subject=_same_subject(new, old, cue),
+        cue=cue,
         lasting=not old.past or old.plan,
         said=said,
         every=old.every | said | old.subject,
@@ -77,7 +85,7 @@ def compare(new: Clause, old: Clause, several: frozenset[str], changed: bool) ->
             or _done(pair)
             or _exchanged(pair)
             or (_rescheduled(pair) if new.relation == "be" else None)
-            or another_value(new, old, several, pair.cue)
+            or another_value(new, old, several, mentioned, pair.cue)
         )
     return _exchanged(pair) or _rescheduled(pair) or _role(pair) or _agent(pair)
 
@@ -97,7 +105,7 @@ def _akin(one: str, other: str) -> bool:
     return len(short) > 3 and len(long) - len(short) < 4 and long.startswith(short)
 
 
-def _same_subject(new: Clause, old: Clause) -> bool:
+def _same_subject(new: Clause, old: Clause, cue: bool) -> bool:
     """Whether two clauses speak of the same thing."""
     one, other = new.subject, old.subject
     if one == other:
@@ -107,10 +115,21 @@ def _same_subject(new: Clause, old: Clause) -> bool:
     shared = one & other
     if shared <= _SPEAKERS or shared <= lx.UNRESOLVED:
         return False
+    if cue and _named_in_part(new, old, shared, one ^ other):
+        return True
     # "The dentist appointment", "my dentist appointment"; "the feature flag new_checkout", "new_checkout".
     return one ^ other <= {"i", "topic"} or any(
         word.kind == IDENTIFIER and key_of(word) in shared for word in (*new.head, *old.head)
     )
+
+
+def _named_in_part(new: Clause, old: Clause, shared: frozenset[str], more: frozenset[str]) -> bool:
+    """Whether one names the same thing in fewer words: "my go-to coffee order", "my go-to order"."""
+    if len(shared - _SPEAKERS) < 2 and not (shared & _SPEAKERS and shared & lx.ATTRIBUTES):
+        return False
+    longer = new.head if len(new.subject) > len(old.subject) else old.head
+    added = [word for word in longer if key_of(word) in more]
+    return not any(word.kind != WORD or word.text in lx.DISTINCT or word.stem in lx.SEVERAL_NOUNS for word in added)
 
 
 def _gone(pair: _Pair) -> Finding | None:
@@ -136,6 +155,11 @@ def _ended(pair: _Pair) -> Finding | None:
     if new.relation == "be" and new.said & _OFF and (old.plan or "time" in dict(old.chunks) or old.relation == "plan"):
         about = new.subject - {"i"}
         return Finding("supersedes", "was called off", cued=True) if about and about <= pair.every else None
+    about = new.subject - _SPEAKERS
+    if new.stopped and about and not pair.subject and new.said and about | new.said <= pair.every and not new.passive:
+        return Finding("supersedes", "no longer holds", cued=True)
+    if new.relation == "move" and "out" in new.said and about and about <= pair.every and pair.every & _HOUSEHOLD:
+        return Finding("supersedes", "has ended", cued=True)
     if not new.ends:
         return None
     called_off = new.relation in _CALLED_OFF
@@ -148,7 +172,8 @@ def _ended(pair: _Pair) -> Finding | None:
         return None
     ended = new.said - {"i"}
     about = old.subject - _SPEAKERS
-    if new.relation == "sell" and new.subject <= _SPEAKERS and about and about <= ended and old.relation in _PLAIN:
+    owned = new.relation in _GIVES_UP and new.subject <= _SPEAKERS and ended and about and old.relation in _PLAIN
+    if owned and (about <= ended or (ended <= about and about - ended <= lx.ATTRIBUTES)):
         return Finding("supersedes", "has ended", cued=True)
     if ended and ((pair.subject and _covers(ended, pair.said)) or (called_off and ended <= pair.every)):
         return Finding("supersedes", "has ended", cued=True)
@@ -189,7 +214,14 @@ def _negation(pair: _Pair) -> Finding | None:
     stated = ours.said if ours.relation in _PLAIN else ours.said | {ours.relation}
     if old.negated and old.relation == "have" and new.relation in _ACQUIRES and old.said and old.said <= new.said:
         return Finding("supersedes", "holds now", cued=True)
-    if new.stopped and pair.lasting and {new.relation, old.relation} <= _KEEPS and ours.said and ours.said <= old.said:
+    if (
+        new.stopped
+        and pair.lasting
+        and new.relation in _KEEPS
+        and ours.said
+        and ours.said <= old.said
+        and (old.relation in _KEEPS or new.relation in _GENERIC)
+    ):
         return Finding("supersedes", "no longer holds", cued=True)
     if not stated or not _covers(stated, theirs.said | {theirs.relation}):
         return None

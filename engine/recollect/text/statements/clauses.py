@@ -34,6 +34,7 @@ _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in"
 _SINCE = frozenset(("from", "since", "as_of", "starting", "beginning"))
 _GETS = frozenset(("get", "have", "chang"))
 _RELATIVE = frozenset(("who", "where", "that", "which"))
+_SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))
 _ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
 _HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
@@ -253,7 +254,7 @@ def _opener(words: Sequence[Word], begin: int) -> int | None:
 def _antecedent(pronoun: str, previous: Clause) -> tuple[Word, ...]:
     """What a pronoun stands for: a person is the subject of the clause before, something its object."""
     said = dict(previous.chunks).get("", ())
-    personal = pronoun in ("he", "she") and not any(word.text in lx.SPEAKERS for word in previous.head)
+    personal = pronoun in ("he", "she", "they") and not any(word.text in lx.SPEAKERS for word in previous.head)
     if said and previous.relation in _GETS and not personal:
         return (*previous.head, *said)
     if said and not personal and (previous.relation != "be" or previous.negated):
@@ -300,7 +301,8 @@ def _is_verb(words: Sequence[Word], place: int) -> bool:
     return (
         word.text != word.base
         or word.text.endswith(("s", "ed"))
-        or previous.kind == NAME
+        or word.text in _SAME_PAST
+        or (previous.kind == NAME and previous.text.endswith("s"))
         or previous.text in lx.FILLERS
         or previous.text in lx.NOW
         or (previous.kind == WORD and previous.text.endswith("s"))

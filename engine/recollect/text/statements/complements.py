@@ -19,6 +19,8 @@ _MOVES = {
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
 _REPLACES = frozenset(("replac", "substitut"))
+_HANDS = frozenset(("hand", "reassign"))
+_MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
 _ENDED = frozenset(("quit", "dump"))
@@ -36,6 +38,7 @@ _STANDING = lx.stems("set schedule plan book call name locate base price rename 
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
+_DATES = frozenset((DAY, DATE))
 _TIMES = frozenset((CLOCK, DAY, DATE))
 _HOUR = re.compile(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = frozenset(
@@ -99,6 +102,12 @@ class _Complement:
                     word = word._replace(kind=WORD)
             self.into.append(word)
 
+    def names_gone(self, text: str, *, last: bool) -> bool:
+        """Whether a preposition names what held before: "from", "out of", "off"."""
+        if text == "from":
+            return self.changes or self.clause.relation in ("be", "get")
+        return text in ("out_of", "off") and not last and (self.changes or self.clause.relation == "take")
+
     def read_special(self, words: Sequence[Word], at: int) -> None:
         """Read a function word, or one that tells of change."""
         word, clause = words[at], self.clause
@@ -124,9 +133,9 @@ class _Complement:
             self.into = self.rest
         elif self.into is self.rest:
             pass
-        elif text == "from" and (self.changes or clause.relation == "be" or clause.relation == "get"):
+        elif self.names_gone(text, last=last):
             self.into = self.gone
-        elif text in ("to", "into", "until") and (self.changes or self.into is self.gone):
+        elif text in ("to", "into", "onto", "until") and (self.changes or self.into is self.gone):
             self.begin("to")
             self.to = len(self.parts) - 1
         elif self.replaces and text in ("with", "by"):
@@ -194,17 +203,21 @@ def read_complement(
     clause.said = frozenset([key for role, key in every if role != "time"])
     clause.every = frozenset([key for _, key in every])
     clause.rest = tuple(word for word in said.rest if word.kind not in TYPED)
-    clause.gone = tuple(said.gone)
+    clause.gone = tuple(word for word in said.gone if word.kind not in _DATES) or tuple(said.gone)
 
 
 def _changed(said: _Complement, clause: Clause) -> list[tuple[str, list[Word]]]:
     """The words by role of a clause in which something takes another value, which becomes its subject."""
     parts, target = said.parts, said.parts[said.to][1]
     verb = clause.relation
-    if verb in _WEAK and not any(word.kind in TYPED for word in target) and not (parts[0][1] and verb == "set"):
+    amount = any(word.kind in TYPED for word in target)
+    handed = verb in _HANDS and all(word.kind == NAME for word in target)
+    if verb in _WEAK and not amount and not handed and not (parts[0][1] and verb == "set"):
         return parts
     clause.change = True
     changed = tuple(word for _, some in parts[: said.to] for word in some)
+    if verb in _HANDS and changed and not clause.passive:
+        said.gone += clause.head
     if changed and not clause.passive:
         clause.head, clause.relation = changed, "be"
     elif clause.passive or verb not in _MOVES or not _personal(clause.head):
@@ -225,6 +238,9 @@ def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str
     if clause.relation in _MAKES and len(said) > 1 and said[-1].text in lx.STATUS:
         clause.head, clause.relation, clause.change = tuple(said[:-1]), "be", True
         return [("", said[-1:]), *parts[1:]]
+    if clause.relation in _MENDS and (clause.past or clause.perfect):
+        clause.head, clause.passive = tuple(said), True
+        return [("", []), *parts[1:]]
     if clause.relation == "turn":
         clause.relation, clause.change = "be", True
     return parts

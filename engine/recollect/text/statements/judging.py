@@ -11,6 +11,8 @@ from recollect.text.statements.words import key_of
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
 _MOST_CLAUSES = 2
+_MOST_ADDED = 3
+_ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
 def judge(
@@ -26,10 +28,11 @@ def judge(
     if (new.canon and new.canon == old.canon) or _same(new, old):
         return Verdict("same", 0.97, "says the same")
     best: Finding | None = None
+    mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject)
     for clause in new.clauses:
         changed = any(_tells_change(other) for other in new.clauses if other is not clause)
         for former in old.clauses:
-            found = compare(clause, former, several, changed)
+            found = compare(clause, former, several, changed, mentioned)
             if found is not None and (best is None or _order(found) > _order(best)):
                 best = found
     if best is None:
@@ -45,7 +48,9 @@ def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Ver
         if alone and len(new.clauses) <= _MOST_CLAUSES:
             return Verdict("contradicts", 0.7, found.reason)
         return Verdict("independent", 0.8, "the older one says more")
-    if not alone or old.clauses[0].rest:
+    # What ended has ended with all that was added to it.
+    adds = old.clauses[0].rest and not (found.reason in _ENDS and len(old.clauses[0].rest) <= _MOST_ADDED)
+    if not alone or adds:
         if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")

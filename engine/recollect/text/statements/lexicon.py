@@ -23,11 +23,11 @@ def _groups(text: str) -> dict[str, int]:
 # Words that change the tone of a statement, not what it says.
 FILLERS = _words(
     """
-    really very quite just please simply indeed well so too also basically literally honestly definitely certainly
-    probably pretty rather fairly totally absolutely btw fyi anyway oh hey hi ok okay yeah yes um uh haha lol
-    finally still even own then after_all at_all there here about around approximately roughly exactly usually
-    normally generally typically mostly as way and apparently luckily sadly unfortunately officially completely
-    fully
+    really very quite just please simply indeed well so too also basically literally honestly definitely
+    certainly probably pretty rather fairly totally absolutely btw fyi anyway oh hey hi ok okay yeah yes um uh
+    haha lol finally still even own then after_all at_all there here about around approximately roughly exactly
+    usually normally generally typically mostly as way and apparently luckily sadly unfortunately officially
+    completely fully
     """
 )
 ARTICLES = _words("the a an this that these those some any which who where whom")
@@ -55,8 +55,8 @@ NEGATIONS = _words(
 )
 PREPOSITIONS = _words(
     """
-    in on at for to from of with without by into onto under over through via near during around between within towards
-    toward per inside outside across behind beside against like about
+    in on at for to from of with without by into onto under over through via near during around between within
+    towards toward per inside outside across behind beside against like about
     """
 )
 PARTICLES = _words("up down off out back over in away on")
@@ -114,18 +114,18 @@ IRREGULAR = {
 # Verbs of a state that lasts, with one value at a time.
 EXCLUSIVE = stems(
     """
-    live reside work employ cost weigh drive base locate headquarter marry engage date call name report run listen
-    host store schedule own belong stay attend expire depart leave start begin end close open arrive fly land lead
-    depend last use rent sleep name serve write build train wake
+    live reside work employ cost weigh drive base locate headquarter marry engage date call name report run
+    listen host store schedule own belong stay attend expire depart leave start begin end close open arrive fly
+    land lead depend last use rent sleep name serve write build train wake
     """
 )
 # Verbs by which something takes another value, named after "to": "moved the meeting to Friday", "rose to 5 %".
 CHANGES = stems(
     """
     chang move switch migrat upgrad downgrad updat postpon reschedul push delay extend shorten slip rais increas
-    lower decreas reduc cut bump rise fall drop grow shrink climb go renam relabel convert transit transfer reloc
-    shift set scale promot demot bring come turn adjust port reassign swap relicens up hike jump return hand
-    rewrit dye set
+    lower decreas reduc cut bump rise fall drop grow shrink climb go renam relabel convert transit transfer
+    reloc shift set scale promot demot bring come turn adjust port reassign swap relicens up hike jump return
+    hand rewrit dye set
     """
 )
 # Verbs that end what held of their object or, in the passive, of their subject.
@@ -141,12 +141,12 @@ STATUS = _groups(
     open opened closed paid unpaid overdue sent received signed deployed merged waiting progress ongoing
     resolved done planned cancelled canceled delayed pending finished complete completed fixed broken repaired
     leaking solved failing passing blocked unblocked shipped delivered ordered approved rejected submitted draft
-    published released stuck docked scheduled reopened working leaking; on off enabled disabled active inactive;
-    available unavailable removed deprecated discontinued; private public; single married engaged divorced
-    widowed separated; vegan vegetarian pescatarian keto omnivore; employed unemployed retired; daily weekly
-    biweekly monthly quarterly yearly hourly fortnightly; remote hybrid online offline; busy idle; full empty;
-    sick healthy well ill; home away; red blue green brown black white yellow grey gray blond orange purple pink
-    gold silver; hot cold warm
+    published released stuck docked scheduled reopened working leaking dripping; on off enabled disabled active
+    inactive; available unavailable removed deprecated discontinued; private public; single married engaged
+    divorced widowed separated; vegan vegetarian pescatarian keto omnivore; employed unemployed retired; daily
+    weekly biweekly monthly quarterly yearly hourly fortnightly; remote hybrid online offline; busy idle; full
+    empty; sick healthy well ill back home away holiday vacation leave; red blue green brown black white yellow
+    grey gray blond orange purple pink gold silver; hot cold warm
     """
 )
 # The same of a passive verb: "was repaired".
@@ -161,12 +161,12 @@ OPINIONS = _groups(
     """
     good great best better bad worst worse fantastic terrible awful amazing excellent horrible brilliant lovely
     wonderful nice inspiring boring interesting fun dull productive waste useful useless solid shaky well badly
-    helpful; easy hard difficult simple tricky; fast slow slowly faster slower quick; safe risky dangerous unsafe;
-    healthy unhealthy; honest liar trustworthy dishonest; rich poor broke; quiet noisy loud; salty bland sweet
-    sour spicy; happy unhappy sad; accurate inaccurate; responsive unresponsive; optional required mandatory; fair
-    unfair fairly unfairly; tall short small big tiny huge large; smart stupid clever dumb lazy; introvert
-    extrovert introverted extroverted; clean dirty messy tidy; cheap expensive free overpriced; beautiful ugly
-    pretty; true false right wrong correct; waterproof; punctual late early; older younger
+    helpful; easy hard difficult simple tricky; fast slow slowly faster slower quick; safe risky dangerous
+    unsafe; healthy unhealthy; honest liar trustworthy dishonest; rich poor broke; quiet noisy loud; salty bland
+    sweet sour spicy; happy unhappy sad; accurate inaccurate; responsive unresponsive; optional required
+    mandatory; fair unfair fairly unfairly; tall short small big tiny huge large; smart stupid clever dumb lazy;
+    introvert extrovert introverted extroverted; clean dirty messy tidy; cheap expensive free overpriced;
+    beautiful ugly pretty; true false right wrong correct; waterproof; punctual late early; older younger
     """
 )
 SOURCES = stems(
@@ -178,22 +178,16 @@ SOURCES = stems(
 VERBS = (
     stems(
         """
-    have do like love enjoy hate want need know think believ say tell ask hope wish feel read eat drink buy get
-    make
-    take give keep pay find see hear watch visit learn studi speak write play sing swim smoke wear sleep wake
-    meet
-    join becom remain stay own belong contain includ support handl return requir provid show pass fail accept
-    offer
-    creat develop found produc perform locat affili associ direct publish releas compos educ bear die follow
-    follow
-    adopt plan decid agre refus help seem look sound mean allow let put ride steal attend invest owe save earn
-    spend
-        own depend deploy review assign fix repair replac trust dislik avoid serv ship deliv build win confirm refut
-    oppos happen reach consist cover read affect charg gradua order book pick travel hike camp grew grow born
-    listen
-    respond repli answer power licens teach train babysit cook bake plant help catch hang treat collect clean
-    rain
-        prefer mind attach retrain reschedul forget miss cost
+        have do like love enjoy hate want need know think believ say tell ask hope wish feel read eat drink buy
+        get make take give keep pay find see hear watch visit learn studi speak write play sing swim smoke wear
+        sleep wake meet join becom remain stay own belong contain includ support handl return requir provid show
+        pass fail accept offer creat develop found produc perform locat affili associ direct publish releas
+        compos educ bear die follow follow adopt plan decid agre refus help seem look sound mean allow let put
+        ride steal attend invest owe save earn spend own depend deploy review assign fix repair replac trust
+        dislik avoid serv ship deliv build win confirm refut oppos happen reach consist cover read affect charg
+        gradua order book pick travel hike camp grew grow born listen respond repli answer power licens teach
+        train babysit share cook bake plant help catch hang treat collect clean rain prefer remind mind attach
+        retrain reschedul forget miss cost
         """
     )
     | EXCLUSIVE
@@ -343,9 +337,9 @@ DATE_WORDS = _words(
 DISTINCT = _groups(
     """
     left right; north south east west; northern southern eastern western; front back rear; upper lower; upstairs
-    downstairs; old new; first second third last final; morning evening afternoon night; frontend backend; staging
-    production prod dev development test; mother mom mum father dad; brother sister; son daughter; uncle aunt;
-    nephew niece; wife husband ex; grandma grandpa grandmother grandfather
+    downstairs; old new; first second third last final; morning evening afternoon night; frontend backend;
+    staging production prod dev development test; mother mom mum father dad; brother sister; son daughter; uncle
+    aunt; nephew niece; wife husband ex; grandma grandpa grandmother grandfather
     """
 )
 # A noun that names an attribute: what has one has one value of it.
@@ -356,12 +350,12 @@ ATTRIBUTES = stems(
     status boss manager landlord doctor dentist advisor supervisor captain mentor president ceo cfo cto director
     author capital language editor timezone location limit timeout ttl dimension provider bank employer job
     position role major gpa score temperature pressure battery balance level speed gate seat platform room venue
-    hotel breed nickname username handle extension code pin key currency wife husband spouse girlfriend boyfriend
-    partner fiance fiancee mayor leader head coach chairperson headquarters broadcaster founder owner religion
-    university school type kind genre country city continent curfew bedtime dose dosage commute hometown
-    nationality topic subject mascot runtime framework database client theme font lead tutor teacher therapist
-    trainer guide speaker duration interval frequency threshold default editor shell browser branch directory path
-    quota plan tier subscription
+    hotel breed nickname username handle extension code pin key currency wife husband spouse girlfriend
+    boyfriend partner fiance fiancee mayor leader head coach chairperson headquarters broadcaster founder owner
+    religion university school type kind genre country city continent curfew bedtime dose dosage commute
+    hometown nationality topic subject link goto usual order mascot runtime framework database client theme font
+    lead tutor teacher therapist trainer guide speaker duration interval frequency threshold default editor
+    shell browser branch directory path quota plan tier subscription
     """
 )
 # Nouns of which a person may have several: who says "my friend is Ann" may have other friends.

@@ -21,7 +21,7 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
     """Read the verb that begins at `place` and what follows it into a clause whose subject is known."""
     for word in clause.head:
         _adverb(word, clause)
-        clause.now = clause.now or word.text == "new"
+    clause.now = clause.now or (_mentions_new(clause.head) and not clause.plan)
     being = relation = ""
     expects = must = False
     size = len(words)
@@ -35,6 +35,10 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
             being = "be"
         elif text == "used_to":
             clause.former = True
+        elif text == "going_to" and clause.stopped:
+            relation = "go"
+            place += 1
+            break
         elif text == "going_to":
             clause.plan, being = True, ""
         elif text in lx.MODALS:
@@ -77,8 +81,15 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
         place += 1
     if clause.perfect and (clause.passive or relation in lx.CHANGES or relation in lx.ENDS):
         clause.now = True
+    if relation == "stand" and clause.negated:
+        relation, clause.negated = "hate", False
     clause.relation = relation or being or "have"
     read_complement(words, place, clause, speaker, opened, must=must)
+
+
+def _mentions_new(head: Sequence[Word]) -> bool:
+    """Whether the subject is a new number, address or boss."""
+    return any(word.text == "new" for word in head) and any(word.stem in lx.ATTRIBUTES for word in head)
 
 
 def _adverb(word: Word, clause: Clause) -> bool:
@@ -122,7 +133,7 @@ def _leads_on(words: Sequence[Word], place: int, clause: Clause) -> int:
             clause.negated = clause.negated or after.text == "not"
             clause.change = clause.change or stem == "decid"
             return 3 if after.text == "not" else 2
-        if stem in _STOPS and after.text.endswith("ing"):
+        if stem in _STOPS and (after.text.endswith("ing") or after.text == "going_to"):
             clause.negated = clause.stopped = clause.now = True
             return 1
         if stem in _STARTS and after.text.endswith("ing"):

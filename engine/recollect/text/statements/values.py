@@ -27,13 +27,18 @@ _DEFINITE = frozenset(("the", "my", "our"))
 _MEASURED = frozenset(("long", "wide", "high", "deep", "far", "thick"))
 
 
-def another_value(new: Clause, old: Clause, several: frozenset[str], cue: bool) -> Finding | None:
-    """What the rules say of two clauses about the same subject that are not each other's negation."""
+def another_value(
+    new: Clause, old: Clause, several: frozenset[str], mentioned: frozenset[str], cue: bool
+) -> Finding | None:
+    """What the rules say of two clauses about the same subject that are not each other's negation.
+
+    `mentioned`: all that the newer text names.
+    """
     state = _another_state(new, old)
     sourced = new.sourced or old.sourced
     if state and (not old.past or old.passive):
         return Finding("contradicts", "sources", cued=False) if sourced else Finding("supersedes", "another state", cue)
-    slot = _slot(new, old, cue) if _related(new, old) else None
+    slot = _slot(new, old, mentioned, cue) if _related(new, old) else None
     if slot is None:
         return None
     role, mine, other, shared = slot
@@ -96,7 +101,7 @@ def _of_type(relation: str, role: str, exclusive: bool, cue: bool) -> Finding | 
     return Finding("contradicts", "another value", cued=False)
 
 
-def _slot(new: Clause, old: Clause, cue: bool) -> tuple[str, Words, Words, bool] | None:
+def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
     """The only role in which two clauses differ, what each says there, and whether they share a part of it."""
     ours, theirs = dict(new.chunks), dict(old.chunks)
     _unify(new, old, ours, theirs)
@@ -108,7 +113,7 @@ def _slot(new: Clause, old: Clause, cue: bool) -> tuple[str, Words, Words, bool]
         if mine and other:
             times = times or role == "time"
             found.append((role, mine, other, len(mine) < len(one)))
-        elif other and role != "time":
+        elif role != "time" and not mentioned.issuperset(map(key_of, other)):
             return None  # the older one says more
         timed = timed or (role == "time" and bool(mine or other))
     typed = all(_same_type(mine, other) for _, mine, other, _ in found)
@@ -128,7 +133,7 @@ def _only(new: Clause, old: Clause, role: str, mine: Words, other: Words) -> boo
         return False
     if new.relation == old.relation == "be":
         return role == "" and all(clause.head and clause.head[0].text in _DEFINITE for clause in (new, old))
-    return role == "by" and new.passive and old.passive
+    return role == "by" and new.passive and old.passive and not (new.past or old.past)
 
 
 def _differ(new: Words, old: Words) -> tuple[Words, Words]:
@@ -202,10 +207,8 @@ def _opposites(one: str, other: str) -> bool:
     short, long = (one, other) if len(one) <= len(other) else (other, one)
     if long.endswith(short):
         return long.removesuffix(short) in ("un", "in", "im", "ir", "dis")
-    return (
-        (one[:-3] == other[:-4]
-        and {one[-3:], other[-4:]} == {"ful", "less"})
-        or (other[:-3] == one[:-4] and {other[-3:], one[-4:]} == {"ful", "less"})
+    return (one[:-3] == other[:-4] and {one[-3:], other[-4:]} == {"ful", "less"}) or (
+        other[:-3] == one[:-4] and {other[-3:], one[-4:]} == {"ful", "less"}
     )
 
 

@@ -94,6 +94,8 @@ def _join(words: list[Word]) -> list[Word]:
 def _typed(last: Word, word: Word) -> Word | None:
     """A date, time or quantity of two words."""
     if last.kind == NUMBER:
+        if last.text in NUMBERS and word.text in ("fifteen", "thirty"):
+            return _clock(f"{last.value}:{word.value}", "")
         if word.kind == NUMBER and _grouped(last) and _grouped(word):
             return last._replace(value=last.value + word.value, unit="id")
         if word.kind == UNIT and not last.unit:
@@ -110,6 +112,8 @@ def _typed(last: Word, word: Word) -> Word | None:
         return word._replace(value=f"{word.value} {last.value}")
     elif last.kind == DATE and word.kind == NUMBER and last.value in _MONTH_VALUES and word.value.isdigit():
         return last._replace(value=f"{last.value} {word.value}")
+    elif last.text in ("every", "each") and (word.kind == UNIT or word.kind == DAY or word.kind == DATE):
+        return Word(f"{last.text} {word.text}", word.stem, DATE, f"every {word.value or word.text}", word.text, False)
     elif last.text in _RELATIVE and (word.text in _SPANS or word.kind == DAY or word.kind == DATE):
         return Word(
             f"{last.text} {word.text}", word.stem, DATE, f"{last.text} {word.value or word.text}", word.text, False
@@ -137,7 +141,7 @@ def _clock(value: str, half: str) -> Word | None:
     hour, _, minute = value.partition(":")
     if not hour.isdigit() or int(hour) > 12:
         return None
-    hours = int(hour) % 12 + (12 if half == "pm" else 0)
+    hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour)
     shown = f"{hours}:{minute or '00'}"
     return Word(shown, shown, CLOCK, shown, shown, False)
 
