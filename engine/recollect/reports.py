@@ -167,11 +167,13 @@ class Verification(Plain, frozen=True, kw_only=True):
 class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
-    `pending` records have no vector yet; `refused` ones have a text that the embedder does not accept.
+    `superseded` records are among the `records`, and others stand in their place. `pending` ones have no vector yet;
+    `refused` ones have a text that the embedder does not accept.
     """
 
     path: str
     records: int
+    superseded: int
     versions: int
     pending: int
     refused: int

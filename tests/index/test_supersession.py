@@ -55,3 +55,19 @@ def test_what_supersedes_is_no_way_for_relevance(memory):
     memory.recall("statement")
     with memory._engine.store.read() as reader:
         assert len(reader.blocks.links().sources) == 0
+
+
+def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("recollect.index.snapshot_manager._SMALLEST", 10)
+    with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
+        ids = memory.remember_many([f"statement {number}" for number in range(50)])
+        memory.remember_many([{"text": "statement of May", "event_at": "2026-05-01", "event_until": "2026-06-01"}])
+        memory.supersede(ids[0], ids[1])
+        memory.recall("statement")
+    with Memory(tmp_path / "agent.db", settings=PLAIN) as memory:
+        assert ids[0] not in {hit.id for hit in memory.recall("statement", limit=100)}
+        assert memory._engine.index.origin == "snapshot"
+        assert [hit.text for hit in memory.recall("statement", since="2026-05-20", until="2026-05-21")] == [
+            "statement of May"
+        ]
+        assert len(memory.recall("statement", limit=100, include_superseded=True)) == 51

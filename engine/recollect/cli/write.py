@@ -63,7 +63,8 @@ _CLEARED: dict[str, Any] = {
 # What a receipt calls the rows of a table; the rows of other tables are derived from these.
 _NOUNS = {
     "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
-    "scope": "scopes", "link": "links", "document": "documents", "session": "sessions",
+    "scope": "scopes", "link": "links", "supersession": "supersessions", "occurrence": "repeated statements",
+    "document": "documents", "session": "sessions",
     "session_message": "messages", "session_snapshot": "session snapshots", "tool_pattern": "tool patterns",
     "error_recovery": "error recoveries", "procedure_use": "uses of procedures", "working_state": "working memories",
     "consolidation": "consolidation cycles", "embedding_cache": "cached vectors",

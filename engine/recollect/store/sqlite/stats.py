@@ -35,6 +35,7 @@ def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
     return {
         "path": tx.path,
         "records": records("r.valid_to IS NULL"),
+        "superseded": records("r.valid_to IS NULL AND r.superseded_at IS NOT NULL"),
         "versions": records("r.valid_to IS NOT NULL"),
         "pending": records("r.embedding_state = 'pending'"),
         "refused": tx.vectors.count_refused(scope),
