@@ -38,6 +38,7 @@ OTHERS = (
     "Where does my old friend live?",
     "How old is Dana?",
     "What is my current job?",
+    "What is the original language of the play?",
     "What is my first meeting today?",
     "What should I do before the meeting?",
     "How many days before the party did I buy the cake?",

@@ -289,6 +289,11 @@ class QueryBatch:
         began: NDArray[np.int64] = np.minimum(table.moments[rows], table.created_at[rows])
         return began
 
+    @property
+    def any_superseded(self) -> bool:
+        """Whether any record has a successor."""
+        return self._index.table.any_superseded
+
     def scopes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Scope of each row."""
         scopes: NDArray[np.int32] = self._index.table.scopes[rows]

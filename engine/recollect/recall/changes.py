@@ -8,6 +8,7 @@ Statements that were marked as superseded when they were written are not shown a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,6 +48,7 @@ class Asked(NamedTuple):
 NOW, _FORMER, _FIRST = Asked(_EVER.max), Asked(_EVER.max, former=True), Asked(_EVER.min)
 
 
+@lru_cache(maxsize=64)  # a question about the past is looked at again when it is answered
 def asked_of(question: str, clock_us: int) -> Asked:
     """The time that a question is about; `NOW` for one that is not recognised as being about the past."""
     past = as_past(question)
@@ -72,14 +74,15 @@ def order_changes(
     places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
     keys, rows = candidates.keys[places], candidates.rows[places]
     stated = loader.frames(keys)
-    if marked:
+    if marked and batch.any_superseded:
         stated = _with_chains(stated, keys.tolist(), loader.superseded(keys))
-    if not stated.any():
+    frames = stated[..., 0]
+    found = frames[frames != 0].tolist()
+    if len(found) == len(set(found)):  # nothing is stated twice: most questions of most stores
         return candidates
-    frames, values = stated[..., 0], np.ascontiguousarray(stated[..., 1])
     frames = np.where(frames == 0, frames, frames ^ (batch.scopes(rows).astype(np.uint32) * _SCOPE_FACTOR)[:, None])
     offsets = np.cumsum([0, *map(len, best)], dtype=np.int64)
-    statements = kernels.Statements(offsets, frames, values, batch.began(rows), keys)
+    statements = kernels.Statements(offsets, frames, np.ascontiguousarray(stated[..., 1]), batch.began(rows), keys)
     asked = [
         _before(each, statements, slice(start, stop), loader) if each.before else each
         for each, (start, stop) in zip(asked, pairwise(offsets.tolist()), strict=False)
