@@ -209,6 +209,13 @@ def test_refused_and_nothing_is_changed(memory, moved):
     assert memory.stats().sequence == before
 
 
+def test_pairs_are_limited(memory):
+    ids = memory.remember_many([f"statement {number}" for number in range(202)])
+    with pytest.raises(InvalidInput, match="101 memories superseded by 101 are 10,201 pairs: at most 10,000"):
+        memory.supersede(ids[:101], ids[101:])
+    assert memory.count() == 202
+
+
 def test_a_time_from_which_the_new_one_holds_can_be_given(memory):
     old, new = memory.remember_many([{"text": "a", "event_at": JANUARY}, {"text": "b", "event_at": "2026-02-01"}])
     memory.supersede(old, new, at=MARCH)

@@ -25,6 +25,7 @@ KINDS_THAT_LAST = {
 }
 """Kinds of which nothing supersedes anything."""
 _MAX_REASON_CHARS = 1_000
+_MOST_PAIRS = 10_000
 
 
 class RowRefused(RecollectError):
@@ -95,6 +96,11 @@ def put_in_place(
     """
     found = writer.supersessions.standpoints([*old_ids, *new_ids])
     olds, news = [found[each] for each in old_ids], [found[each] for each in new_ids]
+    if len(olds) * len(news) > _MOST_PAIRS:
+        raise InvalidInput(
+            f"{len(olds):,} memories superseded by {len(news):,} are {len(olds) * len(news):,} pairs: at most "
+            f"{_MOST_PAIRS:,} in one call"
+        )
     _check_alike(olds, news)
     now = checks.now_us()
     standing = _standing(writer, olds, {each.record_id for each in news}, now)
