@@ -30,6 +30,8 @@ _HOUSEHOLD = lx.stems("share live roommate flatmate housemate")
 _AGENTS = lx.stems("power handle manage lead run own maintain host coach teach drive chair organise organize moderate")
 # What is done once.
 _ONCE = lx.LASTING | lx.stems("win break cause steal delete lose propose")
+_STRIVES = lx.stems("study prepare save train look wait apply plan")
+_REACHES = lx.stems("pass buy get run finish receive find complete win take")
 _DEADLINES = frozenset(("deadlin", "date", "time", "due", "i", "we"))
 _PLAIN = frozenset(("be", "have"))
 
@@ -248,6 +250,9 @@ def _taste(pair: _Pair) -> Finding | None:
 def _done(pair: _Pair) -> Finding | None:
     """A plan that is done: "plans to apply", "applied"."""
     new, old = pair.new, pair.old
+    for role, words in old.chunks if old.relation in _STRIVES and new.relation in _REACHES and new.past else ():
+        if role == "for" and new.said.issuperset(map(key_of, words)):
+            return Finding("supersedes", "was planned, is done", cued=True)
     done = old.plan and not new.plan and (new.past or new.perfect or new.ends) and new.relation == old.relation
     if done and old.said and old.said <= new.said | {new.relation}:
         return Finding("supersedes", "was planned, is done", cued=True)

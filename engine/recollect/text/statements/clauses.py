@@ -31,7 +31,7 @@ _OPENERS = frozenset(
 _AUXILIARY = lx.BE | lx.MODALS | {"have", "has", "had", "do", "does", "did", "going_to", "used_to"}
 # A verb's form after one of these is a noun: "my work", "a move".
 _NOUN_BEFORE = lx.DEFINITE | {"a", "an", "of", "'s", "this", "that", "for", "in", "no", "new"}
-_SINCE = frozenset(("from", "since", "as_of", "starting", "beginning"))
+_SINCE = frozenset(("from", "since", "after", "as_of", "starting", "beginning"))
 _GETS = frozenset(("get", "have", "chang"))
 _RELATIVE = frozenset(("who", "where", "that", "which"))
 _SAME_PAST = frozenset(("quit", "dump", "install", "cut", "put", "set", "split", "hit"))

@@ -19,8 +19,11 @@ _MOVES = {
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
 _REPLACES = frozenset(("replac", "substitut"))
+_TARGETS = frozenset(("to", "into", "onto", "until"))
+_POSTPONES = lx.stems("reschedule postpone rebook")
 _HANDS = frozenset(("hand", "reassign"))
 _MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
+_RETURNS = lx.stems("send give bring take hand")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
 _ENDED = frozenset(("quit", "dump"))
@@ -96,7 +99,7 @@ class _Complement:
             self.read_special(words, at)
         else:
             if kind == DATE:
-                if word.text.startswith("this "):
+                if word.text.startswith("this ") or word.text == "today":
                     self.clause.now = True
                 elif words[at - 1].text in ("a", "per"):
                     word = word._replace(kind=WORD)
@@ -133,9 +136,13 @@ class _Complement:
             self.into = self.rest
         elif self.into is self.rest:
             pass
+        elif text == "from" and not last and words[at + 1].kind in _DATES:
+            clause.now = True
         elif self.names_gone(text, last=last):
             self.into = self.gone
-        elif text in ("to", "into", "onto", "until") and (self.changes or self.into is self.gone):
+        elif (text in _TARGETS and (self.changes or self.into is self.gone)) or (
+            text == "for" and clause.relation in _POSTPONES
+        ):
             self.begin("to")
             self.to = len(self.parts) - 1
         elif self.replaces and text in ("with", "by"):
@@ -192,7 +199,12 @@ def read_complement(
     else:
         parts = _made(parts, clause)
     done = clause.past or clause.perfect or clause.passive or must or verb in _ENDED
-    clause.ends = verb in lx.ENDS and not clause.negated and done
+    back = parts[0][1]
+    if verb in _RETURNS and len(back) > 1 and back[-1].text == "back" and not clause.negated:
+        clause.ends = done
+        parts[0] = ("", back[:-1])
+    else:
+        clause.ends = verb in lx.ENDS and not clause.negated and done
     if clause.passive and clause.relation in _STANDING:
         clause.relation = "be"
     elif not clause.passive:
@@ -202,7 +214,7 @@ def read_complement(
     every = [(role, key_of(word)) for role, some in clause.chunks for word in some if word.text not in _OWNERS]
     clause.said = frozenset([key for role, key in every if role != "time"])
     clause.every = frozenset([key for _, key in every])
-    clause.rest = tuple(word for word in said.rest if word.kind not in TYPED)
+    clause.rest = tuple(said.rest)
     clause.gone = tuple(word for word in said.gone if word.kind not in _DATES) or tuple(said.gone)
 
 

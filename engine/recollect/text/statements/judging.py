@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
 from recollect.text.statements.changes import compare
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.verdict import Finding, Outcome, Verdict
-from recollect.text.statements.words import key_of
+from recollect.text.statements.words import TYPED, key_of
 
 _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes")
+FILE = Path(__file__).with_name("confidence.json")
+"""How often each rule is right, as `recollect_models.training.statements` counted."""
+_UNRATED = 0.7
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
@@ -42,21 +50,35 @@ def judge(
 
 def _verdict(found: Finding, new: Statement, old: Statement, later: bool) -> Verdict:
     """The verdict on two texts of which two clauses were compared."""
-    confidence = 0.95 if found.cued else 0.85
     alone = len(old.clauses) == 1 and old.whole and not old.question
     if found.outcome == "contradicts":
         if alone and len(new.clauses) <= _MOST_CLAUSES:
-            return Verdict("contradicts", 0.7, found.reason)
+            return _rated("contradicts", found.reason)
         return Verdict("independent", 0.8, "the older one says more")
     # What ended has ended with all that was added to it.
-    adds = old.clauses[0].rest and not (found.reason in _ENDS and len(old.clauses[0].rest) <= _MOST_ADDED)
+    added = sum(word.kind not in TYPED for word in old.clauses[0].rest)
+    adds = added > (_MOST_ADDED if found.reason in _ENDS else 0)
     if not alone or adds:
         if max(len(old.clauses), len(new.clauses)) <= _MOST_CLAUSES and found.cued and old.whole and new.whole:
             return Verdict("contradicts", 0.6, f"{found.reason}; the older one says more")
         return Verdict("independent", 0.7, "the older one says more")
     if not later:
         return Verdict("contradicts", 0.7, f"{found.reason}, but began earlier")
-    return Verdict("supersedes", confidence, found.reason)
+    return _rated("supersedes", found.reason)
+
+
+def _rated(outcome: Outcome, reason: str) -> Verdict:
+    return Verdict(outcome, confidences()[outcome].get(reason, _UNRATED), reason)
+
+
+@cache
+def confidences() -> dict[str, dict[str, float]]:
+    """How often what a rule says is right, by outcome and reason."""
+    return msgspec.json.decode(FILE.read_bytes(), type=_Fitted).confidences
+
+
+class _Fitted(msgspec.Struct):
+    confidences: dict[str, dict[str, float]]
 
 
 def _order(found: Finding) -> tuple[int, bool]:

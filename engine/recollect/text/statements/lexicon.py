@@ -27,7 +27,7 @@ FILLERS = _words(
     certainly probably pretty rather fairly totally absolutely btw fyi anyway oh hey hi ok okay yeah yes um uh
     haha lol finally still even own then after_all at_all there here about around approximately roughly exactly
     usually normally generally typically mostly as way and apparently luckily sadly unfortunately officially
-    completely fully
+    completely fully every each
     """
 )
 ARTICLES = _words("the a an this that these those some any which who where whom")

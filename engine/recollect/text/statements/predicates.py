@@ -9,7 +9,7 @@ from recollect.text.statements.clause import Clause
 from recollect.text.statements.complements import read_complement
 from recollect.text.statements.words import MARK, WORD, Word
 
-_PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit"))
+_PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
 _STOPS = frozenset(("stop", "quit"))
 _STARTS = frozenset(("start", "begin"))
 _GETS = frozenset(("got", "get", "gets"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.verdict import Finding
-from recollect.text.statements.words import IDENTIFIER, NAME, NUMBER, TYPED, Word, key_of
+from recollect.text.statements.words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word, key_of
 
 Words = tuple[Word, ...]
 
@@ -20,6 +20,7 @@ _PLACES = frozenset(("", "in", "to", "with"))
 # Events that happen again and again with other numbers.
 _REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
 _PAID = frozenset(["pay", "spend", "be", "order"])
+_PASSING = frozenset(("today", "yesterday", "tonight", "tomorrow"))
 _MOST_WORDS = 3
 _CITIZENS = frozenset(("citizen", "resid", "capit"))
 _DEFINITE = frozenset(("the", "my", "our"))
@@ -42,7 +43,11 @@ def another_value(
     if slot is None:
         return None
     role, mine, other, shared = slot
+    if any(all(word.text in _PASSING for word in some) for some in (mine, other)):
+        return None  # which day "today" is, the text does not say
     relation = new.relation if old.relation == "be" else old.relation
+    if new.plan and not old.plan and relation != "be":
+        return None
     if old.plan != new.plan and not (new.change or new.corrected or relation == "be"):
         return None
     subject = new.subject | old.subject
@@ -50,15 +55,17 @@ def another_value(
     attribute = not subject.isdisjoint(lx.ATTRIBUTES)
     if not typed and role == "" and (relation in several or new.relation in several):
         return None
-    event = old.past and not old.passive
-    if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
-        return _of_event(new, relation, typed, attribute, event)
     opinion = _opposed_opinions(mine, other) if relation == "be" else None
     if opinion is not None:
         if not opinion:
             return None
-        changed = cue and not any(word.kind == NAME for word in new.head) and subject.isdisjoint(lx.SPEAKERS)
+        changed = (
+            cue and not old.past and not any(word.kind == NAME for word in new.head) and subject.isdisjoint(lx.SPEAKERS)
+        )
         return Finding("supersedes" if changed else "contradicts", "opinion", changed)
+    event = old.past and not old.passive
+    if (relation in lx.LASTING and not new.change) or event or (new.past and not (new.passive or cue)):
+        return _of_event(new, relation, typed, attribute, event)
     if sourced or (not cue and subject & lx.LASTING_NOUNS):
         return Finding("contradicts", "sources" if sourced else "another value", cued=False)
     exclusive = (
@@ -66,8 +73,10 @@ def another_value(
     )
     if typed and not cue and any(word.text in _MEASURED for _, some in new.chunks for word in some):
         return Finding("contradicts", "another value", cued=False)
+    if typed and not cue and role == "time" and _other_days(mine, other):
+        return None
     if typed:
-        return _of_type(relation, role, exclusive, cue)
+        return _of_type(relation, role, exclusive, cue, attribute)
     if max(len(mine), len(other)) > _MOST_WORDS:
         return None
     if relation in _OPEN and not shared and not (cue and len(mine) == len(other) == 1):
@@ -76,7 +85,7 @@ def another_value(
         adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
         return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
     if cue or (exclusive and _alike(mine, other)):
-        return Finding("supersedes", "another value", cue)
+        return Finding("supersedes", _reason(cue, attribute), cue)
     return None
 
 
@@ -91,13 +100,18 @@ def _of_event(new: Clause, relation: str, typed: bool, attribute: bool, event: b
     return None
 
 
-def _of_type(relation: str, role: str, exclusive: bool, cue: bool) -> Finding | None:
+def _reason(cue: bool, attribute: bool) -> str:
+    """Without a word of change, another phone number is a surer sign of one than another length."""
+    return "another value" if cue else "another value of an attribute" if attribute else "another value, unannounced"
+
+
+def _of_type(relation: str, role: str, exclusive: bool, cue: bool, attribute: bool) -> Finding | None:
     """Another number, date or time."""
     plain = relation == "be" or relation == "have"
     if not cue and not exclusive and role == "time" and relation != "be":
         return None
     if cue or exclusive or plain:
-        return Finding("supersedes", "another value", cue)
+        return Finding("supersedes", _reason(cue, attribute), cue)
     return Finding("contradicts", "another value", cued=False)
 
 
@@ -177,6 +191,12 @@ def _unify(new: Clause, old: Clause, ours: dict[str, Words], theirs: dict[str, W
 def _same_type(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
     """Whether both are numbers, dates or times throughout."""
     return all(word.kind in TYPED for word in ours) and all(word.kind in TYPED for word in theirs)
+
+
+def _other_days(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Whether two times are of other days and of other hours: the one on weekdays, the other at weekends."""
+    kinds = [{word.kind for word in some} for some in (ours, theirs)]
+    return all(CLOCK in some and len(some) > 1 for some in kinds)
 
 
 def _both_named(ours: Sequence[Word], theirs: Sequence[Word]) -> bool:
