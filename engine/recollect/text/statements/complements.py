@@ -167,7 +167,7 @@ class _Complement:
         elif (
             (text == "left" and last)
             or (text in _DIRECTIONS and self.changes)
-            or (text == "about" and words[at + 1].kind == NUMBER)
+            or (text == "about" and not last and words[at + 1].kind == NUMBER)
         ):
             pass
         elif text in lx.PREPOSITIONS or text == "out_of" or text == "as":

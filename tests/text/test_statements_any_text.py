@@ -1,0 +1,31 @@
+"""Any text is parsed and compared, whatever words it begins and ends with."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.text.statements import frames_of, judge, keys_of, statement_of
+
+# What rules ask about their neighbours: each of these can be first, last, alone and twice.
+_WORDS = """
+    I you my Dana Oslo Dana's he they it the a some lives live lived is are was am be been not no never n't don't won't
+    no longer any more anymore still now yet already instead of from to at in on for since until about by with as left
+    left moved moving switched cancelled changed called named renamed sold bought quit stopped started back over out up
+    off has have had will would can must should and but or so because if who that which 3 42 50% 2019 May Tuesday 9:30
+    v2 10k $5 . , ; : ! ? - ( ) " ' / # @ 's today yesterday married likes speaks owns old new two both one
+"""
+texts = st.one_of(st.lists(st.sampled_from(_WORDS.split()), max_size=14).map(" ".join), st.text(max_size=60))
+contexts = st.none() | st.sampled_from(["Dana", "user", "doc: README", "", "@"])
+
+
+@given(new=texts, old=texts, context=contexts, other=contexts)
+def test_any_two_texts_are_parsed_and_judged(new: str, old: str, context: str | None, other: str | None) -> None:
+    parsed, former = statement_of(new, context), statement_of(old, other)
+    assert 0.0 <= judge(parsed, former, cosine=None, later=True).confidence <= 1.0
+    assert all(-(2**63) <= key < 2**63 for key in keys_of(parsed))
+    assert all(0 <= part < 2**32 for frame in frames_of(parsed) for part in frame)
+
+
+def test_a_text_may_end_where_the_rules_would_look_further() -> None:
+    assert statement_of("I finished the practice that I told you about", "Ada") is not None
