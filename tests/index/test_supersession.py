@@ -71,3 +71,20 @@ def test_a_snapshot_of_the_index_keeps_it(tmp_path, monkeypatch):
             "statement of May"
         ]
         assert len(memory.recall("statement", limit=100, include_superseded=True)) == 51
+
+
+def test_what_recall_asks_walks_no_table(memory):
+    """Where something is superseded; a walk through 20,000 records took twice as long as the recall."""
+    new, old = (each.id for each in memory.list(limit=2))
+    memory.supersede(old, new)
+    asked = []
+    with memory._engine.store.read() as reader:
+        reader.connection.exec_trace = lambda _, sql, bindings: asked.append((sql, bindings)) or True
+        supersessions = reader.supersessions
+        assert supersessions.lapsed(0) == supersessions.undone(0) == supersessions.undone(0, 0) == []
+        assert len(supersessions.formers([1, 50], 0)) == len(supersessions.successors([1, 49])) == 1
+        reader.connection.exec_trace = None
+        for sql, bindings in asked:
+            steps = [row[3] for row in reader.connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+            assert not [step for step in steps if step.startswith("SCAN") and "carray" not in step], steps
+    assert len(asked) == 5
