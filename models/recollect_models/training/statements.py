@@ -24,8 +24,8 @@ PAIRS = Path(__file__).with_name("statements.jsonl")
 _FOLDS = 5
 # A rule seen so often counts as much as all the others.
 _PRIOR = 8.0
-# Rules were written with most of these pairs in view. Of the last 310, which were judged before any rule was changed
-# for them, 86 of 91 supersessions were right: of those of a value without a word of change only 2 of 6.
+# Rules were written with most of these pairs in view. Of the last 360, which were judged before any rule was changed
+# for them, 107 of 112 supersessions were right: of those of a value without a word of change only 2 of 6.
 _UNSEEN = {"another value, unannounced": (2.0, 6.0)}
 
 

@@ -143,7 +143,7 @@ def _gone(pair: _Pair) -> Finding | None:
     if not _covers(gone, pair.every):
         return None
     about = new.subject - _SPEAKERS
-    named = about | (new.every - _SPEAKERS)
+    named = about | (new.every - _SPEAKERS) | (frozenset((new.relation,)) - _PLAIN)
     if pair.subject or (about and about <= pair.every) or named & pair.every or old.said <= gone:
         return Finding("supersedes", "names what held before", cued=True)
     return None
@@ -189,7 +189,7 @@ def _couple(pair: _Pair) -> Finding | None:
     theirs = _ties(old) if ours else ours
     if not ours or not theirs or new.negated or old.negated or old.past or old.rest:
         return None
-    people, others = (new.subject | new.said) - _COUPLES, (old.subject | old.said) - _COUPLES
+    people, others = new.subject | _partners(new), old.subject - _COUPLES | _partners(old)
     if not (new.subject & others or old.subject & people) or not (new.subject == old.subject or others <= people):
         return None
     if theirs <= _PARTNERS and ours.isdisjoint(_PARTED):
@@ -199,8 +199,18 @@ def _couple(pair: _Pair) -> Finding | None:
     return Finding("supersedes", "another relationship", cued=pair.cue or new.past)
 
 
+def _partners(clause: Clause) -> frozenset[str]:
+    return frozenset(
+        key_of(word)
+        for role, words in clause.chunks
+        if role in ("", "to", "with")
+        for word in words
+        if word.kind == NAME or word.text == "i"
+    )
+
+
 def _ties(clause: Clause) -> frozenset[str]:
-    if len(clause.said) > 3:
+    if len(clause.said) > 4:
         return frozenset()
     if clause.relation in _COUPLED or (clause.relation == "engag" and clause.passive):
         return frozenset((clause.relation,))
@@ -274,7 +284,7 @@ def _exchanged(pair: _Pair) -> Finding | None:
     exchanged = new.said - {"new", "i"}
     if not new.subject & _SPEAKERS or not ("new" in new.said or new.relation in lx.CHANGES):
         return None
-    if exchanged and about and _covers(exchanged, about) and _covers(about, exchanged):
+    if exchanged and about and _covers(about, exchanged) and ("new" in new.said or _covers(exchanged, about)):
         return Finding("supersedes", "was exchanged", cued=True)
     return None
 
@@ -304,7 +314,8 @@ def _role(pair: _Pair) -> Finding | None:
         numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
         return Finding("supersedes", "another one", cued=pair.cue) if named or numbered else None
     for role, holder, other in ((new.subject, new.said, old), (old.subject, old.said, new)):
-        if role == other.said and role & lx.ATTRIBUTES and holder and holder != other.subject:
+        sole = role & lx.ATTRIBUTES or (pair.cue and role & _SPEAKERS and not role & lx.SEVERAL_NOUNS)
+        if role == other.said and sole and holder and holder != other.subject:
             return Finding("supersedes", "another one", cued=pair.cue)
     return None
 

@@ -25,6 +25,7 @@ from recollect.text.statements.words import (
 
 MAX_CLAUSES = 6
 _CONJUNCTIONS = frozenset(("and", "but", "so", "because", "while", "although", "though", "since", "or"))
+_BETWEEN = _CONJUNCTIONS | lx.FILLERS | lx.NOW | lx.STOPPED
 _OPENERS = frozenset(
     ["in", "on", "at", "since", "from", "after", "before", "during", "for", "by", "until", "as_of", "according"]
 )
@@ -86,7 +87,7 @@ def _parts(sentence: list[Word]) -> Iterator[list[Word]]:
         if (word.kind != COMMA and word.text not in _CONJUNCTIONS) or word.text == ":" or place <= begin:
             continue
         after = place + 1
-        while after < size and (sentence[after].text in _CONJUNCTIONS or sentence[after].text in lx.FILLERS):
+        while after < size and sentence[after].text in _BETWEEN:
             after += 1
         if after < size and _begins_clause(sentence, after) and _has_verb(sentence[begin:place]):
             yield sentence[begin:place]
@@ -247,6 +248,8 @@ def _opener(words: Sequence[Word], begin: int) -> int | None:
             return None if word.text in lx.BE else place
         if word.text in lx.BE:
             return None
+        if word.text in lx.DEFINITE and place > begin + 1 and words[place - 1].text not in lx.PREPOSITIONS:
+            return place
         typed = typed or word.kind in TYPED or word.stem in _SPANS
     return None
 

@@ -18,12 +18,13 @@ _MOVES = {
     "move": "live", "reloc": "live", "transfer": "studi", "switch": "use", "migrat": "use", "upgrad": "use",
     "downgrad": "use", "chang": "use", "convert": "use",
 }  # fmt: skip
-_REPLACES = frozenset(("replac", "substitut"))
+_REPLACES = lx.stems("replace substitute trade exchange")
 _TARGETS = frozenset(("to", "into", "onto", "until"))
 _POSTPONES = lx.stems("reschedule postpone rebook")
 _HANDS = frozenset(("hand", "reassign"))
 _MENDS = lx.stems("fix repair resolve solve merge deliver ship approve reject")
 _RETURNS = lx.stems("send give bring take hand")
+_PUTS = lx.stems("put place leave keep store")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
 _ENDED = frozenset(("quit", "dump"))
@@ -55,6 +56,7 @@ _SPECIAL = (
 # "That's great", "Wow, this is it": nobody can tell what is spoken of.
 _DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
 _NOTHING = frozenset(("it",))
+_LY_NOUNS = frozenset(("family", "supply", "assembly", "anomaly", "monopoly", "butterfly"))
 _OWNERS = lx.DEFINITE - {"my"}
 _NO_SUBJECT = (
     _IGNORED | lx.PREPOSITIONS | lx.NOW | lx.NEGATIONS | lx.CORRECTIONS | lx.MODALS
@@ -145,7 +147,7 @@ class _Complement:
         ):
             self.begin("to")
             self.to = len(self.parts) - 1
-        elif self.replaces and text in ("with", "by"):
+        elif self.replaces and text in ("with", "by", "for"):
             self.gone += [each for _, some in self.parts for each in some]
             self.parts = [("", [])]
             self.into = self.parts[0][1]
@@ -250,6 +252,9 @@ def _made(parts: list[tuple[str, list[Word]]], clause: Clause) -> list[tuple[str
     if clause.relation in _MAKES and len(said) > 1 and said[-1].text in lx.STATUS:
         clause.head, clause.relation, clause.change = tuple(said[:-1]), "be", True
         return [("", said[-1:]), *parts[1:]]
+    if clause.relation in _PUTS and (clause.change or clause.now) and len(parts) > 1 and parts[1][0] == "in":
+        clause.head, clause.relation = tuple(said), "be"
+        return parts[1:]
     if clause.relation in _MENDS and (clause.past or clause.perfect):
         clause.head, clause.passive = tuple(said), True
         return [("", []), *parts[1:]]
@@ -288,9 +293,16 @@ def _personal(head: Sequence[Word]) -> bool:
     ) and not any(word.stem in lx.ATTRIBUTES for word in head)
 
 
+def _adverbial(word: Word) -> bool:
+    """Whether a word before the verb is an adverb: "suddenly"."""
+    return word.kind == WORD and len(word.text) > 5 and word.text.endswith("ly") and word.text not in _LY_NOUNS
+
+
 def _subject(head: Sequence[Word], speaker: str) -> frozenset[str]:
     if head and head[-1].text in _DEICTIC:
         return _NOTHING
+    if len(head) > 1 and _adverbial(head[-1]):
+        head = head[:-1]
     found = set()
     for word in head:
         text = word.text

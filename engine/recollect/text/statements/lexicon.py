@@ -27,7 +27,7 @@ FILLERS = _words(
     certainly probably pretty rather fairly totally absolutely btw fyi anyway oh hey hi ok okay yeah yes um uh
     haha lol finally still even own then after_all at_all there here about around approximately roughly exactly
     usually normally generally typically mostly as way and apparently luckily sadly unfortunately officially
-    completely fully every each
+    completely fully every each only
     """
 )
 ARTICLES = _words("the a an this that these those some any which who where whom")
@@ -186,8 +186,8 @@ VERBS = (
         ride steal attend invest owe save earn spend own depend deploy review assign fix repair replac trust
         dislik avoid serv ship deliv build win confirm refut oppos happen reach consist cover read affect charg
         gradua order book pick travel hike camp grew grow born listen respond repli answer power licens teach
-        train babysit share cook bake plant help catch hang treat collect clean rain prefer remind mind attach
-        retrain reschedul forget miss cost
+        train babysit share cook bake plant help catch hang treat collect clean rain hurt ache bother itch
+        launch commute prefer remind mind attach retrain reschedul forget miss cost
         """
     )
     | EXCLUSIVE

@@ -69,7 +69,7 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
         elif word.kind == WORD and (expects or _verbal(word, being)):
             skipped = _leads_on(words, place, clause)
             if skipped:
-                being, place = "", place + skipped
+                being, place, expects = "", place + skipped, skipped > 1
                 continue
             relation, being = _main_verb(word, being, clause), ""
             place += 1

@@ -22,6 +22,8 @@ _REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
 _PAID = frozenset(["pay", "spend", "be", "order"])
 _PASSING = frozenset(("today", "yesterday", "tonight", "tomorrow"))
 _MOST_WORDS = 3
+# A long sentence that tells of no change says something else.
+_MOST_UNCUED = 6
 _CITIZENS = frozenset(("citizen", "resid", "capit"))
 _DEFINITE = frozenset(("the", "my", "our"))
 # Lengths of rivers and heights of towers do not change.
@@ -51,6 +53,8 @@ def another_value(
     if old.plan != new.plan and not (new.change or new.corrected or relation == "be"):
         return None
     subject = new.subject | old.subject
+    if not cue and max(len(new.every), len(old.every)) > _MOST_UNCUED:
+        return None
     typed = _same_type(mine, other)
     attribute = not subject.isdisjoint(lx.ATTRIBUTES)
     if not typed and role == "" and (relation in several or new.relation in several):
@@ -60,7 +64,7 @@ def another_value(
         if not opinion:
             return None
         changed = (
-            cue and not old.past and not any(word.kind == NAME for word in new.head) and subject.isdisjoint(lx.SPEAKERS)
+            cue and not old.past and not any(word.kind == NAME for word in new.head) and not subject <= lx.SPEAKERS
         )
         return Finding("supersedes" if changed else "contradicts", "opinion", changed)
     event = old.past and not old.passive
@@ -118,6 +122,8 @@ def _of_type(relation: str, role: str, exclusive: bool, cue: bool, attribute: bo
 def _slot(new: Clause, old: Clause, mentioned: frozenset[str], cue: bool) -> tuple[str, Words, Words, bool] | None:
     """The only role in which two clauses differ, what each says there, and whether they share a part of it."""
     ours, theirs = dict(new.chunks), dict(old.chunks)
+    if cue and "without" in ours and ours["without"] == theirs.get("with"):
+        return "with", ours["without"], theirs["with"], False
     _unify(new, old, ours, theirs)
     found: list[tuple[str, Words, Words, bool]] = []
     times = timed = False
@@ -217,7 +223,7 @@ def _opposed_opinions(ours: Sequence[Word], theirs: Sequence[Word]) -> bool | No
     if len(ours) == len(theirs) == 1 and _opposites(ours[0].text, theirs[0].text):
         return True
     one, other = ({lx.OPINIONS[word.text] for word in some if word.text in lx.OPINIONS} for some in (ours, theirs))
-    if not one and not other:
+    if not one or not other:
         return None
     return not one.isdisjoint(other)
 
@@ -247,6 +253,12 @@ def _states(clause: Clause) -> dict[int, str]:
         if clause.passive and clause.relation in lx.STATUS_STEMS:
             found.setdefault(lx.STATUS_STEMS[clause.relation], clause.relation)
         return found
+    if (
+        clause.relation == "work"
+        and not clause.negated
+        and any(role in ("in", "as", "for") for role, _ in clause.chunks)
+    ):
+        return {lx.STATUS["employed"]: "employ"}
     if clause.relation not in lx.STATUS_STEMS or any(role in ("", "in") for role, _ in clause.chunks):
         return {}
     return {lx.STATUS_STEMS[clause.relation]: clause.relation}
