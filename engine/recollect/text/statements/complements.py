@@ -7,7 +7,21 @@ from collections.abc import Sequence
 
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
-from recollect.text.statements.words import CLOCK, COMMA, DATE, DAY, MARK, NAME, NUMBER, STOP, TYPED, WORD, Word, key_of
+from recollect.text.statements.words import (
+    CLOCK,
+    COMMA,
+    DATE,
+    DAY,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    WORD,
+    Word,
+    key_of,
+)
 
 # Verbs that change something only to an amount: "went up to", "came down to".
 _WEAK = frozenset(
@@ -43,6 +57,7 @@ _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "on
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
 _DATES = frozenset((DAY, DATE))
+_THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
 _TIMES = frozenset((CLOCK, DAY, DATE))
 _HOUR = re.compile(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = frozenset(
@@ -189,7 +204,12 @@ def read_complement(
     """Read what follows the verb, from `place`, into a clause; `opened`: times that its beginning names."""
     said = _Complement(clause, speaker)
     for at in range(place, len(words)):
-        said.read(words, at)
+        word = words[at]
+        # Half of all words only stand for themselves: read without a call, a text takes a tenth less.
+        if word.kind in _THEMSELVES or (word.kind == WORD and word.text not in _SPECIAL and said.into is not said.rest):
+            said.into.append(word)
+        else:
+            said.read(words, at)
     parts, verb = said.parts, clause.relation
     if said.replaces and not said.gone:
         said.gone += parts[0][1]

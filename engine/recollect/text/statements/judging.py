@@ -33,7 +33,7 @@ def judge(
     """
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
-    if (new.canon and new.canon == old.canon) or _same(new, old):
+    if (new.canon() and new.canon() == old.canon()) or _same(new, old):
         return Verdict("same", 0.97, "says the same")
     best: Finding | None = None
     mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject)

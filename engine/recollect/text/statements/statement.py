@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -20,35 +21,43 @@ _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"
 _SAME_PREPOSITIONS = frozenset(["in", "on", "at", "of", "for", "by", "with", "as"])
 
 
-class Statement(Struct, frozen=True):
-    """A text with its context, parsed.
+class Statement(Struct):
+    """A text with its context, parsed; nothing changes it afterwards.
 
     - `speaker`: the stem of the name of who says it, "i" where the context names nobody
-    - `canon`: what two texts that say the same have in common
     - `whole`: whether every part was read as a clause
     """
 
     text: str
     speaker: str
-    words: tuple[Word, ...]
-    canon: tuple[str, ...]
-    clauses: tuple[Clause, ...]
-    whole: bool
-    question: bool
+    words: tuple[Word, ...] = ()
+    clauses: tuple[Clause, ...] = ()
+    whole: bool = False
+    question: bool = False
+    # Of use only where two texts are compared, and then often: made once.
+    canonical: tuple[str, ...] | None = None
+
+    def canon(self) -> tuple[str, ...]:
+        """What two texts that say the same have in common."""
+        if self.canonical is None:
+            self.canonical = _canon(self.words, self.speaker) if self.words else ()
+        return self.canonical
 
 
-@lru_cache(maxsize=4096)
 def statement_of(text: str, context: str | None = None) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it."""
     speaker = _speaker(context)
-    if len(text) > LONGEST:
-        return Statement(text, speaker, (), (), (), False, False)
+    return Statement(text, speaker) if len(text) > LONGEST else _read(text, speaker)
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, speaker: str) -> Statement:
     words = read_words(text)
     if sum(word.kind == STOP for word in words) > _MOST_SENTENCES + 1:
-        return Statement(text, speaker, tuple(words), (), (), False, False)
+        return Statement(text, speaker)
     clauses, whole = clauses_of(words, speaker)
     question = any(word.text == "?" for word in words)
-    return Statement(text, speaker, tuple(words), _canon(words, speaker), tuple(clauses), whole, question)
+    return Statement(text, speaker, tuple(words), tuple(clauses), whole, question)
 
 
 def _speaker(context: str | None) -> str:
@@ -60,7 +69,7 @@ def _speaker(context: str | None) -> str:
     return stem_of(match[1].lower())
 
 
-def _canon(words: list[Word], speaker: str) -> tuple[str, ...]:
+def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
     found = []
     for word in words:
         text = word.text
