@@ -45,19 +45,23 @@ _INSIDE = ("minute", "hour", "part")
 
 
 def evaluate(data: Path, open_memory: OpenMemory, on_progress: Progress) -> dict[str, Any]:
-    """The shares of each outcome, in all and by language."""
+    """The shares of each outcome, in all, by language and by grain."""
     phrases = read()
     found: dict[str, list[tuple[bool, str]]] = defaultdict(list)
+    grains: dict[str, list[tuple[bool, str]]] = defaultdict(list)
     with open_memory() as memory:
         for done, phrase in enumerate(phrases, 1):
             record = memory.remember(phrase["text"], created_at=phrase["reference"], scope=f"/{phrase['id']}")
-            found[phrase["id"][:2]].append((phrase["expected"] is not None, judged(phrase, record)))
+            outcome = (phrase["expected"] is not None, judged(phrase, record))
+            found[phrase["id"][:2]].append(outcome)
+            grains[phrase["grain"] or "nothing to resolve"].append(outcome)
             on_progress(done, len(phrases))
     return {
         "questions": len(phrases),
         "records": len(phrases),
         "figures": {"default": _figures([each for ones in found.values() for each in ones])},
         "languages": {language: {"questions": len(ones), **_figures(ones)} for language, ones in found.items()},
+        "grains": {grain: {"questions": len(ones), **_figures(ones)} for grain, ones in grains.items()},
         "seconds": {},
     }
 

@@ -45,7 +45,7 @@ _MAIN = {
     "first_tries": ("answered first", "first and confident"),
 }
 _BY_CATEGORY = {"locomo": "LoCoMo by category, default", "beam": "BEAM by type of question, default"}
-_LEFT = ("category", "set", "metric", "expected", "language", "class")
+_LEFT = ("category", "set", "metric", "expected", "language", "grain", "class")
 _HEADER = ("set", "questions", "metric", *COLUMNS, "code bytes a record")
 
 

@@ -54,12 +54,13 @@ def tables(run: dict[str, Any]) -> Iterator[Table]:
         seen = tuple(next(iter(table.values())))
         found = [(expected, *(str(counts[outcome]) for outcome in seen)) for expected, counts in table.items()]
         yield f"Pairs, {way}: expected by row, found by column", ("expected", *seen), found
-    if languages := sets.get("dates", {}).get("languages"):
-        metrics = tuple(name for name in next(iter(languages.values())) if name != "questions")
-        found = [
-            (name, str(one["questions"]), *(f"{one[key]:.3f}" for key in metrics)) for name, one in languages.items()
-        ]
-        yield "Date phrases by language", ("language", "phrases", *metrics), found
+    for part in ("languages", "grains"):
+        if groups := sets.get("dates", {}).get(part):
+            metrics = tuple(name for name in next(iter(groups.values())) if name != "questions")
+            found = [
+                (name, str(one["questions"]), *(f"{one[key]:.3f}" for key in metrics)) for name, one in groups.items()
+            ]
+            yield f"Date phrases by {part[:-1]}", (part[:-1], "phrases", *metrics), found
     if classes := sets.get("junk", {}).get("classes"):
         found = [(name, str(one["questions"]), str(one["skipped"])) for name, one in classes.items()]
         yield "Junk by class", ("class", "texts", "skipped"), found
