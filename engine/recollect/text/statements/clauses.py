@@ -40,7 +40,7 @@ _ANAPHORS = frozenset(("it", "he", "she", "they", "that"))
 # What stands before a colon: "Correction: ...", "Reminder: ...".
 _HEADINGS = frozenset(("correct", "chang", "updat", "remind", "note", "news", "fact"))
 _CORRECTING = frozenset(("correct", "chang", "updat"))
-_UNNAMED = lx.FILLERS | lx.ARTICLES
+_UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS
 _SPANS = frozenset(("month", "week", "year", "now", "on"))
 
 
@@ -292,7 +292,14 @@ def _verb_place(words: Sequence[Word], begin: int) -> int | None:
             possessive = place if place > begin else possessive
         if kind != COMMA and text not in lx.FILLERS and text not in lx.CORRECTIONS and text not in lx.NEGATIONS:
             before = text
-    return possessive
+    if possessive is not None:
+        return possessive
+    past = (place for place in range(begin + 1, len(words)) if _past_form(words[place]))
+    return next(past, None)
+
+
+def _past_form(word: Word) -> bool:
+    return word.kind == WORD and len(word.text) > 4 and word.text.endswith("ed") and word.stem != word.text
 
 
 def _is_verb(words: Sequence[Word], place: int) -> bool:

@@ -50,7 +50,7 @@ UNREAL = _words(
 )
 NEGATIONS = _words(
     """
-    not never no neither nor cannot hardly barely without nobody nothing none no_longer not_anymore
+    not never no neither nor cannot hardly barely nobody nothing none no_longer not_anymore
     """
 )
 PREPOSITIONS = _words(
@@ -69,7 +69,8 @@ ADJUNCTS = _words(
 CONJUNCTIONS = _words("and but so because though although while")
 NOW = _words(
     """
-    now nowadays currently lately presently these_days right_now at_present anymore again from_now today
+    now suddenly nowadays currently lately presently these_days right_now at_present anymore again from_now
+    today
     """
 )
 STOPPED = _words("no_longer not_anymore anymore")
@@ -122,10 +123,10 @@ EXCLUSIVE = stems(
 # Verbs by which something takes another value, named after "to": "moved the meeting to Friday", "rose to 5 %".
 CHANGES = stems(
     """
-    chang move switch migrat upgrad downgrad updat postpon reschedul push delay extend shorten slip rais increas
-    lower decreas reduc cut bump rise fall drop grow shrink climb go renam relabel convert transit transfer
-    reloc shift set scale promot demot bring come turn adjust port reassign swap relicens up hike jump return
-    hand rewrit dye set
+    double halve triple chang move switch migrat upgrad downgrad updat postpon reschedul push delay extend
+    shorten slip rais increas lower decreas reduc cut bump rise fall drop grow shrink climb go renam relabel
+    convert transit transfer reloc shift set scale promot demot bring come turn adjust port reassign swap
+    relicens up hike jump return hand rewrit dye set
     """
 )
 # Verbs that end what held of their object or, in the passive, of their subject.
@@ -186,8 +187,9 @@ VERBS = (
         ride steal attend invest owe save earn spend own depend deploy review assign fix repair replac trust
         dislik avoid serv ship deliv build win confirm refut oppos happen reach consist cover read affect charg
         gradua order book pick travel hike camp grew grow born listen respond repli answer power licens teach
-        train babysit share cook bake plant help catch hang treat collect clean rain hurt ache bother itch
-        launch commute prefer remind mind attach retrain reschedul forget miss cost
+        train babysit share cook bake plant help catch hang treat collect clean rain send lend borrow throw
+        donate trade exchange hurt ache bother itch launch commute prefer remind mind attach retrain reschedul
+        forget miss cost
         """
     )
     | EXCLUSIVE
@@ -345,17 +347,17 @@ DISTINCT = _groups(
 # A noun that names an attribute: what has one has one value of it.
 ATTRIBUTES = stems(
     """
-    number phone email address name password birthday age height weight size price cost rent salary rate budget
-    deadline date time port branch host url ip version model color colour favourite favorite goal plan title
-    status boss manager landlord doctor dentist advisor supervisor captain mentor president ceo cfo cto director
-    author capital language editor timezone location limit timeout ttl dimension provider bank employer job
-    position role major gpa score temperature pressure battery balance level speed gate seat platform room venue
-    hotel breed nickname username handle extension code pin key currency wife husband spouse girlfriend
-    boyfriend partner fiance fiancee mayor leader head coach chairperson headquarters broadcaster founder owner
-    religion university school type kind genre country city continent curfew bedtime dose dosage commute
-    hometown nationality topic subject link goto usual order mascot runtime framework database client theme font
-    lead tutor teacher therapist trainer guide speaker duration interval frequency threshold default editor
-    shell browser branch directory path quota plan tier subscription
+    contact therapist number phone email address name password birthday age height weight size price cost rent
+    salary rate budget deadline date time port branch host url ip version model color colour favourite favorite
+    goal plan title status boss manager landlord doctor dentist advisor supervisor captain mentor president ceo
+    cfo cto director author capital language editor timezone location limit timeout ttl dimension provider bank
+    employer job position role major gpa score temperature pressure battery balance level speed gate seat
+    platform room venue hotel breed nickname username handle extension code pin key currency wife husband spouse
+    girlfriend boyfriend partner fiance fiancee mayor leader head coach chairperson headquarters broadcaster
+    founder owner religion university school type kind genre country city continent curfew bedtime dose dosage
+    commute hometown nationality topic subject link goto usual order mascot runtime framework database client
+    theme font lead tutor teacher therapist trainer guide speaker duration interval frequency threshold default
+    editor shell browser branch directory path quota plan tier subscription
     """
 )
 # Nouns of which a person may have several: who says "my friend is Ann" may have other friends.

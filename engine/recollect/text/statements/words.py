@@ -112,7 +112,7 @@ def _typed(last: Word, word: Word) -> Word | None:
         return word._replace(value=f"{word.value} {last.value}")
     elif last.kind == DATE and word.kind == NUMBER and last.value in _MONTH_VALUES and word.value.isdigit():
         return last._replace(value=f"{last.value} {word.value}")
-    elif last.text in ("every", "each") and (word.kind == UNIT or word.kind == DAY or word.kind == DATE):
+    elif last.text in ("every", "each") and word.text != "second" and (word.kind in (UNIT, DAY, DATE)):
         return Word(f"{last.text} {word.text}", word.stem, DATE, f"every {word.value or word.text}", word.text, False)
     elif last.text in _RELATIVE and (word.text in _SPANS or word.kind == DAY or word.kind == DATE):
         return Word(
