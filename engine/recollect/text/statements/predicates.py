@@ -149,7 +149,9 @@ def _main_verb(word: Word, being: str, clause: Clause) -> str:
         return word.stem
     if being:
         clause.passive = True
-    elif not clause.perfect and (text.endswith("ed") or (text != word.base and text not in ("has", "does"))):
+    elif not clause.perfect and (
+        (text.endswith("ed") and text != word.stem) or (text != word.base and not text.endswith("s"))
+    ):
         clause.past = True
     return word.stem
 

@@ -90,7 +90,7 @@ def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
             or text in ("got", "do", "does")
         ):
             pass
-        elif text in lx.IRREGULAR and text not in ("has",):
+        elif text in lx.IRREGULAR and not text.endswith("s"):
             found.append(word.stem + "*")
         else:
             found.append(word.stem + ("*" if text.endswith("ed") else ""))

@@ -21,6 +21,7 @@ _PLACES = frozenset(("", "in", "to", "with"))
 _REPEATED = frozenset(["review", "return", "deploy", "read", "run", "walk"])
 _PAID = frozenset(["pay", "spend", "be", "order"])
 _PASSING = frozenset(("today", "yesterday", "tonight", "tomorrow"))
+_LOCATED = frozenset(("in", "near", "under", "behind", "beside", "inside", "outside"))
 _MOST_WORDS = 3
 # A long sentence that tells of no change says something else.
 _MOST_UNCUED = 6
@@ -85,7 +86,7 @@ def another_value(
         return None
     if relation in _OPEN and not shared and not (cue and len(mine) == len(other) == 1):
         return None
-    if relation == "be" and not attribute and not shared and role != "in" and not _both_named(mine, other):
+    if relation == "be" and not attribute and not shared and role not in _LOCATED and not _both_named(mine, other):
         adjectives = new.now and len(mine) == len(other) == 1 and not any(word.kind == NAME for word in new.head)
         return Finding("supersedes", "another state", cue) if adjectives and subject.isdisjoint(lx.SPEAKERS) else None
     if cue or (exclusive and _alike(mine, other)):
