@@ -28,6 +28,7 @@ MATCH_REASONS = (
     "recency",
     "importance",
     "change",
+    "step",
     "standing",
 )
 """Every reason, in the order in which a hit names them."""

@@ -70,6 +70,9 @@ class Profile(Section, frozen=True, kw_only=True):
     - superseded: What becomes of a hit whose statement another of the best 20 makes with a later value: it can "follow"
       directly after that, be left out ("omit"), or stay where it ranks ("ignore"). In a question about the past what
       held then goes before what came later, and nothing is left out.
+    - steps: How often a question that describes something by something else ("where was the author of Dune born?") is
+      asked again with the values that its hits state; what has such a value as its subject joins the hits. In English,
+      and not with `group_by`, `spread_over` or `token_budget`; it needs `adaptive`. 0 turns it off.
     - adaptive: English questions about a whole story ("in what order did I ...", "summarise how ... changed over time")
       are recognised, searched by their topic, and answered with `spread_over="time"`. Those and questions about the
       past ("where did I live before", "what was my first job", "in March") are recalled with superseded records.
@@ -115,6 +118,7 @@ class Profile(Section, frozen=True, kw_only=True):
     long_query_chars: Annotated[int | None, Setting(minimum=2)] = None
     standing: Annotated[int, Setting(minimum=0)] = 3
     superseded: Literal["follow", "omit", "ignore"] = "follow"
+    steps: Annotated[int, Setting(minimum=0, maximum=5)] = 3
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -195,6 +199,7 @@ class ProfileChoices(TypedDict, total=False):
     long_query_chars: int | None
     standing: int
     superseded: Literal["follow", "omit", "ignore"]
+    steps: int
     adaptive: bool
 
 
@@ -215,7 +220,7 @@ PROFILES: dict[str, Profile] = {
     "reeve": Profile(
         name="reeve", vector_weight=1.0, keyword_weight=1.0, fusion="rrf", rrf_k=60.0, ranked_share=0.5, spread=0.0,
         rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, half_life_days=30.0, decay_floor=0.5,
-        importance_weight=0.0, standing=0, superseded="ignore", adaptive=False,
+        importance_weight=0.0, standing=0, superseded="ignore", steps=0, adaptive=False,
     ),
     # Records with a vector score by its cosine; recency and importance can bring in a record of any cosine.
     # Without similarity the sum reaches at most 0.5, so a hit counts as evidence from 0.55.
@@ -224,7 +229,7 @@ PROFILES: dict[str, Profile] = {
         rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0, composition="weighted_sum",
         semantic_weight=0.5, recency_weight=0.3, importance_weight=0.2,
         half_life_days=30.0, decay_floor=0.0, rescore_depth=50, exact_rescore=True, long_query_chars=200,
-        gap_score=0.55, standing=0, superseded="ignore", adaptive=False,
+        gap_score=0.55, standing=0, superseded="ignore", steps=0, adaptive=False,
     ),
     # MMR and decay are off; memweave uses mmr_lambda=0.7 where it is on, and half_life_days turns decay on.
     "memweave": Profile(
@@ -232,7 +237,7 @@ PROFILES: dict[str, Profile] = {
         candidate_multiplier=4, spread=0.0, rerank_weight=0.0, speaker_weight=0.0, date_weight=0.0,
         min_score=0.35, min_score_of="relevance", decay="none",
         half_life_days=30.0, decay_floor=0.0, importance_weight=0.0, rescore_depth=50, exact_rescore=True,
-        standing=0, superseded="ignore", adaptive=False,
+        standing=0, superseded="ignore", steps=0, adaptive=False,
     ),
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ _REASONS = {
     "recency": "recent",
     "importance": "important",
     "change": "holds at the time asked about, others of its kind do not",
+    "step": "tells of what another hit states",
     "standing": "a standing instruction or preference",
 }
 # What learned ranking goes by, and the least part of its output that is named.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from recollect.checks import check_query
 from recollect.engine import Engine
@@ -17,9 +18,10 @@ from recollect.recall.decomposition import SubQueries, decompose
 from recollect.recall.features import FEATURES, measure_features
 from recollect.recall.hits import signals_by_name
 from recollect.recall.learned_ranking import DEPTH, contributions, load_ranking
-from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits
+from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits, recall_queries
 from recollect.recall.query import Words, find_words, words_in_vocabulary
 from recollect.recall.select import RELEVANT_SHARE, omits_superseded, threshold, without_superseded
+from recollect.recall.steps import has_steps
 from recollect.recall.view import open_view
 from recollect.records import Explanation
 from recollect.store.protocol import Reader
@@ -58,6 +60,7 @@ def explain(
 ) -> Explanation:
     """Follow the record with row id `record_id` through the stages of this query."""
     text = check_query(query)
+    given = request
     asked, request = adapt(text, request, stories=vectors is None)
     sub = decompose(engine, asked, request) if vectors is None else SubQueries(())
     queries, request = embed_queries(engine, [asked], vectors, request, sub)
@@ -92,6 +95,11 @@ def explain(
             ranks |= before
             stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
             reason += _change(reader, watched)
+    if stage != "returned" and vectors is None and has_steps(asked, request):
+        followed = [hit.id for hit in recall_queries(engine, [text], None, structs.replace(given, counted=False))[0]]
+        if public_id in followed:
+            rank = followed.index(public_id) + 1
+            stage, reason = "returned", f"it is hit {rank}: it tells of what another hit states"
             if answer.sub_queries is not None and len(place):
                 reason += (
                     f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"

@@ -35,6 +35,7 @@ from recollect.recall.query import Queries, Words, find_words, given_vectors, pr
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
 from recollect.recall.standing import bring_standing
+from recollect.recall.steps import follow, has_steps
 from recollect.recall.view import RecordLoader, open_view
 from recollect.records import Hits
 from recollect.store.protocol import Reader
@@ -97,10 +98,30 @@ def recall_queries(
     for group in adapt_all(queries, request, stories=vectors is None):
         own = None if given is None else [given[place] for place in group.places]
         hits = _recall_alike(engine, group.texts, own, group.request)
+        for text, each in zip(group.texts, hits, strict=True):
+            if own is None and has_steps(text, group.request):
+                _follow(engine, text, each, group.request)
         found.update(zip(group.places, hits, strict=True))
     for place, query in enumerate(queries):
         found[place].query = check_query(query)
     return [found[place] for place in range(len(queries))]
+
+
+def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None:
+    """Let what further steps of a question find join its hits."""
+
+    def ask(queries: Sequence[str], limit: int) -> list[Hits]:
+        plain = structs.replace(
+            request, limit=limit, counted=False, profile=structs.replace(request.profile, standing=0)
+        )
+        return _recall(engine, queries, None, plain, SubQueries(()))
+
+    began = perf_counter()
+    before = {hit.id for hit in hits}
+    follow(question, hits, request, ask)
+    hits.stages = {**hits.stages, "steps": (perf_counter() - began) * 1e3}
+    if request.counted:
+        engine.accesses.add(hit.id for hit in hits if hit.id not in before)
 
 
 def _recall_alike(

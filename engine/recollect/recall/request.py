@@ -16,6 +16,7 @@ _PLAIN = {
     "spread": 0.0, "decay": "none", "importance_weight": 0.0, "mmr_lambda": None, "min_score": 0.0,
     "min_confidence": 0.0, "rerank_weight": 0.0, "speaker_weight": 0.0, "date_weight": 0.0, "composition": "product",
     "keyword_fallback": False, "long_query_chars": None, "adaptive": False, "standing": 0, "superseded": "ignore",
+    "steps": 0,
 }  # fmt: skip
 MAX_LIMIT = 10_000
 # What is spread is chosen among this many times the limit.

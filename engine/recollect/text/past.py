@@ -96,6 +96,7 @@ _FORMS = (
         ("originally", "initially", "at first", "beginning", "start"),
         re.compile(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
         "first",
+        True,
     ),
     _Form(
         ("original", "initial"),
