@@ -203,6 +203,8 @@ def test_rank_candidates(benchmark, backend, generator, vectors, codes, query, g
         np.zeros(ROWS, np.int64),
         np.full(ROWS, 0.5, np.float32),
         np.zeros(ROWS, np.int64),
+        np.full(ROWS, kernels.NEVER),
+        np.zeros(ROWS, np.uint8),
         np.full((ROWS, 2), -1, np.int32),
     )
     parameters = kernels.RankParameters(

@@ -29,6 +29,8 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     - most_links: Links made by `link_cosine` for a record.
     - contradiction_cosine: `remember` reports records with at least this cosine that may contradict the text (rules
       for English).
+    - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `event_at` and `event_until` where none is
+      given.
     - junk: `skip` does not store a text that is only a greeting, thanks, agreement or tool noise (rules for English);
       `store` does. What has a topic, is pinned or answers a question of its context is stored, and so are episodes.
     - redact: `secrets` replaces keys, tokens, passwords, card numbers and IBANs, as '[redacted: card number]', before
@@ -44,6 +46,7 @@ class WritePolicy(Section, frozen=True, kw_only=True):
     link_cosine: Share | None = None
     most_links: int = 10
     contradiction_cosine: Share | None = None
+    resolve_dates: bool = True
     junk: Literal["store", "skip"] = "store"
     redact: Literal["secrets"] | None = None
 

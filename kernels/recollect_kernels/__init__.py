@@ -4,6 +4,7 @@ Every function checks its arguments once and raises `KernelError` for those it r
 `cosine_top_k` and `reciprocal_rank_fusion`; they are here for users.
 """
 
+from recollect_kernels.arguments import NEVER as NEVER
 from recollect_kernels.arguments import Asked as Asked
 from recollect_kernels.arguments import Codes as Codes
 from recollect_kernels.arguments import Forest as Forest

@@ -100,17 +100,25 @@ class Graph(NamedTuple):
     mask: U8
 
 
+NEVER = 2**63 - 1
+"""A time that does not come."""
+
+
 class Records(NamedTuple):
     """By row: the key that breaks ties, int64; created_at in microseconds, int64; importance, float32.
 
-    moments int64 (n,): when what the record tells happened, in microseconds. speakers int32 (n, 2): the numbers of the
-    first and the last word of its context where that is a name, -1 for none.
+    moments, moments_until int64 (n,): when what the record tells happened, from and until before, in microseconds;
+    NEVER for a moment or an open end. resolved uint8 (n,): 1 where that was found in the text; such a record is of the
+    time at which it was created as well. speakers int32 (n, 2): the numbers of the first and the last word of its
+    context where that is a name, -1 for none.
     """
 
     keys: I64
     created_at: I64
     importance: F32
     moments: I64
+    moments_until: I64
+    resolved: U8
     speakers: I32
 
 

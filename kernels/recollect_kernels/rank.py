@@ -52,6 +52,8 @@ def rank_candidates(
     array("created_at", records.created_at, contract.i64, n)
     array("importance", records.importance, contract.f32, n)
     array("moments", records.moments, contract.i64, n)
+    array("moments_until", records.moments_until, contract.i64, n)
+    array("resolved", records.resolved, contract.u8, n)
     array("speakers", records.speakers, contract.i32, n, 2)
     parameters = _check_parameters(parameters)
     if mentions is not None:

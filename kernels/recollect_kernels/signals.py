@@ -24,7 +24,7 @@ class Signals(NamedTuple):
 
     - cosine, bm25: as measured
     - speaker: 1 where the query names the context of the record, a speaker above all, else 0
-    - date: 1 where the record is of a time that the query names, less and less soon after it, else 0
+    - date: the share of the record's time that is of a time that the query names, less and less soon after it, else 0
     - rerank: what token-level reranking adds to the fused score
     - similarity: the MaxSim of the tokens, 0 where it was not measured
     - fused: of cosine and BM25, with `rerank`
@@ -218,11 +218,16 @@ def decay(age_days: Values, half_life_days: float, floor: float, exponential: in
     return np.maximum(np.exp2(-lives), floor)
 
 
-def date_signal(moments: Values, begin: Values, end: Values, fade: Values) -> Values:
-    """1 from `begin` to before `end`, then falling to 0 within `fade`; all float64, in microseconds."""
-    late = np.maximum(moments - end, 0.0) / np.maximum(fade, 1.0)
-    within = (moments >= begin) * ((moments < end) + (moments >= end) * (late < 1.0))
-    return within * (1.0 - np.minimum(late, 1.0))
+def date_signal(moments: Values, lasting: Values, begin: Values, end: Values, fade: Values) -> Values:
+    """The share of a record's time from `begin` to before `end`, then falling to 0 within `fade`.
+
+    All float64, in microseconds. A record's time begins at its moment and lasts `lasting`; 0 is a moment.
+    """
+    shared = np.minimum(moments + lasting, end) - np.maximum(moments, begin)
+    share = np.minimum(np.maximum(shared, 0.0) / np.maximum(lasting, 1.0), 1.0)
+    within = (lasting <= 0.0) * (moments >= begin) * (moments < end) + (lasting > 0.0) * share
+    late = np.minimum(np.maximum(moments - end, 0.0) / np.maximum(fade, 1.0), 1.0)
+    return np.maximum(within, (moments >= end) * (moments < end + fade) * (1.0 - late))
 
 
 def order_by_score(scores: F64, keys: I64) -> I64:

@@ -7,6 +7,8 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
+NEVER = 2**63 - 1
+
 
 def sketch(vectors):
     rows = []
@@ -366,13 +368,17 @@ def mentioned(query, row, records, mentions):
         return 0.0, 0.0
     names = mentions.names[mentions.name_offsets[query] : mentions.name_offsets[query + 1]]
     speaker = 1.0 if any(name in names for name in records.speakers[row]) else 0.0
-    moment, date = records.moments[row], 0.0
+    moment, until, date = records.moments[row], records.moments_until[row], 0.0
+    moments = [moment, records.created_at[row]] if records.resolved[row] else [moment]
     for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
         begin, end, fade = mentions.begins[place], mentions.ends[place], mentions.fades[place]
-        if begin <= moment < end:
-            date = 1.0
-        elif end <= moment < end + fade:
-            date = max(date, 1.0 - (moment - end) / fade)
+        if until != NEVER:
+            date = max(date, max(min(until, end) - max(moment, begin), 0) / (until - moment))
+        for each in moments:
+            if begin <= each < end and (each != moment or until == NEVER):
+                date = 1.0
+            elif end <= each < end + fade:
+                date = max(date, 1.0 - (each - end) / fade)
     return speaker, date
 
 

@@ -78,8 +78,8 @@ def rank(**changed):
     lists = group(kernels.Lists, (rows, cosine_values, np.array([3]), rows, cosine_values, np.array([0])))
     vectors = group(kernels.Codes, (unit, np.ones(1, np.float32), np.arange(3), np.ones(3, np.int32), codes, scales))
     when = np.zeros(3, np.int64)
-    named = np.full((3, 2), -1, np.int32)
-    records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, named))
+    named, resolved = np.full((3, 2), -1, np.int32), np.zeros(3, np.uint8)
+    records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, when + 1, resolved, named))
     graph = group(kernels.Graph, (chain, chain, np.full(3, -1), chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
     rerank, tokens = changed.pop("rerank", None), None
     if any(name.startswith("token_") for name in changed):
@@ -227,6 +227,8 @@ REFUSED = [
     ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_depth=-1)),
     ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_weight=np.inf)),
     ("moments: shape (2,); wanted (3)", lambda: rank(moments=np.arange(2))),
+    ("moments_until: dtype int32; wanted int64", lambda: rank(moments_until=np.zeros(3, np.int32))),
+    ("resolved: dtype bool; wanted uint8", lambda: rank(resolved=np.zeros(3, np.bool_))),
     ("speakers: shape (3, 1); wanted (3, 2)", lambda: rank(speakers=np.zeros((3, 1), np.int32))),
     ("names: dtype int64; wanted int32", lambda: rank(names=np.array([7]))),
     ("names: holds -1; wanted 0 or more", lambda: rank(names=np.array([-1], np.int32))),

@@ -37,9 +37,11 @@ def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20, d=16, wi
     ceilings = generator.random(queries).astype(np.float32)
     words = postings(generator, n, [3] * queries)
     neighbours = graph(generator, n, links, mask(generator, n, kind))
+    moments = generator.integers(0, 400 * DAY_US, n)
+    untils = np.where(generator.random(n) < 0.5, kernels.NEVER, moments + generator.integers(1, 40 * DAY_US, n))
     records = kernels.Records(
         generator.permutation(n).astype(np.int64) - n // 2, generator.integers(0, 400 * DAY_US, n),
-        generator.random(n).astype(np.float32), generator.integers(0, 400 * DAY_US, n),
+        generator.random(n).astype(np.float32), moments, untils, generator.integers(0, 2, n).astype(np.uint8),
         generator.integers(-1, 6, (n, 2)).astype(np.int32),
     )  # fmt: skip
     measured = kernels.Codes(asked, ceilings, first_place, parts, codes, scales) if with_codes else None
@@ -48,7 +50,8 @@ def case(seed, queries=2, n=60, kind="none", with_codes=True, links=20, d=16, wi
 
 def nobody(n):
     """Moments and speakers of records without a time and a speaker that a query could name."""
-    return np.zeros(n, np.int64), np.full((n, 2), -1, np.int32)
+    never = np.full(n, kernels.NEVER)
+    return np.zeros(n, np.int64), never, np.zeros(n, np.uint8), np.full((n, 2), -1, np.int32)
 
 
 def mentions_of(seed, queries):

@@ -39,6 +39,8 @@ def case(seed, queries, n, kind, with_codes):
         generator.integers(0, 420 * DAY_US, n),
         generator.random(n).astype(np.float32),
         np.zeros(n, np.int64),
+        np.full(n, kernels.NEVER),
+        np.zeros(n, np.uint8),
         np.full((n, 2), -1, np.int32),
     )
     rows = [np.flatnonzero(generator.random(n) < 0.1) for _ in range(queries)]

@@ -181,3 +181,34 @@ def test_last_week_is_seen_from_as_of(memory):
     memory.remember("We cooked soup", created_at="2023-08-08")
     assert memory.recall("What did we cook last week?", as_of=ASKED)[0].signals["date"] == 1.0
     assert memory.recall("What did we cook last week?")[0].signals["date"] == 0.0
+
+
+def test_an_interval_counts_by_the_share_that_the_question_names(memory):
+    memory.remember("We cooked soup", event_at="2023-08-07", event_until="2023-08-14")
+    shares = {"on 2023-08-10": 1 / 7, "in August 2023": 1.0, "from 2023-08-12 to 2023-08-20": 2 / 7, "in 2022": 0.0}
+    for time, share in shares.items():
+        (hit,) = memory.recall(f"What did we cook {time}?")
+        assert hit.signals["date"] == pytest.approx(share)
+
+
+def test_a_time_found_in_the_text_is_met_beside_the_one_at_which_it_was_told(memory):
+    memory.remember("We cooked soup two months ago", created_at="2023-08-10")
+    for text in ("What did we cook in June 2023?", "What did we cook last week?"):
+        assert memory.recall(text, as_of=ASKED)[0].signals["date"] > 0.6
+    assert memory.recall("What did we cook in April 2023?", as_of=ASKED)[0].signals["date"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "end"),
+    [
+        ("Was haben wir im Mai 2023 gekocht?", "2023-05-01", "2023-06-01"),
+        ("Was haben wir letzte Woche gekocht?", "2023-08-07", "2023-08-14"),
+        ("Qu'avons-nous cuisiné en mai 2023 ?", "2023-05-01", "2023-06-01"),
+        ("¿Qué cocinamos la semana pasada?", "2023-08-07", "2023-08-14"),
+        ("O que cozinhámos na semana passada?", "2023-08-07", "2023-08-14"),
+        ("Che cosa abbiamo cucinato la settimana scorsa?", "2023-08-07", "2023-08-14"),
+        ("Wat hebben we vorige week gekookt?", "2023-08-07", "2023-08-14"),
+    ],
+)
+def test_questions_in_other_languages(text, begin, end):
+    assert spans(text) == [(begin, end)]

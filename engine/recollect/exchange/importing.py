@@ -153,13 +153,16 @@ class Batch:
 
     def _item(self, entry: Incoming, line: int) -> _Item:
         settings = self._engine.settings
-        row = prepare(entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy)
+        row = prepare(
+            entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
+            exported=entry.id is not None,
+        )  # fmt: skip
         if entry.id is not None:
             row.public_id = checks.check_name(entry.id, "id")
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
         row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
         row.valid_to = checks.check_time(entry.valid_to, "valid_to")
-        row.event_resolved = checks.check_flag(entry.event_resolved, "event_resolved")
+        row.event_resolved |= checks.check_flag(entry.event_resolved, "event_resolved")
         if entry.base_importance is not None:
             row.base_importance = checks.check_unit(entry.base_importance, "base_importance")
         row.repeated = check_occurrences(entry.repeated, settings.max_text_chars, settings.write_policy)

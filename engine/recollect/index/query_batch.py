@@ -205,7 +205,10 @@ class QueryBatch:
 
     def _records(self) -> kernels.Records:
         table = self._index.table
-        return kernels.Records(table.ids, table.created_at, table.importance, table.moments, self._index.words.speakers)
+        return kernels.Records(
+            table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
+            self._index.words.speakers,
+        )  # fmt: skip
 
     def score_bound_candidates(
         self,
@@ -283,11 +286,12 @@ class QueryBatch:
     def began(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """When what each row states began to hold, in microseconds.
 
-        That is when it happened, but not after it was told: "the meeting is on Friday" holds from when it was said.
+        That is when it happened, but not after it was told: "the meeting is on Friday" holds from when it was said. A
+        time that was found in the text does not put it before what was told earlier: "Dana moved to Bergen last month".
         """
         table = self._index.table
-        began: NDArray[np.int64] = np.minimum(table.moments[rows], table.created_at[rows])
-        return began
+        told: NDArray[np.int64] = table.created_at[rows]
+        return np.where(table.resolved[rows] == 1, told, np.minimum(table.moments[rows], told))
 
     @property
     def any_superseded(self) -> bool:

@@ -131,6 +131,11 @@ class RecordTable(IndexPart):
         return self._moments_until.array
 
     @property
+    def resolved(self) -> NDArray[np.uint8]:
+        """1 for the rows whose event time was found in the text, uint8."""
+        return self._resolved.array
+
+    @property
     def superseded_at(self) -> NDArray[np.int64]:
         """Since when the store knows that each row is superseded; NEVER for none."""
         return self._superseded_at.array

@@ -14,7 +14,9 @@ from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
 from recollect.filters import Filter
+from recollect.policies import WritePolicy
 from recollect.records import Record
+from recollect.remember.dating import resolve_times
 from recollect.remember.embed import embed_rows, embedder_of, identity_for
 from recollect.remember.prepare import check_context, uuid7
 from recollect.remember.supersession import row_id, settle_change, undo
@@ -72,6 +74,8 @@ def update(
                 continue  # changed by another process since it was read: start over
             if row is not None:
                 _put_version(engine, writer, record_id, row, identity, keep_version=keep_version)
+                if row.text != now.text and columns.keys().isdisjoint(("event_at", "event_until")):
+                    columns |= _times_of(row, now, policy)
             if tags is not None or columns:
                 settle_change(writer, record_id, now, columns)
                 columns["updated_at"] = checks.now_us()
@@ -250,6 +254,21 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
             case _:
                 raise InvalidInput(f"update has no field {checks.shown(name)}: use {', '.join(_CHANGEABLE)}")
     return columns, tags
+
+
+def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
+    """The event time that a new text names, where that of the old text was found in it or there was none.
+
+    What is part of a supersession keeps its time: another could contradict it.
+    """
+    given = not now.event_resolved and (now.event_at is not None or now.event_until is not None)
+    if given or now.supersedes or now.superseded_by:
+        return {}
+    found = structs.replace(row, kind=now.kind, created_at=checks.check_time(now.created_at, "created_at"))
+    resolve_times(found, policy)
+    if not found.event_resolved and not now.event_resolved:
+        return {}
+    return {"event_at": found.event_at, "event_until": found.event_until, "event_resolved": found.event_resolved}
 
 
 def version_row(text: str, context: str | None) -> Row:

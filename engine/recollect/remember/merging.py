@@ -198,8 +198,8 @@ class _Batch:
             reader.records.change_text(candidate.record_id, row, embedder, keep_version=keep)
         candidate.valid_from = max(row.valid_from, candidate.valid_from)
         columns: dict[str, object] = {
-            "created_at": row.created_at, "event_at": row.event_at, "expires_at": row.expires_at,
-            "updated_at": row.updated_at,
+            "created_at": row.created_at, "event_at": row.event_at, "event_until": row.event_until,
+            "event_resolved": row.event_resolved, "expires_at": row.expires_at, "updated_at": row.updated_at,
         }  # fmt: skip
         if row.importance != 0.5:
             columns["importance"] = row.importance

@@ -29,6 +29,7 @@ from recollect.checks import (
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
+from recollect.remember.dating import resolve_times
 from recollect.store.values import Row
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import written_words
@@ -55,8 +56,11 @@ def as_new_record(item: object) -> NewRecord:
     raise InvalidInput(f"the item is {type(item).__name__} {shown(item)}: give a str, a dict or a NewRecord")
 
 
-def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy) -> Row:
-    """The row of a new record, written through a handle bound to the scope `base`, redacted as `policy` says."""
+def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePolicy, exported: bool = False) -> Row:
+    """The row of a new record, written through a handle bound to the scope `base`, redacted as `policy` says.
+
+    Of one that was `exported`, no time is looked for in the text.
+    """
     text = policy.clean(check_text(item.text, max_text_chars))
     context = check_context(item.context)
     context = None if context is None else policy.clean(context)
@@ -65,7 +69,7 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     assert created is not None
     event_at, event_until = check_interval(item.event_at, item.event_until, created)
     metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
-    return Row(
+    row = Row(
         public_id=uuid7(),
         kind=check_name(item.kind, "kind"),
         scope=join_scopes(base, item.scope) or "/",
@@ -89,6 +93,9 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         supersedes=check_ids(item.supersedes, "supersedes"),
         base=base,
     )
+    if not exported:
+        resolve_times(row, policy)
+    return row
 
 
 def as_record(row: Row) -> Record:

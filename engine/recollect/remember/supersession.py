@@ -15,7 +15,7 @@ from recollect.errors import AlreadySuperseded, InvalidInput, NotFound, Recollec
 from recollect.records import Record
 from recollect.remember.prepare import check_ids, check_order
 from recollect.store.protocol import Reader, Writer
-from recollect.store.supersession_values import Standpoint, Supersession
+from recollect.store.supersession_values import Standpoint, Supersession, beginning
 from recollect.store.values import CHUNK_KIND, Row
 
 KINDS_THAT_LAST = {
@@ -128,7 +128,7 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
     """
     created = checks.check_time(now.created_at, "created_at") or 0
     was, until = (checks.check_time(time, "time") for time in (now.event_at, now.event_until))
-    if "event_at" in columns or "event_until" in columns:
+    if "event_resolved" not in columns and ("event_at" in columns or "event_until" in columns):
         begins = columns.get("event_at", None if now.event_resolved else was)
         ends = columns.get("event_until", None if now.event_resolved else until)
         check_order(begins, ends, created)
@@ -143,8 +143,9 @@ def settle_change(writer: Writer, record_id: int, now: Record, columns: dict[str
             f"{now.id} {'is superseded' if news else 'supersedes others'}, so its {what} cannot become "
             f"{checks.shown(columns[what])}: undo that first, with {remedy}"
         )
-    before, after = created if was is None else was, columns.get("event_at", was)
-    begins = created if after is None else after
+    before = beginning(created, was, resolved=now.event_resolved)
+    resolved = bool(columns.get("event_resolved", now.event_resolved))
+    begins = beginning(created, columns.get("event_at", was), resolved=resolved)
     if begins == before:
         return
     held_until = min((row.holds_from for row in news), default=begins)

@@ -35,6 +35,17 @@ class NamedSupersession(NamedTuple):
     strength: float
 
 
+def beginning(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+    """When a statement begins to hold, to tell which of two holds later.
+
+    A past time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month"
+    replaces "I live in Oslo", told last week.
+    """
+    if event_at is None:
+        return created_at
+    return max(event_at, created_at) if resolved else event_at
+
+
 class Standpoint(NamedTuple):
     """What decides whether a record may take part in a supersession."""
 
@@ -87,7 +98,7 @@ class StatementCandidate(NamedTuple):
     @property
     def begins_at(self) -> int:
         """When it begins to hold."""
-        return self.created_at if self.event_at is None else self.event_at
+        return beginning(self.created_at, self.event_at, resolved=self.event_resolved)
 
 
 class Judgement(NamedTuple):

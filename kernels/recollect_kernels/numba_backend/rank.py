@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels.arguments import NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
+from recollect_kernels.arguments import NEVER, NO_VECTORS, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
 from recollect_kernels.contract import F64, I64
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, kernel
@@ -112,10 +112,15 @@ def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
         for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
             if mentions.names[place] == first or mentions.names[place] == last:
                 speaker = 1.0
-        moment = np.float64(records.moments[row])
+        moment, until = np.float64(records.moments[row]), records.moments_until[row]
+        lasting = 0.0 if until == NEVER else np.float64(until - records.moments[row])
+        told = np.float64(records.created_at[row]) if records.resolved[row] == 1 else moment
         for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
-            begin, end, fade = mentions.begins[place], mentions.ends[place], mentions.fades[place]
-            date = max(date, date_signal(moment, np.float64(begin), np.float64(end), np.float64(fade)))
+            begin, end = np.float64(mentions.begins[place]), np.float64(mentions.ends[place])
+            fade = np.float64(mentions.fades[place])
+            date = max(date, date_signal(moment, lasting, begin, end, fade))
+            if told != moment:
+                date = max(date, date_signal(told, 0.0, begin, end, fade))
     return speaker, date
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect_kernels.arguments import Codes, Graph, Lists, Mentions, Postings, Records, Tokens
+from recollect_kernels.arguments import NEVER, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
 from recollect_kernels.contract import F32, F64, I64
 from recollect_kernels.python_backend.candidates import join, merge, neighbours_of_best
 from recollect_kernels.python_backend.graph import activate
@@ -70,11 +70,15 @@ def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> t
     start, stop = mentions.name_offsets[query : query + 2].tolist()
     named: NDArray[np.bool_] = np.isin(records.speakers[rows], mentions.names[start:stop])
     date: F64 = np.zeros(len(rows))
-    moments = records.moments[rows].astype(np.float64)
+    begins, untils = records.moments[rows], records.moments_until[rows]
+    moments, lasting = begins.astype(np.float64), np.where(untils == NEVER, 0, untils - begins).astype(np.float64)
+    told = np.where(records.resolved[rows] == 1, records.created_at[rows], begins).astype(np.float64)
     start, stop = mentions.span_offsets[query : query + 2].tolist()
     for place in range(start, stop):
         span = mentions.begins[place], mentions.ends[place], mentions.fades[place]
-        np.maximum(date, date_signal(moments, *map(float, span)), out=date)
+        begin, end, fade = map(float, span)
+        np.maximum(date, date_signal(moments, lasting, begin, end, fade), out=date)
+        np.maximum(date, (told != moments) * date_signal(told, 0.0, begin, end, fade), out=date)
     return (named[:, 0] | named[:, 1]).astype(np.float64), date
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength"
 _LISTED = "IN (SELECT value FROM carray(?))"
-_BEGINS = "coalesce({row}.event_at, {row}.created_at)"
+_HELD_FROM = "coalesce({row}.event_at, {row}.created_at)"
+# `beginning` in SQL.
+_BEGINS = f"max({_HELD_FROM}, iif({{row}}.event_resolved, {{row}}.created_at, {_HELD_FROM}))"
 
 # What follows from the standing supersessions of each record, as (old_id, superseded_at, superseded_until, held_until).
 # A successor that expires stands for longer if it has successors itself.
@@ -88,7 +90,7 @@ class SqliteSupersessions(Repository):
         condition, bound = _known(known_at)
         found: dict[int, list[FormerRow]] = {}
         for record_id, *row in self._execute(
-            f"SELECT r.id, o.public_id, o.text, {_BEGINS.format(row='o')}, x.holds_from FROM record r "
+            f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r "
             "JOIN record c ON c.public_id = r.public_id AND c.valid_to IS NULL JOIN supersession x ON x.new_id = c.id "
             f"JOIN record o ON o.id = x.old_id WHERE r.id {_LISTED} AND {condition} "
             "AND (o.expires_at IS NULL OR o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",

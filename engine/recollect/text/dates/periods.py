@@ -1,0 +1,290 @@
+"""Calendar arithmetic for the times that a text names: days from a first to before a last, seen from a day.
+
+A time has up to three readings. `begin` to `end` is what a question asks for. What a statement means may depend on
+whether it tells of what was or of what will be ("on Friday"), and where speakers differ ("next Friday", said on a
+Monday, is in four days or in eleven) it means nothing certain. Seasons are those of the northern hemisphere.
+"""
+
+from __future__ import annotations
+
+import calendar
+from contextlib import suppress
+from datetime import date, timedelta
+from typing import NamedTuple
+
+# Years from one 29 February to the next: 8 where the turn of a century has none.
+_LONGEST_WITHOUT_LEAP_DAY = 8
+_WINTER = 12
+_SATURDAY = 5
+
+# What "last", "this", "next" and "coming" stand for. NEXT is in doubt where the coming one is of this week or year;
+# NEAREST, as in "viernes próximo", only for weekends, months and seasons; COMING never.
+LAST, THIS, NEXT, NEAREST, COMING = -1, 0, 1, 2, 3
+
+
+class Period(NamedTuple):
+    """Days from `begin` to before `end`."""
+
+    begin: date
+    end: date
+
+
+class Readings(NamedTuple):
+    """What a time means in a statement in the past tense, in the future tense, and without a tense; None: in doubt."""
+
+    past: Period | None = None
+    ahead: Period | None = None
+    plain: Period | None = None
+
+
+class Time(NamedTuple):
+    """A time as a question means it, and as a statement does where that is another.
+
+    - recurs: it has no year; a question means any
+    - told: what happened then may be told of later
+    - readings: None where a statement means `begin` to `end`, whatever its tense
+    """
+
+    begin: date
+    end: date
+    recurs: bool = False
+    told: bool = True
+    readings: Readings | None = None
+
+
+DOUBT = Readings()
+
+
+def day(year: int | None, month: int, number: int, today: date) -> Time:
+    """A day, or without a year the last one of that date."""
+    if year is not None:
+        return _one_day(date(year, month, number))
+    last, coming = _nearest_day(month, number, today, -1), _nearest_day(month, number, today, 1)
+    return Time(*_days(last), recurs=True, readings=Readings(_days(last), _days(coming)))
+
+
+def months(year: int | None, month: int, count: int, today: date) -> Time:
+    """So many months, or without a year the last ones that have begun."""
+    if year is not None:
+        return Time(*_months(year, month, count))
+    last = _months(today.year - (month > today.month), month, count)
+    if last.end > today:  # who means the month that it is says "this month"
+        return Time(*last, recurs=True, readings=DOUBT)
+    coming = _months(last.begin.year + 1, month, count)
+    return Time(*last, recurs=True, readings=Readings(last, coming))
+
+
+def season(year: int | None, month: int, today: date) -> Time:
+    """The season that begins with a month. The winter of a year may be that at its beginning or that at its end."""
+    time = months(year, month, 3, today)
+    return time._replace(readings=DOUBT) if year is not None and month == _WINTER else time
+
+
+def years(first: int, count: int = 1) -> Time:
+    """So many calendar years."""
+    return Time(date(first, 1, 1), date(first + count, 1, 1), told=False)
+
+
+def third_of(time: Time, which: int) -> Time:
+    """The beginning, middle or end (0 to 2) of a time in a statement; a question means all of it."""
+
+    def third(period: Period | None) -> Period | None:
+        if period is None:
+            return None
+        step = (period.end - period.begin) / 3
+        begin = period.begin + which * step
+        return Period(begin, period.end if which == 2 else begin + step)
+
+    if time.readings is None:
+        part = third(Period(time.begin, time.end))
+        return time._replace(readings=Readings(part, part, part))
+    return time._replace(readings=Readings(*map(third, time.readings)))
+
+
+def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
+    """So many units from today, as exact as the unit: two weeks ago is a week, two months ago a month."""
+    if unit == "weekend":
+        saturday = today - timedelta(today.weekday() - _SATURDAY - 7 * count)
+        return Time(saturday, saturday + timedelta(2), told=False)
+    middle = _shifted(today, count, unit)
+    width = _DAYS_IN[unit]
+    early = abs(count) * width // 2 if vague else width // 2
+    late = max(early, width - width // 2)
+    return Time(middle - timedelta(early), middle + timedelta(late), told=False)
+
+
+def within(today: date, count: int, unit: str) -> Time:
+    """The last so many units, or where the count is negative the next ones; today counts."""
+    if count < 0:
+        return Time(today, _shifted(today, -count, unit) + timedelta(1), told=False)
+    return Time(_shifted(today, -count, unit), today + timedelta(1), told=False)
+
+
+def from_today(today: date, days: int) -> Time:
+    """Yesterday, tomorrow."""
+    return _one_day(today + timedelta(days))._replace(told=False)
+
+
+def near_week(step: int, today: date) -> Time:
+    """Last, this or next week; two weeks away with a step of two."""
+    monday = today - timedelta(today.weekday()) + timedelta(7 * step)
+    return Time(monday, monday + timedelta(7), told=False)
+
+
+def near_weekend(which: int, today: date) -> Time:
+    """Last, this, next or the coming weekend."""
+    this = today - timedelta(today.weekday() - _SATURDAY)
+    last, over = Period(this - timedelta(7), this - timedelta(5)), Period(this, this + timedelta(2))
+    coming = Period(this + timedelta(7), this + timedelta(9))
+    if which == LAST:
+        return Time(*last, told=False)
+    if which == THIS:
+        readings = None if today >= this else Readings(last, over, over)
+        return Time(*over, told=False, readings=readings)
+    if which == COMING:
+        return Time(*(over if today < this else coming), told=False)
+    return Time(*coming, told=False, readings=None if today >= this else DOUBT)
+
+
+def weekend(today: date) -> Time:
+    """The weekend: to a question the last one or this, to a statement the last or the next by its tense."""
+    saturday = today - timedelta(today.weekday() - _SATURDAY)
+    here, last = Period(saturday, saturday + timedelta(2)), Period(saturday - timedelta(7), saturday - timedelta(5))
+    if today >= saturday:
+        return Time(*here, told=False, readings=DOUBT)
+    return Time(*last, told=False, readings=Readings(last, here))
+
+
+def near_month(step: int, today: date) -> Time:
+    """Last, this or next month."""
+    year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
+    return months(year, month + 1, 1, today)._replace(told=False)
+
+
+def near_quarter(step: int, today: date) -> Time:
+    """Last, this or next quarter of a year."""
+    year, quarter = divmod(today.year * 4 + (today.month - 1) // 3 + step, 4)
+    return months(year, 3 * quarter + 1, 3, today)._replace(told=False)
+
+
+def near_year(step: int, today: date) -> Time:
+    """Last, this or next year."""
+    return years(today.year + step)
+
+
+def near_weekday(which: int, weekday: int, today: date) -> Time:
+    """Last, this, next or the coming Monday."""
+    ahead = (weekday - today.weekday()) % 7
+    last, coming = today - timedelta((7 - ahead) % 7 or 7), today + timedelta(ahead or 7)
+    if which == LAST:
+        return _one_day(last)._replace(told=False)
+    if which == THIS:
+        here = today - timedelta(today.weekday() - weekday)
+        if here == today:
+            return _one_day(today)._replace(told=False)
+        past = _days(last) if here < today else None
+        readings = Readings(past, _days(coming) if here > today else None, _days(coming) if here > today else None)
+        return _one_day(coming)._replace(told=False, readings=readings)
+    # On a Friday "next Friday" is in a week for everyone.
+    doubtful = which == NEXT and ahead > 0 and weekday > today.weekday()
+    return _one_day(coming)._replace(told=False, readings=DOUBT if doubtful else None)
+
+
+def weekday(number: int, today: date) -> Time:
+    """A Monday: to a question the last one or today, to a statement the last or the next by its tense."""
+    ahead = (number - today.weekday()) % 7
+    if not ahead:
+        return _one_day(today)._replace(told=False, readings=DOUBT)
+    last, coming = _days(today - timedelta(7 - ahead)), _days(today + timedelta(ahead))
+    return Time(*last, told=False, readings=Readings(last, coming))
+
+
+def weekday_of_week(number: int, step: int, today: date) -> Time:
+    """Tuesday of last week."""
+    return _one_day(today - timedelta(today.weekday() - number - 7 * step))._replace(told=False)
+
+
+def near_months(which: int, month: int, count: int, today: date) -> Time:
+    """Last, this or next May, or with three months a season."""
+    if which == THIS and (month != _WINTER or count == 1):
+        return months(today.year, month, count, today)._replace(told=False)
+    last = _months(today.year - (month > today.month), month, count)
+    now = last if last.end > today else None
+    over = _months(last.begin.year - 1, month, count) if now else last
+    coming = _months(last.begin.year + 1, month, count)
+    if which == LAST:
+        return Time(*over, told=False)
+    if which == THIS:
+        return Time(*(now or coming), told=False, readings=None if now else Readings(over, coming))
+    doubtful = which != COMING and coming.begin.year == today.year
+    return Time(*coming, told=False, readings=DOUBT if doubtful else None)
+
+
+def ranged(first: Time, last: Time) -> Time:
+    """From the first day of one to the last of the other; a year given once is that of both."""
+    begin, end = first.begin, last.end
+    if first.recurs:
+        begin = years_before(begin, begin.year - last.begin.year)
+    if begin >= end:
+        if first.recurs:
+            begin = years_before(begin, 1)
+        else:
+            begin, end = last.begin, first.end
+    return Time(begin, end, first.recurs and last.recurs, readings=_range_readings(first, last, begin, end))
+
+
+def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings | None:
+    """A statement's range is in doubt where one of its ends is; without a year it is the last or the next."""
+    if last.readings is None and (first.readings is None or first.recurs):
+        return None if (first.begin < last.end or first.recurs) else DOUBT
+    if not (first.recurs and last.recurs) or last.readings is None:
+        return DOUBT
+    with suppress(ValueError):
+        if last.readings == DOUBT or first.readings == DOUBT:
+            return DOUBT
+        coming = Period(years_before(begin, -1), years_before(end, -1))
+        return Readings(Period(begin, end), coming)
+    return DOUBT
+
+
+def years_before(one: date, years: int) -> date:
+    """The same day so many years before; for 29 February the day after the 28th."""
+    try:
+        return one.replace(year=one.year - years)
+    except ValueError:
+        return date(one.year - years, 3, 1)
+
+
+_DAYS_IN = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365, "decade": 3652}
+_MONTHS_IN = {"month": 1, "year": 12, "decade": 120}
+
+
+def _shifted(today: date, count: int, unit: str) -> date:
+    """So many units from today; of a month that is too short the last day."""
+    if unit not in _MONTHS_IN:
+        return today + timedelta(count * _DAYS_IN[unit])
+    year, month = divmod(today.year * 12 + today.month - 1 + count * _MONTHS_IN[unit], 12)
+    return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def _days(begin: date) -> Period:
+    return Period(begin, begin + timedelta(1))
+
+
+def _one_day(begin: date) -> Time:
+    return Time(begin, begin + timedelta(1))
+
+
+def _months(year: int, month: int, count: int) -> Period:
+    beyond = month + count
+    return Period(date(year, month, 1), date(year + (beyond > 12), (beyond - 1) % 12 + 1, 1))
+
+
+def _nearest_day(month: int, number: int, today: date, step: int) -> date:
+    """The last day of that date, or the next one; today is both."""
+    for away in range(_LONGEST_WITHOUT_LEAP_DAY + 1):
+        with suppress(ValueError):
+            found = date(today.year + step * away, month, number)
+            if (found <= today) if step < 0 else (found >= today):
+                return found
+    raise ValueError("no such day in any year")

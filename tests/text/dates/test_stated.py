@@ -1,0 +1,71 @@
+"""The times that statements are about, and what is left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.text.dates.stated import stated_interval
+from recollect.text.tokens import tokenize
+from tests.text.dates import phrases_english as english
+from tests.text.dates import phrases_other as other
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+THURSDAY = datetime(2023, 8, 17, 15, 30, tzinfo=UTC)
+
+
+def microseconds(moment):
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def stated(text, written=THURSDAY):
+    """The interval as `begin..end` in days, or `-`."""
+    found = stated_interval(text, tokenize(text), microseconds(written))
+    if found is None:
+        return "-"
+    return "..".join("" if each is None else str((EPOCH + timedelta(microseconds=each)).date()) for each in found)
+
+
+def lines(table):
+    return [tuple(map(str.strip, line.rsplit("|", 1))) for line in table.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("text", "interval"), lines(english.CLEAR))
+def test_a_clear_time_in_english(text, interval):
+    assert stated(text) == interval
+
+
+@pytest.mark.parametrize("text", english.LEFT_ALONE.strip().splitlines())
+def test_english_without_a_clear_time_is_left_alone(text):
+    assert stated(text) == "-"
+
+
+@pytest.mark.parametrize(("text", "interval"), lines(other.CLEAR))
+def test_a_clear_time_in_other_languages(text, interval):
+    assert stated(text) == interval
+
+
+@pytest.mark.parametrize("text", other.LEFT_ALONE.strip().splitlines())
+def test_other_languages_without_a_clear_time_are_left_alone(text):
+    assert stated(text) == "-"
+
+
+WORDS = """
+    in on since until by last next this two 3 a weeks days ago years May march 7 31 29 February 2023 1999 9999-12-31
+    Friday weekend yesterday tomorrow spring from to between and will went , . ? vor in letzte il y a hace 0 999 Wochen
+    gestern nächsten Jahr hier ieri domani amanhã passado vorige
+"""
+MIXED = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
+TEXTS = st.text(max_size=60) | MIXED
+MOMENTS = st.datetimes(timezones=st.just(UTC))
+
+
+@given(TEXTS, MOMENTS)
+def test_any_text_at_any_time_gives_an_interval_in_order_or_none(text, written):
+    found = stated_interval(text, tokenize(text), microseconds(written))
+    if found is not None:
+        begin = EPOCH + timedelta(microseconds=found.at)
+        assert found.until is None or begin < EPOCH + timedelta(microseconds=found.until)
