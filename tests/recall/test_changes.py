@@ -134,6 +134,15 @@ def test_episodes_and_procedures_are_not_replaced(memory, kind):
     assert texts(ask(memory, "Where does Dana live?")) == [OSLO, BERGEN]
 
 
+@pytest.mark.parametrize(
+    ("said", "changes"), [("", True), (", and the ferry there was late again, as it is so often", False)]
+)
+def test_of_a_transcript_only_short_turns_state_something(memory, said, changes):
+    for place, city in enumerate(("Oslo", "Bergen")):
+        remember(memory, f"Dana lives in {city}{said}", source="talk", position=place, first=2020 + place)
+    assert [bool(hit.superseded_by) for hit in ask(memory, "Where does Dana live?")] == [False, changes]
+
+
 def test_as_of_shows_what_held_then(moved):
     hits = ask(moved, "Where does Dana live?", as_of="2021-06-01T00:00:00Z")
     assert texts(hits) == [BERGEN, OSLO]

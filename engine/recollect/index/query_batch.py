@@ -15,6 +15,7 @@ import numpy as np
 
 from recollect.numerics import kernels
 from recollect.parallel import run_tasks
+from recollect.store.values import NEVER
 from recollect.text.vocabulary import share_of
 
 if TYPE_CHECKING:
@@ -277,6 +278,11 @@ class QueryBatch:
         """Source of each row, -1 for none."""
         sources: NDArray[np.int64] = self._index.table.sources[rows]
         return sources
+
+    def positioned(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each row has a position in its source, as turns of a transcript do."""
+        positioned: NDArray[np.bool_] = self._index.table.positions[rows] != NEVER
+        return positioned
 
     def moments(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """When what each row tells happened, in microseconds."""

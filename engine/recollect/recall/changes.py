@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _EVER = np.iinfo(np.int64)
+# Words. Without a limit LoCoMo lost 0.002 of MRR to turns that share a clause and are about other things.
+_LONGEST_TURN = 12
 # Odd, so that scopes stay apart: frames of two scopes are never the same thing.
 _SCOPE_FACTOR = np.uint32(0x9E3779B1)
 
@@ -73,7 +75,7 @@ def order_changes(
     best = candidates.best(DEPTH)
     places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
     keys, rows = candidates.keys[places], candidates.rows[places]
-    stated = loader.frames(keys)
+    stated = np.where(_tells_much(batch, rows)[:, None, None], np.uint32(0), loader.frames(keys))
     if marked and batch.any_superseded:
         stated = _with_chains(stated, keys.tolist(), loader.superseded(keys))
     frames = stated[..., 0]
@@ -100,6 +102,12 @@ def order_changes(
     ranks = np.arange(len(places)) - firsts
     changed.raised[places[order + firsts]] = ranks < order
     return changed
+
+
+def _tells_much(batch: QueryBatch, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each row is a longer turn of a transcript: what it is about is seldom what one clause of it states."""
+    much: NDArray[np.bool_] = batch.positioned(rows) & (batch.lengths(rows) > _LONGEST_TURN)
+    return much
 
 
 def _with_chains(stated: NDArray[np.uint32], keys: list[int], pairs: Iterable[tuple[int, int]]) -> NDArray[np.uint32]:
