@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import embedding, recall_cost, saving, stages
+from benchmarks import embedding, recall_cost, saving, stages, write_cost
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -27,15 +27,19 @@ _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def _saved(name: str) -> dict[str, Any]:
-    return saving.read(ROOT / "benchmarks" / "results" / f"{name}.json")
+    if not (run := saving.read(ROOT / "benchmarks" / "results" / f"{name}.json")):
+        raise saving.NotMeasured(name)
+    return run
 
 
 TABLES: dict[str, Callable[[], str]] = {
     "quality": lambda: quality.markdown(_saved("quality")),
+    "truth": lambda: quality.truth_markdown(_saved("quality")),
     "quality instant": lambda: quality.markdown(_saved("quality_instant")),
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "embedding": lambda: embedding.markdown(_saved("embedding")),
     "recall cost": lambda: recall_cost.markdown(_saved("recall_cost")),
+    "write cost": lambda: write_cost.markdown(_saved("write_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),
     "agents": lambda: agents.markdown(_saved("agents")),
     "documents": lambda: documents.markdown(_saved("documents")),
@@ -53,7 +57,15 @@ PLOTS: dict[Path, Callable[[], str]] = {
 
 def filled(text: str) -> str:
     """A page with every table as the saved results have it."""
-    return _REGION.sub(lambda found: f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}", text)
+    return _REGION.sub(lambda found: f"{found[1]}\n{_told(found[2])}\n\n{found[3]}", text)
+
+
+def _told(name: str) -> str:
+    """The table of that name; a line where its results are not saved yet."""
+    try:
+        return TABLES[name]()
+    except saving.NotMeasured:
+        return "Not measured yet."
 
 
 def main() -> None:

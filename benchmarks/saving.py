@@ -11,7 +11,11 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["arguments", "command", "draw", "progress", "read", "write"]
+__all__ = ["NotMeasured", "arguments", "command", "draw", "progress", "read", "write"]
+
+
+class NotMeasured(Exception):
+    """No results of that name are saved."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> argparse.Namespace:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from benchmarks.quality import truth_tables
 from benchmarks.quality.columns import COLUMNS
+from benchmarks.saving import NotMeasured
 
 __all__ = ["TITLES", "markdown", "show", "truth_markdown", "write"]
 
@@ -82,7 +83,9 @@ def markdown(run: dict[str, Any]) -> str:
 
 
 def truth_markdown(run: dict[str, Any]) -> str:
-    """The tables of truth over time in Markdown, without headings."""
+    """The tables of truth over time in Markdown, without headings; NotMeasured if none of its sets was run."""
+    if not any(name in run["sets"] for name in truth_tables.TITLES):
+        raise NotMeasured("no set of truth over time is saved")
     lines = [*_markdown(truth_tables.HEADER, list(truth_tables.rows(run)), _LEFT)]
     for title, header, rows in truth_tables.tables(run):
         lines += ["", f"{title}:", "", *_markdown(header, rows, _LEFT)]
