@@ -17,9 +17,9 @@ The movers come the day after tomorrow | 2023-08-19..2023-08-20
 We moved here two weeks ago | 2023-07-31..2023-08-07
 I bought the bike 3 days ago | 2023-08-14..2023-08-15
 My brother visited a week ago. | 2023-08-07..2023-08-14
-She quit her job a month ago | 2023-07-02..2023-08-01
-They divorced two months ago | 2023-06-02..2023-07-02
-I broke my arm three years ago. | 2020-02-17..2021-02-16
+She quit her job a month ago | 2023-07-01..2023-08-01
+They divorced two months ago | 2023-06-01..2023-07-01
+I broke my arm three years ago. | 2020-01-01..2021-01-01
 We adopted the cat a couple of weeks ago | 2023-07-27..2023-08-10
 He was here a few days ago | 2023-08-13..2023-08-15
 I painted the kitchen two weekends ago | 2023-08-05..2023-08-07
@@ -124,8 +124,8 @@ I lived in Oslo from 2015 to 2018 | 2015-01-01..2019-01-01
 I lived in Oslo between 2015 and 2018. | 2015-01-01..2019-01-01
 She was a nurse (2015-2018) | 2015-01-01..2019-01-01
 The project ran from June 2021 until August 2022 | 2021-06-01..2022-09-01
-The shop is closed until Monday | 2023-08-17..2023-08-22
-I'm on holiday until 3 September 2023 | 2023-08-17..2023-09-04
+The shop is closed until Monday | 2023-08-17 15:30..2023-08-22
+I'm on holiday until 3 September 2023 | 2023-08-17 15:30..2023-09-04
 I need the report by Monday | 2023-08-21..2023-08-22
 In two weeks I'll move to Bath | 2023-08-28..2023-09-04
 I'll be back in three days | 2023-08-20..2023-08-21
@@ -153,13 +153,19 @@ The user mentioned that last month they argued with Leo | 2023-07-01..2023-08-01
 We leave on Monday | 2023-08-21..2023-08-22
 See you on Monday! | 2023-08-21..2023-08-22
 Had lunch with Mia on Wednesday | 2023-08-16..2023-08-17
-My flight leaves on Sunday at 7am | 2023-08-20..2023-08-21
+My flight leaves on Sunday at 7am | 2023-08-20 07:00..2023-08-20 08:00
 User has been learning Italian since January | 2023-01-01..
 User plans to visit Tokyo in April | 2024-04-01..2024-05-01
 User visited the Louvre on June 3, 2022 with Marco | 2022-06-03..2022-06-04
 Project Falcon kicked off in Q1 2024 | 2024-01-01..2024-04-01
 TODO: renew passport by March 2025 | 2025-03-01..2025-04-01
 May 2019: moved to Paris | 2019-05-01..2019-06-01
+I'll call you tomorrow at 3 pm | 2023-08-18 15:00..2023-08-18 16:00
+At 3:30 p.m. yesterday I met Bob | 2023-08-16 15:30..2023-08-16 15:31
+We met on Monday at 14:30. | 2023-08-14 14:30..2023-08-14 14:31
+I woke up at 7 this morning | 2023-08-17 07:00..2023-08-17 08:00
+The call was yesterday evening at 8 | 2023-08-16 20:00..2023-08-16 21:00
+We talked on Monday at 5 | 2023-08-14..2023-08-15
 [2023-05-07] Dana adopted a cat | 2023-05-07..2023-05-08
 By 2030 the city wants to be carbon neutral | 2030-01-01..2031-01-01
 """

@@ -10,7 +10,7 @@ Ich fahre morgen früh nach Köln | 2023-08-18..2023-08-19
 Übermorgen kommt der Maler | 2023-08-19..2023-08-20
 Wir sind vor zwei Wochen umgezogen | 2023-07-31..2023-08-07
 Vor 3 Tagen habe ich das Rad gekauft | 2023-08-14..2023-08-15
-Vor einem Jahr haben wir uns kennengelernt | 2022-02-16..2023-02-16
+Vor einem Jahr haben wir uns kennengelernt | 2022-01-01..2023-01-01
 Letzten Dienstag hatte ich einen Termin | 2023-08-15..2023-08-16
 Letzte Woche war ich in Porto | 2023-08-07..2023-08-14
 Nächste Woche fahre ich nach Köln | 2023-08-21..2023-08-28
@@ -39,12 +39,13 @@ Am Freitag war ich schwimmen | 2023-08-11..2023-08-12
 Zwischen Juni und Juli waren wir in Norwegen | 2023-06-01..2023-08-01
 Von 2015 bis 2018 wohnte ich in Ulm | 2015-01-01..2019-01-01
 Vom 3. bis 9. Mai 2023 waren wir in Rom | 2023-05-03..2023-05-10
-Bis Freitag bin ich im Urlaub | 2023-08-17..2023-08-19
+Bis Freitag bin ich im Urlaub | 2023-08-17 15:30..2023-08-19
 In den letzten zwei Wochen habe ich schlecht geschlafen | 2023-08-03..2023-08-18
 Ende März 2022 war ich krank | 2022-03-21..2022-04-01
 Die Firma wurde 2015 gegründet | 2015-01-01..2016-01-01
 Im Jahr 2015 zog sie nach Berlin | 2015-01-01..2016-01-01
 Ab Montag arbeite ich von zu Hause | 2023-08-21..
+Am Montag um 15 Uhr war ich beim Arzt | 2023-08-14 15:00..2023-08-14 16:00
 Hier je suis allé chez le dentiste | 2023-08-16..2023-08-17
 J'ai vu Dana avant-hier | 2023-08-15..2023-08-16
 Demain nous partons à Lyon | 2023-08-18..2023-08-19
@@ -68,6 +69,7 @@ En mars j'ai visité Rome | 2023-03-01..2023-04-01
 En mars je vais visiter Rome | 2024-03-01..2024-04-01
 L'entreprise a été fondée en 2015 | 2015-01-01..2016-01-01
 J'ai commencé en mars 2022 | 2022-03-01..2022-04-01
+Hier à 15h30 j'ai vu Dana | 2023-08-16 15:30..2023-08-16 15:31
 Ayer fui al dentista | 2023-08-16..2023-08-17
 Anteayer llamó mi madre | 2023-08-15..2023-08-16
 Anoche vimos una película | 2023-08-16..2023-08-17

@@ -22,11 +22,12 @@ def microseconds(moment):
 
 
 def stated(text, written=THURSDAY):
-    """The interval as `begin..end` in days, or `-`."""
+    """The interval as `begin..end` in days, or minutes where it has them, or `-`."""
     found = stated_interval(text, tokenize(text), microseconds(written))
     if found is None:
         return "-"
-    return "..".join("" if each is None else str((EPOCH + timedelta(microseconds=each)).date()) for each in found)
+    ends = ("" if each is None else f"{EPOCH + timedelta(microseconds=each):%Y-%m-%d %H:%M}" for each in found)
+    return "..".join(end.removesuffix(" 00:00") for end in ends)
 
 
 def lines(table):

@@ -102,7 +102,11 @@ def third_of(time: Time, which: int) -> Time:
 
 
 def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
-    """So many units from today, as exact as the unit: two weeks ago is a week, two months ago a month."""
+    """So many units from today, as exact as the unit.
+
+    A statement means the calendar's week, month or year, as TIMEX3 has it: "two weeks ago" is of the week before last
+    week. A question means the days around, and so does a vague number.
+    """
     if unit == "weekend":
         saturday = today - timedelta(today.weekday() - _SATURDAY - 7 * count)
         return Time(saturday, saturday + timedelta(2), told=False)
@@ -110,7 +114,12 @@ def around(today: date, count: int, unit: str, *, vague: bool = False) -> Time:
     width = _DAYS_IN[unit]
     early = abs(count) * width // 2 if vague else width // 2
     late = max(early, width - width // 2)
-    return Time(middle - timedelta(early), middle + timedelta(late), told=False)
+    time = Time(middle - timedelta(early), middle + timedelta(late), told=False)
+    if vague or unit not in _OF_CALENDAR:
+        return time
+    named = _OF_CALENDAR[unit](count, today)
+    meant = Period(named.begin, named.end)
+    return time._replace(readings=Readings(meant, meant, meant))
 
 
 def within(today: date, count: int, unit: str) -> Time:
@@ -247,6 +256,9 @@ def _range_readings(first: Time, last: Time, begin: date, end: date) -> Readings
     return DOUBT
 
 
+_OF_CALENDAR = {"week": near_week, "month": near_month, "quarter": near_quarter, "year": near_year}
+
+
 def years_before(one: date, years: int) -> date:
     """The same day so many years before; for 29 February the day after the 28th."""
     try:
@@ -255,8 +267,8 @@ def years_before(one: date, years: int) -> date:
         return date(one.year - years, 3, 1)
 
 
-_DAYS_IN = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "year": 365, "decade": 3652}
-_MONTHS_IN = {"month": 1, "year": 12, "decade": 120}
+_DAYS_IN = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365, "decade": 3652}
+_MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 
 
 def _shifted(today: date, count: int, unit: str) -> date:

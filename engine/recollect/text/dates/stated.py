@@ -1,8 +1,8 @@
 """The time that a statement is about, found when it is written: "I moved two weeks ago", "The party is on Friday".
 
 Precision comes before recall. What recurs, what is asked, supposed or quoted, what two speakers would understand
-differently, and a text with several times that do not agree are left alone. Days are in UTC and are the finest grain:
-times of day are not read, as nobody knows in which time zone they were meant.
+differently, and a text with several times that do not agree are left alone. Days and times of day are in UTC, as the
+moment is of which the text is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection
 from datetime import date
 from typing import NamedTuple
 
+from recollect.text.dates.clock import clock_at
 from recollect.text.dates.language import Cue, Found, Language, fold
 from recollect.text.dates.languages import languages_of, terms_of_times
 from recollect.text.dates.periods import Period, Time, ranged
@@ -86,7 +87,8 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
         if time.readings is not None and excluded.yearly.search(plain):
             return None
         tense = _tense(sentence, found.start - start, language.cues(sentence))
-        interval = _limited(time, word, tense, today, written_us, folded, found, language)
+        onward = language.onwards.match(folded, found.stop) is not None
+        interval = _limited(time, word, tense, written_us, folded, found, onward)
         if interval is None:
             return None
         intervals.add(interval)
@@ -94,14 +96,12 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
 
 
 def _limited(
-    time: Time, word: str, tense: int, today: date, written_us: int, folded: str, found: Found, language: Language
+    time: Time, word: str, tense: int, written_us: int, folded: str, found: Found, onward: bool
 ) -> Interval | None:
     """The interval of a time after "since", "until" and the like; None where that is in doubt."""
-    if word in ("after", "before", "joint"):
+    if word in ("after", "before", "joint") or (word == "range" and not onward):
         return None
-    onward = word == "start" or language.onwards.match(folded, found.stop) is not None
-    if word == "range" and not onward:
-        return None
+    onward = onward or word in ("since", "start")
     if word == "since":
         tense = -1
     elif word in ("until", "by"):
@@ -112,15 +112,13 @@ def _limited(
     if period is None:
         return None
     begin, end = _us(period.begin), _us(period.end)
-    if word == "since":
-        return Interval(begin, None)
+    if end - begin == _DAY_US and (clock := clock_at(folded, found.start, found.stop)):
+        begin, end = begin + clock[0], begin + clock[1]
     if onward:
         return Interval(begin, None)
-    if word == "until":
-        return Interval(written_us, end) if written_us < end else None
-    if word == "by" and end <= written_us:
+    if word in ("until", "by") and end <= written_us:
         return None
-    return Interval(begin, end)
+    return Interval(written_us if word == "until" else begin, end)
 
 
 def _reading(time: Time, tense: int) -> Period | None:
