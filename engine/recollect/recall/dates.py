@@ -71,7 +71,7 @@ def _joined(folded: str, found: list[Found], language: Language) -> list[Time]:
         if other is not None and word == "range" and language.joints.fullmatch(folded, one.stop, other.start):
             times.append(ranged(one.time, other.time))
             skip = True
-        elif word in ("since", "start", "after") and not one.time.recurs:
+        elif word in ("since", "after") and not one.time.recurs:
             begin = one.time.end if word == "after" else one.time.begin
             times.append(Time(begin, date.max, told=False))
         elif word in ("before", "until") and not one.time.recurs:

@@ -111,6 +111,8 @@ I'm meeting Tom next Monday | 2023-08-21..2023-08-22
 I resigned on Tuesday last week | 2023-08-08..2023-08-09
 We present on Wednesday next week | 2023-08-23..2023-08-24
 Last week on Tuesday the server crashed | 2023-08-08..2023-08-09
+The party is on Saturday, 9 September | 2023-09-09..2023-09-10
+Dinner on Saturday, September 9th | 2023-09-09..2023-09-10
 On 3 May I started a new job | 2023-05-03..2023-05-04
 I started a new job on May 3rd | 2023-05-03..2023-05-04
 I'll start a new job on May 3rd | 2024-05-03..2024-05-04
@@ -262,6 +264,8 @@ The class of 2019
 An hour ago I ate
 10 minutes ago he left
 Meeting with Bob on Friday
+The party is on Monday, 9 September 2023
+Dinner on Monday, September 9th
 I got the job on the 3rd
 I've known her for 10 years
 The last week of school was fun

@@ -44,7 +44,10 @@ DUTCH = Language(
             r"\b(?:van |tussen )?(?P<first>\d\d?) ?(?:-|\u2013|tot(?: en met)?|t/m"
             r"|en) ?{day} {month}\b(?:,? {year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? )?{day} {month}\b(?:,? {year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? {day} {month}\b(?:,? {year}\b)?)",
+            r"\b(?P<time>{day} {month}\b(?:,? {year}\b)?)",
+        ),
         "edge": (
             r"\b(?P<time>{edge} {month}\b(?: {year}\b)?)(?! ?\d)", r"\b(?P<time>{edge} {year})(?![\w-])",
         ),

@@ -57,8 +57,10 @@ ENGLISH = Language(
             r"(?:,? {year}\b)?",
         ),
         "date": (
-            r"\b(?P<time>(?:{weekday},? (?:the )?)?{day} (?:of )?{month}\b(?:\.?,? (?:of )?{year}\b)?)",
-            r"\b(?P<time>(?:{weekday},? )?{month}\b\.? (?:the )?{day}\b(?![:.]\d)(?:,? {year}\b)?)",
+            r"\b(?P<time>{weekday},? (?:the )?{day} (?:of )?{month}\b(?:\.?,? (?:of )?{year}\b)?)",
+            r"\b(?P<time>{weekday},? {month}\b\.? (?:the )?{day}\b(?![:.]\d)(?:,? {year}\b)?)",
+            r"\b(?P<time>{day} (?:of )?{month}\b(?:\.?,? (?:of )?{year}\b)?)",
+            r"\b(?P<time>{month}\b\.? (?:the )?{day}\b(?![:.]\d)(?:,? {year}\b)?)",
         ),
         "edge": (
             r"\b(?P<time>{edge}[ -]{month}\b(?:\.?,? (?:of )?{year}\b)?)(?! ?\d)",
@@ -98,7 +100,7 @@ ENGLISH = Language(
     },
     limit=(
         r"(?:(?P<since>since)|(?P<start>as of|starting|effective|beginning)|(?P<after>after)|(?P<before>before)"
-        r"|(?P<until>until|till|through)|(?P<by>by)|(?P<range>from|between)|(?P<joint>and|to))"
+        r"|(?P<until>until|till)|(?P<through>through)|(?P<by>by)|(?P<range>from|between)|(?P<joint>and|to))"
         r" (?:on |the |in |early |mid[ -]|late )?(?:year )?"
     ),
     onward=r",? (?:on\b(?!ly)|onwards?\b|and (?:on|later)\b)",

@@ -36,7 +36,9 @@ def _numeric(match: _Match, today: date, language: Language) -> Time:
 
 
 def _date(match: _Match, today: date, language: Language) -> Time:
-    return periods.day(_year_of(match), language.months[match["month"]], int(match["day"]), today)
+    time = periods.day(_year_of(match), language.months[match["month"]], int(match["day"]), today)
+    weekday = match.groupdict().get("weekday")
+    return time if weekday is None else periods.on_weekday(time, language.weekdays[weekday], today)
 
 
 def _days(match: _Match, today: date, language: Language) -> Time:

@@ -43,7 +43,10 @@ FRENCH = Language(
         "days": (
             r"\b(?:du |entre le )?(?P<first>\d\d?)(?:er)? ?(?:-|\u2013|au|et)(?: le)? ?{day} {month}\b(?: {year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? (?:le )?)?{day} {month}\b(?: {year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? (?:le )?{day} {month}\b(?: {year}\b)?)",
+            r"\b(?P<time>{day} {month}\b(?: {year}\b)?)",
+        ),
         "edge": (r"\b(?P<time>{edge}[ -]{month}\b(?: {year}\b)?)(?! ?\d)", r"\b(?P<time>{edge}[ -]{year})(?![\w-])"),
         "month_of_year": (
             r"\b(?P<time>{month} (?:de )?l'(?:an|annee) {which})\b",

@@ -52,7 +52,10 @@ GERMAN = Language(
         "days": (
             r"\b(?:vom )?(?P<first>\d\d?)\.? ?(?:-|\u2013|bis(?: zum)?|und) ?{day} ?{month}\b(?:,? {year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? (?:(?:dem|den|der) )?)?{day} ?{month}\b(?:,? {year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? (?:(?:dem|den|der) )?{day} ?{month}\b(?:,? {year}\b)?)",
+            r"\b(?P<time>{day} ?{month}\b(?:,? {year}\b)?)",
+        ),
         "edge": (
             r"\b(?P<time>{edge} (?:des )?{month}\b(?:,? {year}\b)?)(?! ?\d)",
             r"\b(?P<time>{edge} (?:des jahres )?{year})(?![\w-])",

@@ -42,7 +42,10 @@ ITALIAN = Language(
             r"\b(?:dal |tra il |fra il )?(?P<first>\d\d?) ?(?:-|\u2013|al"
             r"|e il) ?{day} {month}\b(?: (?:del )?{year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? )?{day} {month}\b(?: (?:del )?{year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? {day} {month}\b(?: (?:del )?{year}\b)?)",
+            r"\b(?P<time>{day} {month}\b(?: (?:del )?{year}\b)?)",
+        ),
         "edge": (
             r"\b(?P<time>{edge} {month}\b(?: (?:del )?{year}\b)?)(?! ?\d)", r"\b(?P<time>{edge} {year})(?![\w-])",
         ),

@@ -99,7 +99,8 @@ class Language:
     - vague: numbers that are more or less
     - edges: "early" 0, "mid" 1, "the end of" 2
     - patterns, asked: by kind; those of `asked` are for questions only, where a time that is none costs little
-    - limit: words before a time, as groups `since`, `after`, `before`, `until`, `by`, `start` and `range`
+    - limit: words before a time, as groups `since`, `start`, `after`, `before`, `until`, `through`, `by`, `range` and
+      `joint`
     - onward: what follows a time from which on something holds
     - joint: what stands between the ends of a range
     - function_words: what tells the language from others

@@ -16,6 +16,7 @@ from typing import NamedTuple
 _LONGEST_WITHOUT_LEAP_DAY = 8
 _WINTER = 12
 _SATURDAY = 5
+_NEAR_DAYS = 60
 
 # What "last", "this", "next" and "coming" stand for. NEXT is in doubt where the coming one is of this week or year;
 # NEAREST, as in "viernes próximo", only for weekends, months and seasons; COMING never.
@@ -61,6 +62,24 @@ def day(year: int | None, month: int, number: int, today: date) -> Time:
         return _one_day(date(year, month, number))
     last, coming = _nearest_day(month, number, today, -1), _nearest_day(month, number, today, 1)
     return Time(*_days(last), recurs=True, readings=Readings(_days(last), _days(coming)))
+
+
+def on_weekday(time: Time, number: int, today: date) -> Time:
+    """A day that was named with its weekday, which may tell the year.
+
+    ValueError where it is none of that name, or where one of another name is so near that it may be meant.
+    """
+    readings = (Period(time.begin, time.end),) if time.readings is None else time.readings[:2]
+    past, *later = (each if each and each.begin.weekday() == number else None for each in readings)
+    near = any(
+        each and abs(each.begin - today).days <= _NEAR_DAYS and each.begin.weekday() != number for each in readings
+    )
+    if near or not (past or any(later)):
+        raise ValueError("the day is another one of the week")
+    if time.readings is None:
+        return time
+    (ahead,) = later
+    return time._replace(readings=Readings(past, ahead, None if past and ahead else past or ahead))
 
 
 def months(year: int | None, month: int, count: int, today: date) -> Time:

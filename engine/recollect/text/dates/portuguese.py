@@ -43,7 +43,10 @@ PORTUGUESE = Language(
         "days": (
             r"\b(?:de |entre )?(?P<first>\d\d?) ?(?:-|\u2013|a|e) ?{day} de {month}\b(?:(?: de|,)? {year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? )?{day} de {month}\b(?:(?: de|,)? {year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? {day} de {month}\b(?:(?: de|,)? {year}\b)?)",
+            r"\b(?P<time>{day} de {month}\b(?:(?: de|,)? {year}\b)?)",
+        ),
         "edge": (
             r"\b(?P<time>{edge} {month}\b(?:(?: de)? {year}\b)?)(?! ?\d)", r"\b(?P<time>{edge} {year})(?![\w-])",
         ),

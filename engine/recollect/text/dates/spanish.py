@@ -41,7 +41,10 @@ SPANISH = Language(
             r"\b(?:del |entre el )?(?P<first>\d\d?) ?(?:-|\u2013|al|y)(?: el)? ?{day} de {month}\b"
             r"(?:(?: de| del|,)? {year}\b)?",
         ),
-        "date": (r"\b(?P<time>(?:{weekday},? )?{day} de {month}\b(?:(?: de| del|,)? {year}\b)?)",),
+        "date": (
+            r"\b(?P<time>{weekday},? {day} de {month}\b(?:(?: de| del|,)? {year}\b)?)",
+            r"\b(?P<time>{day} de {month}\b(?:(?: de| del|,)? {year}\b)?)",
+        ),
         "edge": (
             r"\b(?P<time>{edge} {month}\b(?:(?: de| del)? {year}\b)?)(?! ?\d)",
             r"\b(?P<time>{edge} {year})(?![\w-])",

@@ -78,6 +78,7 @@ def _resolved(text: str, folded: str, terms: Collection[str], written_us: int, l
             return None
         limit = language.limits.search(folded, max(0, found.start - _LIMIT_CHARS), found.start)
         word = "" if limit is None else limit.lastgroup or ""
+        word = "until" if word == "through" else word
         other = kept[place + 1] if place + 1 < len(kept) else None
         time = found.time
         if other is not None and language.joints.fullmatch(folded, found.stop, other.start):
