@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from recollect.text.statements import Outcome, Verdict, judge, statement_of
-from recollect.text.statements.judging import FILE
+from recollect.text.statements import Outcome, Verdict, statement_of
+from recollect.text.statements.judging import FILE, judge_by_rules
 
 PAIRS = Path(__file__).with_name("statements.jsonl")
 _FOLDS = 5
@@ -41,7 +41,7 @@ class Pair(msgspec.Struct):
     def judged(self) -> Verdict:
         """The verdict of the rules."""
         old, new = statement_of(self.old, self.old_context), statement_of(self.new, self.new_context)
-        return judge(new, old, cosine=None, later=True)
+        return judge_by_rules(new, old, later=True)
 
 
 class Figures(NamedTuple):

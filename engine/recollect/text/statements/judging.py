@@ -9,6 +9,7 @@ import msgspec
 
 from recollect.text.statements.changes import compare
 from recollect.text.statements.clause import Clause
+from recollect.text.statements.likelihood import chance_replaced, threshold
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.verdict import Finding, Outcome, Verdict
@@ -18,6 +19,8 @@ _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes
 FILE = Path(__file__).with_name("confidence.json")
 """How often each rule is right, as `recollect_models.training.statements` counted."""
 _UNRATED = 0.7
+# What the rules find and the fit holds for less likely than this is not sure enough to be marked by default.
+_DOUBTED = 0.3
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
@@ -28,9 +31,41 @@ def judge(
 ) -> Verdict:
     """The verdict on two statements of the same scope and kind.
 
+    The rules decide; where they find nothing, a fit on pairs may (`likelihood`).
+
     `cosine`: of their vectors, where both have one; `later`: whether `new` begins to hold at or after `old`; `several`:
     the stems of relations that may hold several values.
     """
+    rules = judge_by_rules(new, old, later=True, several=several)
+    if rules.outcome == "same":
+        return rules
+    chance = chance_replaced(new, old, rules, cosine)
+    if rules.outcome != "supersedes" and (chance is None or chance < threshold()):
+        return rules
+    reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
+    if not later:
+        return Verdict("contradicts", _UNRATED, f"{reason}, but began earlier")
+    if _of_two_sources(new, old):
+        return Verdict("contradicts", _UNRATED, f"{reason}; of two sources")
+    confidence = rules.confidence if rules.outcome == "supersedes" else 0.0
+    if chance is not None and chance >= threshold():
+        confidence = max(confidence, chance)
+    elif chance is not None and chance < _DOUBTED:
+        confidence = min(confidence, _UNRATED)
+    return Verdict("supersedes", round(confidence, 3), reason)
+
+
+def _of_two_sources(new: Statement, old: Statement) -> bool:
+    """Whether two that are named say it, and neither of the other."""
+    if new.speaker == old.speaker or "i" in (new.speaker, old.speaker):
+        return False
+    named = {stem for clause in new.clauses for stem in clause.subject if stem != new.speaker}
+    named |= {stem for clause in old.clauses for stem in clause.subject if stem != old.speaker}
+    return new.speaker not in named and old.speaker not in named
+
+
+def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: frozenset[str] = SEVERAL) -> Verdict:
+    """What the rules alone say of two statements."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
     if (new.canon() and new.canon() == old.canon()) or _same(new, old):

@@ -1,50 +1,56 @@
-"""Hashes by which statements about the same thing are found: of their frames, and of pairs of rare words."""
+"""Hashes by which statements about the same thing are found: of their frames, their rare words and their subjects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import combinations
 
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
+from recollect.text.statements.traits import traits_of
 from recollect.text.statements.words import IDENTIFIER, NAME, TYPED, Word
-from recollect.text.vocabulary import share_of
 
 MAX_KEYS = 8
 MAX_FRAMES = 3
-_RARE = 3
+# In bits: "work" has 5, "dentist" 12. LoCoMo's turns meet 7 others that share a key (median).
+_LEAST_WEIGHT = 6.0
+_MOST_WORDS, _MOST_SUBJECTS = 4, 2
+# "New wifi password: kestrel9" is no clause.
+_LONGEST_FRAGMENT = 16
 
 
 def keys_of(statement: Statement) -> tuple[int, ...]:
     """Signed 64-bit hashes: statements that share one may be about the same thing. () for long texts and junk.
 
-    They are of the frames, of the subject where it is no person alone, of pairs of the rarest stems, of the
-    speaker with each of these, and of the rarest stem.
+    They are of the frames, of the subject where it is no person alone, of each of the rarest words, and of what common
+    words are about with who is spoken of. Of 870 statements that replaced another, 92 of 100 share a key with it;
+    pairs of rare words and the rarest one alone made it 62.
     """
-    clauses = statement.clauses
-    if not clauses:
+    if not statement.clauses and not 0 < len(statement.words) <= _LONGEST_FRAGMENT:
         return ()
     found: dict[str, None] = {}
-    for clause in clauses[:2]:
+    for clause in statement.clauses[:2]:
         for frame, _ in _slots(clause, None):
             found[f"frame {frame}"] = None
         about = clause.subject - _SPEAKERS
-        if about and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
+        if len(about) > 1 and not all(word.kind == NAME for word in clause.head) and not about <= lx.UNRESOLVED:
             found[f"about {' '.join(sorted(about))}"] = None
-    rare = _rare(statement)
-    spoken = statement.speaker if any(statement.speaker in clause.subject for clause in clauses) else ""
-    if not spoken and any("we" in clause.subject for clause in clauses):
-        spoken = "we"
-    for one, other in combinations(sorted(rare[:3]), 2):
-        found[f"pair {one} {other}"] = None
-    for stem in rare[:2] if spoken else ():
-        found[f"pair {spoken} {stem}"] = None
-    for stem in rare[:1]:
-        found[f"word {stem}"] = None
+    traits = traits_of(statement)
+    rare = sorted((-weight, key) for key, weight in traits.weights.items() if _names_one(key, weight))
+    for _, key in rare[:_MOST_WORDS]:
+        found[f"word {key}"] = None
+    spoken = sorted(traits.headed)[:2] or [statement.speaker if traits.first else ""]
+    for subject in sorted(traits.subjects)[:_MOST_SUBJECTS]:
+        for person in spoken:
+            found[f"subject {person} {subject}"] = None
     return tuple(map(_hash64, list(found)[:MAX_KEYS]))
+
+
+def _names_one(key: str, weight: float) -> bool:
+    """Whether a word is rare enough to be looked for alone, and no number or time."""
+    return weight >= _LEAST_WEIGHT and not key[0].isdigit()
 
 
 def frames_of(statement: Statement, several: frozenset[str] = SEVERAL) -> tuple[tuple[int, int], ...]:
@@ -103,24 +109,7 @@ def _exclusive(clause: Clause, role: str, words: tuple[Word, ...], several: froz
     return relation in lx.EXCLUSIVE or relation in lx.LASTING
 
 
-def _rare(statement: Statement) -> list[str]:
-    """The rarest stems, rarest first."""
-    stems = set()
-    for clause in statement.clauses:
-        for word in clause.head:
-            if word.kind not in TYPED and word.stem and word.text not in _COMMON:
-                stems.add(word.stem)
-        for _, words in clause.chunks:
-            stems.update(word.stem for word in words if word.kind not in TYPED and word.text not in _COMMON)
-        stems.update(word.stem for word in clause.gone)
-        if clause.relation not in _PLAIN_RELATIONS:
-            stems.add(clause.relation)
-    return [stem for _, stem in sorted((share_of(stem), stem) for stem in stems)[:_RARE]]
-
-
 _SPEAKERS = frozenset(("i", "we"))
-_PLAIN_RELATIONS = frozenset(("be", "have", "get", "use"))
-_COMMON = lx.PRONOUNS | lx.DEFINITE | lx.ARTICLES | lx.FILLERS | lx.BE | lx.NOW | lx.PREPOSITIONS | {"new"}
 
 
 def _hash64(text: str) -> int:

@@ -36,6 +36,7 @@ class Statement(Struct):
     question: bool = False
     # Of use only where two texts are compared, and then often: made once.
     canonical: tuple[str, ...] | None = None
+    traits: object = None
 
     def canon(self) -> tuple[str, ...]:
         """What two texts that say the same have in common."""

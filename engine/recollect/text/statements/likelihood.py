@@ -1,0 +1,103 @@
+"""The chance that a later statement replaces an earlier one, by a fit on pairs of statements.
+
+A logistic regression and a forest of small trees weigh the evidence; the mean of their logits counts. Alone, either
+found fewer pairs at the same precision. `recollect_models.training.changes` makes the file.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import exp
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from recollect.text.statements.evidence import evidence_of, other_label
+from recollect.text.statements.statement import Statement
+from recollect.text.statements.traits import traits_of
+from recollect.text.statements.verdict import Verdict
+from recollect.text.statements.words import STOP
+
+FILE = Path(__file__).with_name("likelihood.json")
+DEPTH = 3
+_INNER = 2**DEPTH - 1
+_MOST_CLAUSES, _LONGEST_OLD, _LONGEST_NEW = 3, 18, 26
+
+
+class Fitted(msgspec.Struct):
+    """What was fitted.
+
+    - threshold: the chance from which a statement counts as replaced
+    - features: the names of the evidence, in the order of `weights`
+    - trees: each the feature of every inner node, their thresholds, and the values of the leaves
+    """
+
+    threshold: float
+    features: list[str]
+    weights: list[float]
+    bias: float
+    base: float
+    trees: list[tuple[list[int], list[float], list[float]]]
+
+
+class _Model(NamedTuple):
+    threshold: float
+    weights: dict[str, float]
+    bias: float
+    trees: list[tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]]
+
+
+@cache
+def _model() -> _Model:
+    fitted = msgspec.json.decode(FILE.read_bytes(), type=Fitted)
+    names = fitted.features
+    trees = [
+        (tuple(names[place] for place in places), tuple(thresholds), tuple(leaves))
+        for places, thresholds, leaves in fitted.trees
+    ]
+    weights = dict(zip(names, fitted.weights, strict=True))
+    return _Model(fitted.threshold, weights, fitted.bias + fitted.base, trees)
+
+
+def threshold() -> float:
+    """The chance from which a statement counts as replaced."""
+    return _model().threshold
+
+
+def is_known(new: Statement, old: Statement) -> bool:
+    """Whether two statements are like those of the fit: one short one, and one that may say more.
+
+    Of longer turns of dialogues nearly all that passed were wrong.
+    """
+    if old.question or not old.words or not new.words or len(old.clauses) > 1 or len(new.clauses) > _MOST_CLAUSES:
+        return False
+    if len(old.words) > _LONGEST_OLD or len(new.words) > _LONGEST_NEW or _sentences(old) > 1 or _sentences(new) > 2:
+        return False
+    one, two = traits_of(new), traits_of(old)
+    return bool(two.weights) and bool(one.weights) and not other_label(one, two)
+
+
+def _sentences(statement: Statement) -> int:
+    words = statement.words
+    return sum(word.kind == STOP for word in words) + (words[-1].kind != STOP)
+
+
+def chance_replaced(new: Statement, old: Statement, rules: Verdict, cosine: float | None) -> float | None:
+    """The chance that `new` replaces all that `old` says; None where the fit knows nothing of such statements.
+
+    `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one.
+    """
+    if not is_known(new, old):
+        return None
+    model = _model()
+    found = evidence_of(new, old, rules, cosine)
+    weights = model.weights
+    logit = model.bias + sum(value * weights.get(name, 0.0) for name, value in found.items())
+    get = found.get
+    for names, thresholds, leaves in model.trees:
+        node = 0
+        while node < _INNER:
+            node = 2 * node + (2 if get(names[node], 0.0) > thresholds[node] else 1)
+        logit += leaves[node - _INNER]
+    return 1.0 / (1.0 + exp(-0.5 * logit))
