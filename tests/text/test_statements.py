@@ -274,3 +274,30 @@ def test_long_texts_are_read_in_no_time(text: str) -> None:
     statement = statement_of(text, text)
     assert statement.clauses == ()
     assert keys_of(statement) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I'm vegetarian.", "I eat meat again."),
+        ("We have one dog, Bolt.", "We had to say goodbye to Bolt on Friday."),
+        ("The license is GPL.", "the license changed to Apache 2.0 with v3"),
+        ("My wifi password is sunflower22.", "New wifi password: marigold77"),
+        ("Our landlord is Mr. Abara.", "Mr. Abara's daughter is our landlady now."),
+        ("The scarf isn't done.", "The scarf is done, gave it to mum."),
+    ],
+)
+def test_what_replaces_a_statement_shares_a_key_with_it(old: str, new: str) -> None:
+    assert not set(keys_of(statement_of(old))).isdisjoint(keys_of(statement_of(new)))
+
+
+def test_keys_are_at_most_eight_and_none_of_long_texts() -> None:
+    names = "Ada, Bea, Cleo, Dora, Elsa, Fay, Gus and Hal met Ida in Kiel near Lübeck"
+    assert len(keys_of(statement_of(names))) <= MAX_KEYS
+    assert keys_of(statement_of("Ada lives in Kiel. " * 40)) == ()
+
+
+def test_two_sources_contradict() -> None:
+    assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ben")) == "contradicts"
+    assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ana")) == "supersedes"
+    assert outcome("Ana lives in Cork.", "Ana lives in Galway now.", by=("Ben", "Ana")) == "supersedes"

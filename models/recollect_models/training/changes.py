@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from recollect.embedding import load
+from recollect.embedding import embed_documents, load
 from recollect.text.statements import Outcome, statement_of
 from recollect.text.statements.evidence import evidence_of
 from recollect.text.statements.judging import judge_by_rules
@@ -35,7 +35,7 @@ FILES = ("pairs.jsonl", "elsewhere.jsonl", "chat.jsonl")
 PRECISION = 0.97
 _FOLDS, _BATCH = 5, 64
 _RIDGE = 3e-3
-_TREES = {"trees": 120, "depth": DEPTH, "rate": 0.1, "share": 0.35}
+_TREES = {"trees": 200, "depth": DEPTH, "rate": 0.07, "share": 0.35}
 
 
 class Pair(msgspec.Struct):
@@ -56,8 +56,9 @@ class Pair(msgspec.Struct):
     @property
     def told(self) -> bool:
         """Whether neither time nor speaker rules out that one replaces the other."""
-        return not self.moment and (self.old_context == self.new_context or None in (self.old_context, self.new_context))
-
+        return not self.moment and (
+            self.old_context == self.new_context or None in (self.old_context, self.new_context)
+        )
 
     @property
     def known(self) -> bool:
@@ -92,11 +93,12 @@ def digest() -> str:
 def cosines_of(some: Sequence[Pair]) -> list[float]:
     """The cosine of each pair's vectors by the default embedder."""
     embedder = load("default")
-    texts = sorted({(text, by) for each in some for text, by in ((each.old, each.old_context), (each.new, each.new_context))}, key=str)
+    sides = [(each.old, each.old_context) for each in some] + [(each.new, each.new_context) for each in some]
+    texts = sorted(set(sides), key=str)
     vectors = []
     for begin in range(0, len(texts), _BATCH):
         batch = texts[begin : begin + _BATCH]
-        vectors.append(embedder.embed_documents([text for text, _ in batch], [by for _, by in batch])[0])
+        vectors.append(embed_documents(embedder, [text for text, _ in batch], [by for _, by in batch])[0])
     of = dict(zip(texts, np.concatenate(vectors).astype(np.float64), strict=True))
     return [float(of[each.old, each.old_context] @ of[each.new, each.new_context]) for each in some]
 
@@ -133,7 +135,8 @@ def recalls(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> dict[str, 
     for least in (0.98, PRECISION, 0.95, 0.9):
         places = np.flatnonzero(precision >= least)
         if len(places):
-            found[str(least)] = (round(float(right[places[-1]] / truth.sum()), 3), round(float(chance[order[places[-1]]]), 3))
+            last = places[-1]
+            found[str(least)] = (round(float(right[last] / truth.sum()), 3), round(float(chance[order[last]]), 3))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What tells whether a later statement replaces an earlier one: cues of change, what of both is the same, and the rules.
+"""What tells whether a later statement replaces an earlier one: words of change, what both have, and the rules.
 
 The evidence is weighed by `likelihood`. Each kind has a name; what is absent counts 0.
 """
@@ -18,7 +18,7 @@ _UNSURE = 0.85
 
 
 def evidence_of(new: Statement, old: Statement, rules: Verdict, cosine: float | None) -> dict[str, float]:
-    """The evidence that `new` replaces `old`, by name. `rules`: their verdict; `cosine`: of the vectors, where known."""
+    """The evidence that `new` replaces `old`, by name. `rules`: their verdict; `cosine`: of the vectors, if known."""
     one, two = traits_of(new), traits_of(old)
     found: dict[str, float] = {}
     for name in one.cues:
@@ -107,6 +107,13 @@ def _values(found: dict[str, float], one: Traits, two: Traits) -> None:
     found["same topic"], found["topic changing"] = float(same), same * found["changing"]
     opposed = any(line in two.states and two.states[line] != stem for line, stem in one.states.items())
     found["state differs"], found["state differs covered"] = float(opposed), covered * opposed
+
+
+def tells_change(one: Traits, two: Traits) -> bool:
+    """Whether the newer statement has a word of change, another value of the same kind, or the opposite."""
+    if not one.cues.isdisjoint(_CHANGING) or one.negated != two.negated:
+        return True
+    return not one.numbers.keys().isdisjoint(two.numbers) or not one.states.keys().isdisjoint(two.states)
 
 
 def other_label(one: Traits, two: Traits) -> bool:

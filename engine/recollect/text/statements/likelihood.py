@@ -7,13 +7,14 @@ found fewer pairs at the same precision. `recollect_models.training.changes` mak
 from __future__ import annotations
 
 from functools import cache
-from math import exp
+from itertools import accumulate
+from math import exp, inf, log
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from recollect.text.statements.evidence import evidence_of, other_label
+from recollect.text.statements.evidence import evidence_of, other_label, tells_change
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.traits import traits_of
 from recollect.text.statements.verdict import Verdict
@@ -42,10 +43,14 @@ class Fitted(msgspec.Struct):
 
 
 class _Model(NamedTuple):
+    """`least`: the mean logit of the threshold; `most`: how much each tree and those after it can add."""
+
     threshold: float
+    least: float
     weights: dict[str, float]
     bias: float
     trees: list[tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]]
+    most: list[float]
 
 
 @cache
@@ -57,7 +62,9 @@ def _model() -> _Model:
         for places, thresholds, leaves in fitted.trees
     ]
     weights = dict(zip(names, fitted.weights, strict=True))
-    return _Model(fitted.threshold, weights, fitted.bias + fitted.base, trees)
+    most = list(accumulate(max(leaves) for _, _, leaves in reversed(trees)))[::-1]
+    least = log(fitted.threshold / (1.0 - fitted.threshold))
+    return _Model(fitted.threshold, least, weights, fitted.bias + fitted.base, trees, most)
 
 
 def threshold() -> float:
@@ -75,7 +82,7 @@ def is_known(new: Statement, old: Statement) -> bool:
     if len(old.words) > _LONGEST_OLD or len(new.words) > _LONGEST_NEW or _sentences(old) > 1 or _sentences(new) > 2:
         return False
     one, two = traits_of(new), traits_of(old)
-    return bool(two.weights) and bool(one.weights) and not other_label(one, two)
+    return bool(two.weights) and bool(one.weights) and tells_change(one, two) and not other_label(one, two)
 
 
 def _sentences(statement: Statement) -> int:
@@ -84,7 +91,9 @@ def _sentences(statement: Statement) -> int:
 
 
 def chance_replaced(new: Statement, old: Statement, rules: Verdict, cosine: float | None) -> float | None:
-    """The chance that `new` replaces all that `old` says; None where the fit knows nothing of such statements.
+    """The chance that `new` replaces all that `old` says; None where the fit knows nothing of such.
+
+    It is 0 where the rules find nothing and it cannot reach the threshold.
 
     `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one.
     """
@@ -94,8 +103,11 @@ def chance_replaced(new: Statement, old: Statement, rules: Verdict, cosine: floa
     found = evidence_of(new, old, rules, cosine)
     weights = model.weights
     logit = model.bias + sum(value * weights.get(name, 0.0) for name, value in found.items())
+    least = 2 * model.least if rules.outcome != "supersedes" else -inf
     get = found.get
-    for names, thresholds, leaves in model.trees:
+    for (names, thresholds, leaves), most in zip(model.trees, model.most, strict=True):
+        if logit + most < least:
+            return 0.0
         node = 0
         while node < _INNER:
             node = 2 * node + (2 if get(names[node], 0.0) > thresholds[node] else 1)

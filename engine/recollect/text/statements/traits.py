@@ -1,4 +1,4 @@
-"""What is asked of each of two statements that are weighed against each other: cues of change, words, persons, values."""
+"""What is asked of each of two statements that are compared: words of change, rare words, persons and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from msgspec import Struct
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.subjects import SUBJECTS
-from recollect.text.statements.words import COMMA, DATE, IDENTIFIER, MARK, NAME, NUMBER, STOP, TYPED, UNIT, WORD, Word, key_of
+from recollect.text.statements.words import (
+    COMMA,
+    DATE,
+    IDENTIFIER,
+    MARK,
+    NAME,
+    NUMBER,
+    STOP,
+    TYPED,
+    UNIT,
+    WORD,
+    Word,
+    key_of,
+)
 from recollect.text.tokens import stem_of
 from recollect.text.vocabulary import share_of
 
@@ -42,11 +55,13 @@ _CUE_WORDS = {
     "then": "yesterday ago once before",
     "instead": "instead",
     "none": "no not never nothing nobody without can't cannot won't neither none",
-    "hedged": "maybe perhaps might think guess probably would could if wonder hope want plan plans planned planning should",
+    "hedged": """
+    maybe perhaps might think guess probably would could if wonder hope want plan plans planned planning should
+    """,
 }
 _CUE_PHRASES = {
-    "stopped": r"no longer|any more|any longer|no more|(?:gave|given|give|giving) (?:it |that )?up|done with|through with"
-    r"|off (?:the )?\w+ (?:now|completely)|came off|got rid|never again",
+    "stopped": r"no longer|any more|any longer|no more|(?:gave|given|give|giving) (?:it |that )?up|done with"
+    r"|through with|off (?:the )?\w+ (?:now|completely)|came off|got rid|never again",
     "ended": r"called? off|call it off|fell through|passed away|broke up|split up|laid off|stepped down|moved out"
     r"|last day|handed in|out of business|dropped out",
     "changed": r"took over|taken over|went (?:back|over|up|down)|rather than",
