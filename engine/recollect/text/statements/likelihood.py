@@ -81,6 +81,8 @@ def is_known(new: Statement, old: Statement) -> bool:
         return False
     if len(old.words) > _LONGEST_OLD or len(new.words) > _LONGEST_NEW or _sentences(old) > 1 or _sentences(new) > 2:
         return False
+    if any(clause.relation == "die" and "in" in dict(clause.chunks) for clause in new.clauses):
+        return False  # "the author died in Portland" tells of a life; it is no news
     one, two = traits_of(new), traits_of(old)
     return bool(two.weights) and bool(one.weights) and tells_change(one, two) and not other_label(one, two)
 
