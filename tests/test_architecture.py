@@ -35,6 +35,7 @@ FLOORS = {
     "asynchrony": 1,
     "cpus": 1,
     "locks": 1,
+    "background": 2,
     "parallel": 2,
     "unfinished": 2,
     "remote": 2,

@@ -31,9 +31,9 @@ _LINKS = ("similar", "causal", "supports")
 _POLICIES = (
     None, None, WritePolicy(), WritePolicy(merge_strategy="latest", topic_cosine=0.9),
     WritePolicy(merge_strategy="replace", topic_cosine=0.9),
-    WritePolicy(duplicate_cosine=0.97, contradiction_cosine=0.8),
+    WritePolicy(supersede_confidence=None, contradict_confidence=0.3),
     WritePolicy(link_cosine=0.6, most_links=4),
-    WritePolicy(recognise_recalled=True, duplicate_cosine=0.98),
+    WritePolicy(recognise_recalled=True, duplicates="store"),
 )  # fmt: skip
 _MOST_IDS = 400
 

@@ -68,6 +68,7 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
     export_folder = awaited(Memory.export_folder)
     import_folder = awaited(Memory.import_folder)
     audit = awaited(Memory.audit)
+    judge_changes = awaited(Memory.judge_changes)
     evaluate = awaited(Memory.evaluate)
     reembed = awaited(Memory.reembed)
     rekey = awaited(Memory.rekey)

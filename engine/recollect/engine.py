@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from recollect.background import Background
 from recollect.checks import now_us, shown, to_datetime
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.embedding.load import bundled_name
@@ -64,6 +65,7 @@ class Engine:
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
+        self.background = Background()
         self.embedder = EmbedderHandle(
             spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
         )
@@ -169,7 +171,8 @@ class Engine:
         return seconds
 
     def close(self) -> None:
-        """Write pending access counts and the index snapshot, and close the store."""
+        """Stop the background, write pending access counts and the index snapshot, and close the store."""
+        self.background.stop()
         if not self.store.closed:
             accesses = self.accesses.take()
             if accesses:

@@ -10,27 +10,35 @@ MergeStrategy = Literal["append", "latest", "replace"]
 
 
 class WritePolicy(Section, frozen=True, kw_only=True):
-    """How a write treats similar records of its own scope and kind; by default it only stores.
+    """What a write does to similar records of its own scope and kind.
 
-    Texts that are embedded in several parts are linked by their nearest parts. They are duplicates only when equal,
-    and share a topic only when it is given.
+    By default a text that replaces what an older one says supersedes it, contradictions are linked, and repeated
+    statements are counted. Nothing is deleted or changed by that, and `restore` undoes it. Episodes, chunks, procedures
+    and turns of a transcript (records with a position) are evidence, and left as they are. The rules are for English;
+    in other languages they find equal texts, numbers and names.
 
+    - supersede_confidence: A record is superseded by a text that replaces it with at least this confidence: the same
+      statement with another value, or its end. Plain recall no longer shows it; `history` does. None supersedes none.
+    - contradict_confidence: Records that contradict the text with at least this confidence, or may be superseded by it,
+      are linked to it as `contradicts`, and `remember` reports them. None finds none.
+    - duplicates: `count` stores a statement once, with the times at which it was remembered, where nothing else that is
+      given differs. `store` stores it again.
+    - several_values: More words for relations that hold several values at a time, such as 'likes' and 'owns'.
+    - judge: Have the language model, where there is one, judge in the background what the rules leave open.
+    - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `event_at` and `event_until` where none is
+      given.
     - merge_strategy: For records of one topic: `append` keeps all, `latest` stores the new text as the next version,
       `replace` does so and purges the old text unless the record is pinned. Of several records the last changed is
       taken.
     - topic_cosine: Without a given topic, the nearest record with at least this cosine shares the topic, unless the
       texts differ in numbers, dates, units, versions, negations, names, identifiers or subject: 'I take the bus'
-      replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'.
-    - duplicate_cosine: A record with at least this cosine whose numbers, negations and content words agree is the same
-      memory: nothing is stored. An equal text is one without any vector.
+      replaces 'I take the train', but 'MySQL 8.4' does not replace 'MySQL 8.0'. Not for texts that are embedded in
+      several parts.
     - recognise_recalled: Do not store again what a recall in the scope may have returned, quoted line by line.
       Bullets, scores and the memory's own fields around it are ignored; with any other text around it, it is new.
-    - link_cosine: Link to records with at least this cosine, as `similar` with the cosine as strength.
+    - link_cosine: Link to records with at least this cosine, as `similar` with the cosine as strength. Of texts that
+      are embedded in several parts the nearest parts count.
     - most_links: Links made by `link_cosine` for a record.
-    - contradiction_cosine: `remember` reports records with at least this cosine that may contradict the text (rules
-      for English).
-    - resolve_dates: Resolve dates in the text, such as 'last Tuesday', to `event_at` and `event_until` where none is
-      given.
     - junk: `skip` does not store a text that is only a greeting, thanks, agreement or tool noise (rules for English);
       `store` does. What has a topic, is pinned or answers a question of its context is stored, and so are episodes.
     - redact: `secrets` replaces keys, tokens, passwords, card numbers and IBANs, as '[redacted: card number]', before
@@ -39,14 +47,17 @@ class WritePolicy(Section, frozen=True, kw_only=True):
       `audit`.
     """
 
+    supersede_confidence: Share | None = 0.8
+    contradict_confidence: Share | None = 0.6
+    duplicates: Literal["count", "store"] = "count"
+    several_values: tuple[str, ...] = ()
+    judge: bool = True
+    resolve_dates: bool = True
     merge_strategy: MergeStrategy = "append"
     topic_cosine: Share | None = None
-    duplicate_cosine: Share | None = None
     recognise_recalled: bool = False
     link_cosine: Share | None = None
     most_links: int = 10
-    contradiction_cosine: Share | None = None
-    resolve_dates: bool = True
     junk: Literal["store", "skip"] = "store"
     redact: Literal["secrets"] | None = None
 
@@ -56,9 +67,10 @@ class WritePolicy(Section, frozen=True, kw_only=True):
             raise InvalidInput(NO_DETECTOR)
 
     @property
-    def idle(self) -> bool:
-        """Whether writing only stores."""
-        return self.floor is None and self.merge_strategy == "append" and not self.recognise_recalled
+    def compares(self) -> bool:
+        """Whether a text is compared with the statements stored."""
+        marks = self.supersede_confidence is not None or self.contradict_confidence is not None
+        return marks or self.duplicates == "count"
 
     def clean(self, text: str) -> str:
         """The text without what `redact` removes."""
@@ -70,10 +82,9 @@ class WritePolicy(Section, frozen=True, kw_only=True):
 
     @property
     def floor(self) -> float | None:
-        """The least cosine that has an effect; None where vectors are not compared."""
+        """The least cosine for which all vectors are searched; None where they are not."""
         linked = self.link_cosine if self.most_links else None
-        given = [self.topic_cosine, self.duplicate_cosine, self.contradiction_cosine, linked]
-        return min((cosine for cosine in given if cosine is not None), default=None)
+        return min((cosine for cosine in (self.topic_cosine, linked) if cosine is not None), default=None)
 
 
 class Consolidation(Section, frozen=True, kw_only=True):

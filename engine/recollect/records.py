@@ -75,15 +75,17 @@ class Link(Plain, frozen=True, kw_only=True):
 
 
 class Contradiction(Plain, frozen=True, kw_only=True):
-    """A stored memory that may contradict the one just written, found without a model.
+    """A stored memory that contradicts the one just written, found without a model.
 
-    `reason` is the difference between the otherwise similar texts: "negation", "number" (or a date) or "value".
+    `reason` says in a few words how they differ, `strength` how sure the rules are. `cosine` is that of the two, None
+    where one has no vector of its own.
     """
 
     id: str
     text: str
-    cosine: float
-    reason: Literal["negation", "number", "value"]
+    cosine: float | None
+    reason: str
+    strength: float
 
 
 class Record(Plain, frozen=True, kw_only=True):

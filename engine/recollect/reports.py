@@ -23,6 +23,7 @@ __all__ = [
     "Finding",
     "Forgotten",
     "Imported",
+    "Judged",
     "NotStored",
     "Problem",
     "Restored",
@@ -104,6 +105,15 @@ class Imported(Plain, frozen=True, kw_only=True):
     records: int
     skipped: int = 0
     links: int = 0
+
+
+class Judged(Plain, frozen=True, kw_only=True):
+    """What a language model said of pairs of statements, and how many pairs still wait for it."""
+
+    superseded: int
+    contradicting: int
+    independent: int
+    waiting: int
 
 
 class FileTrouble(Plain, frozen=True, kw_only=True):

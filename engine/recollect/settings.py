@@ -17,7 +17,7 @@ from recollect.remote.address import ModelAddress
 # What users of a profile's system expect of its writes.
 _WRITE_POLICIES = {
     "reeve": WritePolicy(merge_strategy="latest", topic_cosine=0.92),
-    "hermes": WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6),
+    "hermes": WritePolicy(supersede_confidence=None, recognise_recalled=True),
 }
 
 
@@ -54,8 +54,8 @@ class Settings(Section, frozen=True, kw_only=True):
     - token_codes: Store a code of 16 bytes for each content word, at most 64 per record, for token-level reranking:
       about 0.3 KB per chat turn. `reembed` adds the codes to what is stored, or removes them. Models over HTTP
       give none.
-    - write: What writing does besides storing. None is what the profile implies: `reeve` keeps the latest memory of a
-      topic, `hermes` recognises duplicates and reports contradictions, the others only store.
+    - write: What writing does to similar records. None is what the profile implies: `reeve` keeps the latest memory of
+      a topic, `hermes` recognises recalled text and reports contradictions without superseding anything.
     - consolidation: Consolidate episodes automatically after `threshold` new ones of an agent; None does not.
     """
 

@@ -1,4 +1,4 @@
-"""The maintenance methods of Memory: verification, repair, backup, export, import, audit and evaluation."""
+"""The maintenance methods of Memory: verification, repair, backup, export, import, audit, judging and evaluation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.numerics import kernels as backend
 from recollect.recall.request import RecallOptions
+from recollect.remember.judging import judge_waiting
 from recollect.remember.pending import Progress, drain_pending, reembed
-from recollect.reports import Audit, Evaluation, Exported, Imported, Restored, Stats, Verification
+from recollect.reports import Audit, Evaluation, Exported, Imported, Judged, Restored, Stats, Verification
 from recollect.settings import Settings
 
 _REFUSED_SHOWN = 5
@@ -49,6 +50,8 @@ class Upkeep:
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
         if kernels.active != kernels.chosen or kernels.chosen == "python":
             notes.append(f"kernels run in Python: {kernels.reason}")
+        if engine.background.failure is not None:
+            notes.append(f"changes are not judged by the language model: {engine.background.failure}")
         if figures["sqlite_vec"] is None:
             notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
         encrypted = engine.store.encrypted
@@ -204,6 +207,19 @@ class Upkeep:
             checks = [checks]
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return auditing.audit(self._engine, checks, chosen, mend=check_flag(mend, "mend"), on_progress=on_progress)
+
+    def judge_changes(self, *, limit: int | None = None) -> Judged:
+        """Ask the language model about pairs of statements of which the rules leave open how one stands to the other.
+
+        With a language model, each write does so in the background; this waits for it. At most `limit` pairs, all by
+        default. The model says whether the newer statement supersedes the older one, contradicts it, or neither; marks
+        have the reason "language model", and `restore` undoes them.
+
+        Raises InvalidInput without a language model and LanguageModelError where it fails; the rest still waits.
+        """
+        self._whole("judge_changes")
+        most = None if limit is None else checks.check_count(limit, "limit")
+        return judge_waiting(self._engine, limit=most)
 
     def evaluate(
         self,

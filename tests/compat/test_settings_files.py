@@ -75,7 +75,7 @@ def test_other_sections_of_another_systems_file_are_left_to_it(load):
 def test_hermes_config_yaml_is_read_as_printed(load):
     settings = load("config.yaml", HERMES)
     assert settings.profile == PROFILES["hermes"]
-    assert settings.write_policy.duplicate_cosine == 0.98
+    assert settings.write_policy.recognise_recalled
     changed = load("config.yml", HERMES.replace("0.5", "1").replace("_days: 30", "_days: 7.5"))
     assert (changed.profile.semantic_weight, changed.profile.half_life_days) == (1, 7.5)
 

@@ -13,6 +13,7 @@ from recollect import AsyncMemory, Filter, Memory, Settings
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.reports import Evaluation
+from tests.memory.support import ONLY_STORES
 
 
 def lost(memory, question, expected, **options):
@@ -54,7 +55,7 @@ def test_a_memory_beyond_the_first_k(memory):
 
 def test_a_memory_that_diversity_moved_down(memory):
     memory.remember("apple pie recipe")
-    double = memory.remember("apple pie recipe")
+    double = memory.remember("apple pie recipe", policy=ONLY_STORES)
     memory.remember("apple orchard in autumn")
     assert lost(memory, "apple pie", double.id, k=2, mmr_lambda=0.2, decay="none") == "diversify"
 

@@ -12,9 +12,13 @@ import apsw
 import numpy as np
 
 from recollect import Hit, Memory, Settings
+from recollect.policies import WritePolicy
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
+# Compares no text with those stored: for tests whose texts are alike for another reason.
+ONLY_STORES = WritePolicy(supersede_confidence=None, contradict_confidence=None, duplicates="store")
+STORING = Settings(embedder="none", write=ONLY_STORES)
 DIMENSION = 16
 
 

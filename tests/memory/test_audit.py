@@ -10,6 +10,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.audit import CHECKS
 from recollect.errors import InvalidInput
+from tests.memory.support import ONLY_STORES
 
 LONG_AGO = (datetime.now(UTC) - timedelta(days=400)).isoformat()
 
@@ -37,7 +38,7 @@ def test_a_clean_memory_has_no_findings(memory):
 
 def test_duplicates_leave_the_first_or_the_pinned_one(memory):
     kept = memory.remember("We use MySQL")
-    memory.remember("We use MySQL")
+    memory.remember("We use MySQL", policy=ONLY_STORES)
     memory.remember("We use MySQL", scope="/other")
     memory.remember("Ada likes tea")
     pinned = memory.remember("Ada likes tea", pinned=True)
@@ -50,7 +51,7 @@ def test_duplicates_leave_the_first_or_the_pinned_one(memory):
 
 @pytest.mark.parametrize("meanwhile", ["the spare is changed", "the other is changed", "the other is forgotten"])
 def test_what_others_change_meanwhile_is_left_alone(on_disk, meanwhile):
-    first, spare = on_disk.remember("We use MySQL"), on_disk.remember("We use MySQL")
+    first, spare = on_disk.remember("We use MySQL"), on_disk.remember("We use MySQL", policy=ONLY_STORES)
     done = []
 
     def change(*_):

@@ -18,6 +18,7 @@ from recollect.errors import InvalidInput
 from recollect.exchange import to_folder
 from recollect.exchange.folder import Changed, Folder
 from recollect.exchange.markdown import Fields, parse_file, render_file
+from tests.memory.support import STORING
 
 PLAIN = Settings(embedder="none")
 MARCH = "2026-03-21T14:02:11.031001Z"
@@ -114,7 +115,7 @@ MEMORIES = st.fixed_dictionaries(
 def test_any_memory_comes_back_from_files(given_memories, data):
     with (
         tempfile.TemporaryDirectory() as folder,
-        Memory(":memory:", settings=PLAIN) as memory,
+        Memory(":memory:", settings=STORING) as memory,
         Memory(":memory:", settings=PLAIN) as other,
     ):
         ids = [memory.remember(**each).id for each in given_memories]

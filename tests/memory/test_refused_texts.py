@@ -100,10 +100,10 @@ def test_updated_restored_and_imported_texts_are_marked_too(path, endpoint, tmp_
 
 
 def test_texts_written_under_a_policy_and_procedures_are_marked_too(path, endpoint):
-    merging = WritePolicy(merge_strategy="latest", duplicate_cosine=0.95)
+    merging = WritePolicy(merge_strategy="latest", topic_cosine=0.95)
     with Memory(path, embedder=embedder_of(endpoint)) as memory:
         new = memory.remember(f"a {BAD} note", policy=merging)
-        (listed,) = memory.remember_many([f"another {BAD} note"], policy=merging)
+        (listed,) = memory.remember_many([f"the second {BAD} note"], policy=merging)
         first = memory.remember("a plain note", topic="note", policy=merging)
         merged = memory.remember(f"now a {BAD} one", topic="note", policy=merging)
         assert (merged.id, merged.outcome) == (first.id, "merged")

@@ -12,14 +12,14 @@ from recollect import AsyncMemory, Memory
 from recollect.checks import now_us, to_datetime
 from recollect.errors import AlreadySuperseded, InvalidInput, InvalidItem, NotFound
 from recollect.records import NewRecord
-from tests.memory.support import PLAIN, WordEmbedder, run_at_once
+from tests.memory.support import PLAIN, STORING, WordEmbedder, run_at_once
 
 JANUARY, MARCH, MAY = (f"2026-{month}-01T00:00:00Z" for month in ("01", "03", "05"))
 
 
 @pytest.fixture
 def memory():
-    with Memory(":memory:", settings=PLAIN) as memory:
+    with Memory(":memory:", settings=STORING) as memory:
         yield memory
 
 

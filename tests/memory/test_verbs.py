@@ -35,7 +35,7 @@ def test_remember_returns_the_record_as_get_will(memory):
 
 def test_ids_are_uuid7_in_the_order_of_writing(memory):
     ids = memory.remember_many([f"number {number}" for number in range(2000)])
-    ids += [memory.remember("one more").id for _ in range(20)]
+    ids += [memory.remember(f"one more {number}").id for number in range(20)]
     assert ids == sorted(ids)
     assert len(set(ids)) == len(ids)
     assert {uuid.UUID(each).version for each in ids} == {7}

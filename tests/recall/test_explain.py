@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.errors import NotFound
-from tests.memory.support import unit
+from tests.memory.support import ONLY_STORES, unit
 
 
 def test_a_returned_record_has_the_signals_of_its_hit(memory):
@@ -94,7 +94,7 @@ def test_a_record_that_did_not_fit_the_budget(memory):
 
 def test_a_record_that_diversity_moved_down(memory):
     memory.remember("apple pie recipe")
-    double = memory.remember("apple pie recipe")
+    double = memory.remember("apple pie recipe", policy=ONLY_STORES)
     memory.remember("apple orchard in autumn")
     options = {"mmr_lambda": 0.2, "limit": 2, "decay": "none"}
     assert double.id not in [hit.id for hit in memory.recall("apple pie", **options)]

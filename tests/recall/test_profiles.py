@@ -350,7 +350,7 @@ def test_the_settings_profile_says_how_recall_and_writing_go():
         with Memory(":memory:", settings=Settings(embedder="none", profile=profile)) as memory:
             memory.remember_many(["apple", "apple pie", "apple cake"])
             assert len(memory.recall("apple")) == (3 if profile == "hermes" else 2)
-    hermes = WritePolicy(duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6)
+    hermes = WritePolicy(supersede_confidence=None, recognise_recalled=True)
     assert Settings(profile="hermes").write_policy == Settings(profile=changed).write_policy == hermes
     assert Settings(profile="reeve").write_policy == WritePolicy(merge_strategy="latest", topic_cosine=0.92)
     assert Settings().write_policy == Settings(profile="memweave").write_policy == WritePolicy()

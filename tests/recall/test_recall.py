@@ -9,7 +9,7 @@ import pytest
 from recollect import Memory
 from recollect.errors import EmbedderMissing, InvalidInput, InvalidText, InvalidVector
 from recollect.records import Hit, Hits
-from tests.memory.support import PLAIN, run, scored, state, unit
+from tests.memory.support import ONLY_STORES, PLAIN, run, scored, state, unit
 
 TURNS = [
     ("Caroline", "I finally adopted a puppy, his name is Biscuit."),
@@ -77,7 +77,8 @@ def test_lines_of_any_shape_in_the_metadata_stop_nothing(memory, value):
 
 def test_scores_descend_and_equal_ones_keep_the_order_of_writing(memory):
     ids = memory.remember_many(
-        [{"text": "same text", "vector": unit(1), "created_at": "2026-01-01T00:00:00Z"} for _ in range(300)]
+        [{"text": "same text", "vector": unit(1), "created_at": "2026-01-01T00:00:00Z"} for _ in range(300)],
+        policy=ONLY_STORES,
     )
     for limit in (1, 10, 299, 300):
         for options in ({}, {"mode": "vector"}, {"mode": "keyword"}, {"spread": 0}, {"fusion": "rrf"}):
@@ -228,7 +229,7 @@ def test_decay_and_importance_follow_their_formulas(memory):
 
 def test_importance_lifts_and_lowers(memory):
     for importance in (0.0, 0.5, 1.0):
-        memory.remember("apple", importance=importance)
+        memory.remember("apple", importance=importance, policy=ONLY_STORES)
     hits = memory.recall("apple", decay="none", importance_weight=0.2)
     assert [hit.importance for hit in hits] == [1.0, 0.5, 0.0]
     raw = [hit.signals["score"] for hit in hits]

@@ -75,9 +75,7 @@ def test_a_dict_is_read_back_as_it_was(settings):
 def test_what_a_table_of_the_profile_leaves_out_stands_as_the_profile_has_it(load):
     settings = load("x.toml", '[profile]\nname = "hermes"\nhalf_life_days = 9\n[write]\nlink_cosine = 0.8')
     assert settings.profile == PROFILES["hermes"].override({"half_life_days": 9})
-    assert settings.write_policy == WritePolicy(
-        duplicate_cosine=0.98, recognise_recalled=True, contradiction_cosine=0.6, link_cosine=0.8
-    )
+    assert settings.write_policy == WritePolicy(supersede_confidence=None, recognise_recalled=True, link_cosine=0.8)
 
 
 @pytest.mark.parametrize(

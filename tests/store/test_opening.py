@@ -155,13 +155,14 @@ def test_a_read_only_file_is_refused_with_the_remedy(tmp_path_factory, what):
 
 
 _OPEN = """
+import os
 import sys
 from recollect import Memory, Settings
 import recollect.memory
 print("ready", flush=True)
 sys.stdin.readline()
 with Memory(sys.argv[1], settings=Settings(embedder="none", busy_timeout_ms=900_000)) as memory:
-    print(memory.remember("hello").id)
+    print(memory.remember(f"hello from {os.getpid()}").id)
 """
 
 

@@ -1,4 +1,4 @@
-"""Merge candidates for the rows of a batch: records with the same text, the same topic, or similar vectors, both
+"""Merge candidates for the rows of a batch: records that a row quotes, with its topic, or with a similar vector, both
 stored ones and rows of the batch itself.
 """
 
@@ -11,12 +11,10 @@ from msgspec import Struct
 
 from recollect.checks import now_us
 from recollect.policies import WritePolicy
-from recollect.records import Contradiction
 from recollect.remember.provenance import claims_hold
 from recollect.remember.threshold_search import BatchMatches, Neighbor, ThresholdMatches
 from recollect.store.protocol import Reader
 from recollect.store.values import CurrentRecord, Row
-from recollect.text.contrast import Statement, contradiction, same_statement
 from recollect.text.normalise import KEY_BYTES
 from recollect.text.quotes import Quotation
 from recollect.text.topics import same_topic
@@ -27,7 +25,7 @@ SPARE = 6
 
 
 class CandidateRecord(Struct):
-    """A record that a row may repeat, continue or be linked to: a stored one, or one of this batch."""
+    """A record that a row may quote, continue or be linked to: a stored one, or one of this batch."""
 
     record_id: int | None
     public_id: str
@@ -71,7 +69,7 @@ class MergeCandidates:
         *,
         report: bool,
     ) -> None:
-        """`report` reads what links and contradictions are reported with."""
+        """`report` reads what links are reported with."""
         self._reader, self._rows, self._policy = reader, rows, policy
         self._quotations, self._insert_waiting, self._report = quotations, insert_waiting, report
         self._by_id: dict[int, CandidateRecord] = {}
@@ -81,7 +79,7 @@ class MergeCandidates:
         self._now = now_us()
         self._neighbors: Sequence[Sequence[Neighbor]] = [()] * len(rows) if near is None else near.neighbors
         self._batch_matches = None if near is None or len(rows) < 2 else BatchMatches(rows, policy.most_links + SPARE)
-        self._load_same_text_or_topic()
+        self._load_quoted_or_same_topic()
         self._load_neighbors()
 
     def near(self, place: int) -> list[Match]:
@@ -101,33 +99,16 @@ class MergeCandidates:
                 matches.append(Match(earlier, cosine, whole))
         return sorted(matches, key=lambda each: -each.cosine)
 
-    def repeated(self, place: int, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord, float | None] | None:
-        """The record that a row repeats, and the cosine where the texts differ."""
-        if self._quotations:
-            quotation = self._quotations[place]
-            context_claim = [] if row.context is None else [("context", row.context)]
-            quoted = quotation.quoted(
-                lambda key: self._recallable(key, row.scope),
-                lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
-            )
-            if quoted is not None:
-                return quoted[0], None
-        least = self._policy.duplicate_cosine
-        if least is None:
+    def quoted(self, place: int, row: Row) -> CandidateRecord | None:
+        """The record that a row quotes as recall may have returned it."""
+        if not self._quotations:
             return None
-        for same in self._by_key.get(row.content_hash[:KEY_BYTES], ()):
-            here = (same.scope, same.kind, same.content_hash) == (row.scope, row.kind, row.content_hash)
-            if here and row.topic in (None, same.topic):
-                return same, None
-        for each in matches:
-            if each.cosine < least:
-                break
-            candidate = each.record
-            if each.whole and isinstance(candidate, CandidateRecord) and row.topic in (None, candidate.topic):
-                stored = Statement.of(candidate.text, candidate.context)
-                if same_statement(Statement.of(row.text, row.context), stored):
-                    return candidate, each.cosine
-        return None
+        context_claim = [] if row.context is None else [("context", row.context)]
+        quoted = self._quotations[place].quoted(
+            lambda key: self._recallable(key, row.scope),
+            lambda candidate, claims: self._claims_hold(candidate, [*context_claim, *claims]),
+        )
+        return quoted[0] if quoted else None
 
     def on_topic(self, row: Row, matches: Sequence[Match]) -> tuple[CandidateRecord | None, float | None]:
         """The record on the topic of a row, and the cosine where it was found by similarity."""
@@ -140,23 +121,6 @@ class MergeCandidates:
             if each.whole and isinstance(each.record, CandidateRecord) and _on_one_topic(row, each.record):
                 return each.record, each.cosine
         return None, None
-
-    def contradictions(self, row: Row, others: Sequence[Match]) -> tuple[Contradiction, ...]:
-        """Possible contradictions among the records near a row, where they are reported."""
-        least = self._policy.contradiction_cosine
-        if least is None or not self._report:
-            return ()
-        new = Statement.of(row.text)
-        found = []
-        for each in others:
-            candidate = each.record
-            if each.cosine < least or not isinstance(candidate, CandidateRecord) or candidate.context != row.context:
-                continue
-            if (reason := contradiction(new, Statement.of(candidate.text))) is not None:
-                found.append(
-                    Contradiction(id=candidate.public_id, text=candidate.text, cosine=each.cosine, reason=reason)
-                )
-        return tuple(found)
 
     def takes_text_of(self, candidate: CandidateRecord, place: int, row: Row) -> None:
         """Record that a record now has the text of this row."""
@@ -173,12 +137,10 @@ class MergeCandidates:
         candidate.record_id = record_id
         self._by_id[record_id] = candidate
 
-    def _load_same_text_or_topic(self) -> None:
-        """Read the records with the text or topic of a row."""
+    def _load_quoted_or_same_topic(self) -> None:
+        """Read the records that a row may quote, or that share its topic."""
         policy = self._policy
         keys = {key for quotation in self._quotations for key in quotation.keys}
-        if policy.duplicate_cosine is not None:
-            keys |= {row.content_hash[:KEY_BYTES] for row in self._rows}
         if keys:
             for found in self._reader.records.current_by_text(list(keys), self._now):
                 self._add(found)
@@ -190,9 +152,7 @@ class MergeCandidates:
 
     def _load_neighbors(self) -> None:
         """Read the neighbours of which more than the row id is needed."""
-        policy = self._policy
-        told = [cosine for cosine in (policy.duplicate_cosine, policy.topic_cosine) if cosine is not None]
-        least = 0.0 if self._report else min(told, default=2.0)
+        least = 0.0 if self._report else 2.0 if self._policy.topic_cosine is None else self._policy.topic_cosine
         ids = {each.record_id for some in self._neighbors for each in some if each.cosine >= least}
         if ids:
             for found in self._reader.records.current(list(ids), self._now):

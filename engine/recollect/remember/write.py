@@ -1,7 +1,7 @@
 """Writing new memories: check and tokenise, embed, then insert in one transaction, from which the index is updated.
 
-`Memory.remember` calls `remember_one`: `prepare` makes the row, `embed_rows` its vectors, `insert_rows` stores it. With
-a policy that deduplicates, merges or links, `write_one` decides what is inserted.
+`Memory.remember` calls `remember_one`: `prepare` makes the row, `embed_rows` its vectors, and `write_one` decides, as
+the policy says, what is inserted and what it is connected with.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from recollect.engine import Engine
 from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, Record
-from recollect.remember.embed import embed_rows, identity_for, insert_rows
-from recollect.remember.merging import write_one, write_rows
+from recollect.remember.batch import write_one, write_rows
+from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.remember.supersession import RowRefused
@@ -43,12 +43,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
     try:
-        if policy.idle:
-            with engine.atomic() as writer:
-                insert_rows(writer, [row], identity)
-            record = as_record(row)
-        else:
-            record = write_one(engine, row, identity, policy)
+        record = write_one(engine, row, identity, policy)
     except RowRefused as refused:
         raise refused.reason from None
     embed_some_pending(engine, [row])
@@ -122,12 +117,7 @@ def remember_batches(
 def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy) -> list[str]:
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
-    if policy.idle:
-        with engine.atomic() as writer:
-            insert_rows(writer, rows, identity)
-        ids = [row.public_id for row in rows]
-    else:
-        ids = write_rows(engine, rows, identity, policy)
+    ids = write_rows(engine, rows, identity, policy)
     embed_some_pending(engine, rows)
     return ids
 

@@ -94,6 +94,8 @@ class StatementCandidate(NamedTuple):
     valid_from: int
     metadata: str | None
     tags: tuple[str, ...]
+    # The weight of the keys that it was found by; the first of those asked for weigh most.
+    shared: int
 
     @property
     def begins_at(self) -> int:

@@ -88,9 +88,10 @@ class Statements(Protocol):
     """What the statements of records speak of; see `recollect.text.statements`."""
 
     def candidates(self, keys: Sequence[int], scope: str, kind: str, now: int, limit: int) -> list[StatementCandidate]:
-        """Records of exactly this scope and kind that share a key, the newest first, at most `limit`.
+        """At most `limit` records of exactly this scope and kind that share a key, of those that are new for the key.
 
-        Closed, superseded and expired ones are none.
+        Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
+        superseded and expired ones are none.
         """
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:

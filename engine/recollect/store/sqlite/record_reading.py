@@ -317,7 +317,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         event_until=optional_datetime(until), event_resolved=bool(resolved),
         superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until),
         supersedes=_names(supersedes), superseded_by=_names(superseded_by),
-        outcome=outcome, **_occurrences(event or created, again),
+        outcome=outcome, **_occurrences(created, again),
     )  # fmt: skip
 
 

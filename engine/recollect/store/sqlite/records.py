@@ -53,7 +53,7 @@ class SqliteRecords(SqliteRecordReader):
             (record_id, row.kind, row.text, row.context) for record_id, row in zip(ids, rows, strict=True)
         )
         self._tx.statements.put(
-            Stated(record_id, row.kind, scopes[row.scope], row.text, row.context, row.valid_to, None)
+            Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
             for record_id, row in zip(ids, rows, strict=True)
         )
         if embedder is not None:
@@ -187,7 +187,7 @@ class SqliteRecords(SqliteRecordReader):
         self._execute(f"UPDATE record SET {assignments} WHERE id = ?", (*columns.values(), record_id))
         if "kind" in columns:
             self._tx.standing.derive([record_id])
-        if "kind" in columns or "scope_id" in columns:
+        if not columns.keys().isdisjoint(("kind", "scope_id", "position")):
             self._tx.statements.derive([record_id])
         if "expires_at" in columns:
             self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new([record_id])])

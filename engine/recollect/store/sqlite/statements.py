@@ -5,9 +5,11 @@ Keys and frames are derived: `rebuild` makes them from the texts again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from heapq import nlargest
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +21,8 @@ from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.schema import TAGS_SQL
 from recollect.store.supersession_values import Judgement, Occurrence, StatementCandidate
 from recollect.store.values import CHUNK_KIND
-from recollect.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
+from recollect.text.statements import MAX_FRAMES, frames_of, statement_of
+from recollect.text.statements.records import record_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,9 +33,11 @@ WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
 _LISTED = "IN (SELECT value FROM carray(?))"
 _KEY = Struct("<q")
 _FRAME = Struct("<II")
-_STATED = "SELECT id, kind, scope_id, text, context, valid_to, superseded_at FROM record"
-# Candidates of one key that are read at most, besides those wanted: others may have expired.
-_SPARE = 16
+_STATED = "SELECT id, kind, scope_id, position, text, context, valid_to, superseded_at FROM record"
+# The newest records of a key that are looked at, and how many more are read than are wanted: some may have expired, or
+# be of another kind.
+_OF_A_KEY = 32
+_SPARE = 8
 
 
 class Stated(NamedTuple):
@@ -41,6 +46,7 @@ class Stated(NamedTuple):
     record_id: int
     kind: str
     scope_id: int
+    position: int | None
     text: str
     context: str | None
     valid_to: int | None
@@ -104,26 +110,26 @@ class SqliteStatements(Repository):
         scope_id = self._tx.scopes.ids([scope]).get(scope)
         if scope_id is None:
             return []
-        ids: set[int] = set()
-        for key in _within(keys, scope_id, kind):
+        shared: Counter[int] = Counter()
+        for rank, key in enumerate(_within(keys, scope_id)):
             # The newest of one key are at the end of its range, whatever its length.
-            ids.update(
-                self._column(
-                    "SELECT record_id FROM statement_key WHERE key = ? ORDER BY record_id DESC LIMIT ?",
-                    (key, limit + _SPARE),
-                )
-            )
-        if not ids:
+            for record_id in self._column(
+                "SELECT record_id FROM statement_key WHERE key = ? ORDER BY record_id DESC LIMIT ?", (key, _OF_A_KEY)
+            ):
+                shared[record_id] += len(keys) - rank
+        if not shared:
             return []
+        best = nlargest(limit + _SPARE, shared, key=lambda record_id: (shared[record_id], record_id))
         rows = self._execute(
             f"SELECT r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, r.pinned, "
             f"r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, r.valid_from, r.metadata, "
             f"{TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id WHERE r.id {_LISTED} "
-            "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?) "
-            "ORDER BY r.id DESC LIMIT ?",
-            (id_array(sorted(ids)), now, limit),
+            "AND r.kind = ? AND r.valid_to IS NULL AND r.superseded_at IS NULL "
+            "AND (r.expires_at IS NULL OR r.expires_at > ?)",
+            (id_array(sorted(best)), kind, now),
         )
-        return [_candidate(*row) for row in rows]
+        found = {row[0]: _candidate(*row, shared[row[0]]) for row in rows}
+        return [found[record_id] for record_id in best if record_id in found][:limit]
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
         found = dict(
@@ -176,7 +182,8 @@ class SqliteJudgements(Repository):
 
 
 def _candidate(*row: Any) -> StatementCandidate:
-    made = StatementCandidate._make((*row[:-1], tuple(msgspec.json.decode(row[-1]))))
+    *columns, tags, shared = row
+    made = StatementCandidate._make((*columns, () if tags == "[]" else tuple(msgspec.json.decode(tags)), shared))
     return made._replace(pinned=bool(made.pinned), event_resolved=bool(made.event_resolved))
 
 
@@ -185,7 +192,9 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     if each.kind in WITHOUT_STATEMENTS:
         return None
     statement = statement_of(each.text, each.context)
-    keys = _within(keys_of(statement), each.scope_id, each.kind) if each.valid_to is None else []
+    # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
+    found = each.valid_to is None and each.position is None
+    keys = _within(record_keys(statement), each.scope_id) if found else []
     frames = frames_of(statement)
     if not keys and not frames:
         return None
@@ -197,12 +206,12 @@ def listed_keys(record_id: int, keys: bytes) -> list[tuple[int, int]]:
     return [(key, record_id) for (key,) in _KEY.iter_unpack(keys)]
 
 
-def _within(keys: Sequence[int], scope_id: int, kind: str) -> list[int]:
-    """Keys as they are stored: mixed with scope and kind, so that what others hold is never read."""
-    salt = _salt(scope_id, kind)
+def _within(keys: Sequence[int], scope_id: int) -> list[int]:
+    """Keys as they are stored: mixed with the scope, so that what others hold is never read."""
+    salt = _salt(scope_id)
     return [key ^ salt for key in keys]
 
 
 @lru_cache(maxsize=4096)
-def _salt(scope_id: int, kind: str) -> int:
-    return int.from_bytes(blake2b(f"{scope_id} {kind}".encode(), digest_size=8).digest(), "little", signed=True)
+def _salt(scope_id: int) -> int:
+    return int.from_bytes(blake2b(str(scope_id).encode(), digest_size=8).digest(), "little", signed=True)

@@ -188,7 +188,7 @@ def _statements(tx: SqliteTransaction) -> Iterator[Problem]:
     """Keys and frames against the texts; listed keys by their number, the least and the greatest."""
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, coalesce(k.number, 0), k.least, k.greatest, "
-        "r.id, r.kind, r.scope_id, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
+        "r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
         "LEFT JOIN statement q ON q.record_id = r.id LEFT JOIN (SELECT record_id, count(*) AS number, "
         "min(key) AS least, max(key) AS greatest FROM statement_key GROUP BY record_id) k ON k.record_id = r.id "
         "ORDER BY r.id"

@@ -1,0 +1,263 @@
+"""Detection: what a new statement does to those of its scope and kind: repeat, supersede or contradict them.
+
+Candidates share a key of `text.statements` with the text. They are read inside the write transaction, without the
+in-memory index: a record that another process has just written is among them. Rows of one batch see those before them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from recollect.checks import now_us, to_datetime
+from recollect.policies import WritePolicy
+from recollect.store.protocol import Writer
+from recollect.store.supersession_values import Standpoint, StatementCandidate, beginning
+from recollect.store.values import Row
+from recollect.text.statements import Statement, Verdict, judge, several_valued, statement_of
+from recollect.text.statements.records import record_keys
+from recollect.text.topics import same_topic
+
+# Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of which so many of the
+# newest are looked at.
+_MOST = 8
+_MOST_OF_A_KEY = 32
+# Kinds of what happened, what a file says and how to do something: no later text changes it.
+_UNCHANGING = ("episode", "chunk", "procedure")
+# Metadata that says whose statement it is: "I live in Oslo" of two users are two facts.
+_WHOSE = frozenset(
+    name + end
+    for name in ("user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner")
+    for end in ("", "_id", "_name")
+)
+
+Known: TypeAlias = Row | StatementCandidate
+"""A record that a row is compared with: a row of the batch, or a stored one."""
+
+
+class Relation(NamedTuple):
+    """How a row stands to another record."""
+
+    other: Known
+    verdict: Verdict
+    cosine: float | None
+
+
+class Detected(NamedTuple):
+    """What a row does to other records, by the thresholds of the policy.
+
+    `successors` hold since a later time than the row, which was written late: they supersede it. `undecided` are those
+    of which a language model may say more than the rules.
+    """
+
+    same: Relation | None = None
+    superseded: Sequence[Relation] = ()
+    successors: Sequence[Relation] = ()
+    contradicted: Sequence[Relation] = ()
+    undecided: Sequence[Relation] = ()
+
+
+NOTHING = Detected()
+
+
+class Detection:
+    """Compares the rows of a batch, in order, with the stored records and the rows before them."""
+
+    def __init__(self, writer: Writer, rows: Sequence[Row], policy: WritePolicy) -> None:
+        self._writer, self._rows, self._policy = writer, rows, policy
+        self._now = now_us()
+        self._several = several_valued(policy.several_values)
+        self._embedder = writer.vectors.active_embedder()
+        # The rows already written, as places, by scope, kind and key.
+        self._by_key: dict[tuple[str, str, int], deque[int]] = {}
+        # Ids of records that this batch has superseded, and of those to which it has given another text.
+        self._superseded: set[str] = set()
+        self._changed: set[str] = set()
+
+    def compared(self, place: int) -> Detected:
+        """What a row does to the records before it."""
+        row = self._rows[place]
+        if not self._compares(row):
+            return NOTHING
+        statement = statement_of(row.text, row.context)
+        others = self._candidates(row, record_keys(statement))
+        if not others:
+            return NOTHING
+        same: Relation | None = None
+        found: dict[str, list[Relation]] = {}
+        for other, cosine in zip(others, self._cosines(row, others), strict=True):
+            relation = Relation(other, self._judged(row, statement, other, cosine), cosine)
+            if relation.verdict.outcome == "same":
+                counts = same is None and self._policy.duplicates == "count"
+                if (
+                    counts
+                    and _adds_nothing(row, other)
+                    and (row.text == other.text or same_topic(row.text, other.text))
+                ):
+                    same = relation
+            elif relation.verdict.outcome != "independent" and _on_one_subject(row, other):
+                for name in self._effects(row, relation):
+                    found.setdefault(name, []).append(relation)
+        for some in found.values():
+            some.sort(key=lambda each: -each.verdict.confidence)
+        # Of several that hold later, the next in time stands in its place.
+        found["successors"] = sorted(found.get("successors", ()), key=lambda each: stated_at(each.other))[:1]
+        return Detected(same, **found)
+
+    def wrote(self, place: int) -> None:
+        """Compare the rows after this one with it."""
+        row = self._rows[place]
+        if self._compares(row):
+            for key in record_keys(statement_of(row.text, row.context)):
+                self._by_key.setdefault((row.scope, row.kind, key), deque(maxlen=_MOST_OF_A_KEY)).append(place)
+
+    def _compares(self, row: Row) -> bool:
+        """Whether a row may change others. A turn of a transcript is evidence; recall puts what it says in order."""
+        return self._policy.compares and row.kind not in _UNCHANGING and row.position is None
+
+    def superseded(self, public_id: str) -> None:
+        """Compare no row with this record any more."""
+        self._superseded.add(public_id)
+
+    def changed(self, public_id: str) -> None:
+        """Compare rows with what the store has of this record now, not with its row of this batch."""
+        self._changed.add(public_id)
+
+    def around(self, row: Row, successor_id: int) -> tuple[Standpoint, list[Standpoint]]:
+        """Where a row stands that was written late: the first that supersedes it of a chain, and those that it does."""
+        ids = self._writer.supersessions.chain(successor_id)
+        points, records = self._writer.supersessions.standpoints(ids), self._writer.records.by_row_ids(sorted(ids))
+        own, moment = statement_of(row.text, row.context), to_datetime(stated_at(row))
+
+        def stated(record_id: int) -> datetime:
+            record = records[record_id]
+            return record.created_at if record.event_at is None or record.event_resolved else record.event_at
+
+        def supersedes(record_id: int, *, later: bool) -> bool:
+            other = statement_of(records[record_id].text, records[record_id].context)
+            new, old = (other, own) if later else (own, other)
+            verdict = judge(new, old, cosine=None, later=True, several=self._several)
+            return verdict.outcome == "supersedes" and self._is_sure(verdict)
+
+        later = [each for each in ids if stated(each) > moment and supersedes(each, later=True)]
+        first = min(later, key=stated, default=successor_id)
+        before = [each.old_id for each in self._writer.supersessions.of_new([first])]
+        earlier = [each for each in before if stated(each) <= moment and supersedes(each, later=False)]
+        return points[first], [points[each] for each in earlier]
+
+    def _is_sure(self, verdict: Verdict) -> bool:
+        """Whether the policy has a supersession of this confidence marked."""
+        least = self._policy.supersede_confidence
+        return least is not None and verdict.confidence >= least
+
+    def _candidates(self, row: Row, keys: Sequence[int]) -> list[Known]:
+        """The records that share most of the keys, the first of which count most; of equals the newest."""
+        if not keys:
+            return []
+        shared: Counter[int] = Counter()
+        for rank, key in enumerate(keys):
+            for place in self._by_key.get((row.scope, row.kind, key), ()):
+                shared[place] += len(keys) - rank
+        left = self._superseded | self._changed
+        found: list[tuple[int, int, Known]] = [
+            (weight, place, self._rows[place])
+            for place, weight in shared.items()
+            if self._rows[place].public_id not in left
+        ]
+        known = {each.public_id for _, _, each in found} | self._superseded
+        stored = self._writer.statements.candidates(
+            keys, row.scope, row.kind, self._now, 2 * _MOST if self._superseded else _MOST
+        )
+        found += (
+            (each.shared, -place, each)
+            for place, each in enumerate(stored, 1)
+            if each.position is None and each.public_id not in known
+        )
+        found.sort(key=lambda each: each[:2], reverse=True)
+        return [each for _, _, each in found[:_MOST]]
+
+    def _cosines(self, row: Row, others: Sequence[Known]) -> list[float | None]:
+        """The cosine of the row to each record, where both were embedded in one part."""
+        if len(row.vectors) != 1 or self._embedder is None:
+            return [None] * len(others)
+        stored = [other.record_id for other in others if isinstance(other, StatementCandidate)]
+        vectors = {
+            record_id: parts[0]
+            for record_id, _, _, _, parts in self._writer.vectors.of_current(stored, self._embedder)
+            if len(parts) == 1
+        }
+        own = np.frombuffer(row.vectors[0], dtype="<f4")
+        found: list[float | None] = []
+        for other in others:
+            if isinstance(other, StatementCandidate):
+                vector = vectors.get(other.record_id)
+            else:
+                vector = np.frombuffer(other.vectors[0], dtype="<f4") if len(other.vectors) == 1 else None
+            found.append(None if vector is None else float(own @ vector))
+        return found
+
+    def _judged(self, row: Row, statement: Statement, other: Known, cosine: float | None) -> Verdict:
+        """What the rules say of the one that begins to hold later, the row or the other, and the earlier one."""
+        new, old = statement, statement_of(other.text, other.context)
+        if stated_at(row) < stated_at(other):
+            new, old = old, new
+        return judge(new, old, cosine=cosine, later=True, several=self._several)
+
+    def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
+        """The fields of `Detected` that a relation belongs to."""
+        other, verdict, _ = relation
+        policy = self._policy
+        late = stated_at(row) < stated_at(other)
+        new, old = (other, row) if late else (row, other)
+        # What expires would leave nothing in the place of what does not.
+        allowed = new.expires_at is None or old.expires_at is not None
+        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict):
+            return ("successors" if late else "superseded",)
+        effects = ["undecided"] if allowed and policy.judge else []
+        if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
+            effects.append("contradicted")
+        return effects
+
+
+def begins_at(known: Known | Standpoint) -> int:
+    """When what a record says begins to hold."""
+    if isinstance(known, Row):
+        return beginning(known.created_at, known.event_at, resolved=known.event_resolved)
+    return known.begins_at
+
+
+def stated_at(known: Known) -> int:
+    """The time as of which a record says what it does: a date in its text is that of an event, which may be to come.
+
+    "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it.
+    """
+    return known.created_at if known.event_at is None or known.event_resolved else known.event_at
+
+
+def _adds_nothing(row: Row, other: Known) -> bool:
+    """Whether a record has all that a row of the same statement gives.
+
+    At another event time it is another event.
+    """
+    return (
+        row.context == other.context
+        and (row.event_at, row.event_until, row.expires_at) == (other.event_at, other.event_until, other.expires_at)
+        and row.topic in (None, other.topic) and row.source in (None, other.source)
+        and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
+        and row.pinned <= other.pinned
+    )  # fmt: skip
+
+
+def _on_one_subject(row: Row, other: Known) -> bool:
+    """Whether nothing given says that two records are about different things."""
+    if None not in (row.topic, other.topic) and row.topic != other.topic:
+        return False
+    if row.metadata is None or other.metadata is None or row.metadata == other.metadata:
+        return True
+    one, two = msgspec.json.decode(row.metadata), msgspec.json.decode(other.metadata)
+    return all(one[name] == two[name] for name in _WHOSE & one.keys() & two.keys())
