@@ -38,12 +38,10 @@ class NamedSupersession(NamedTuple):
 def beginning(created_at: int, event_at: int | None, *, resolved: bool) -> int:
     """When a statement begins to hold, to tell which of two holds later.
 
-    A past time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month"
-    replaces "I live in Oslo", told last week.
+    A time that was found in the text counts as the moment at which it was told: "I moved to Bergen last month" replaces
+    "I live in Oslo", told last week, and "The review moved to Thursday" what was told of next Friday.
     """
-    if event_at is None:
-        return created_at
-    return max(event_at, created_at) if resolved else event_at
+    return created_at if event_at is None or resolved else event_at
 
 
 class Standpoint(NamedTuple):

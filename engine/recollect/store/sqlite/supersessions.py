@@ -23,7 +23,7 @@ _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strengt
 _LISTED = "IN (SELECT value FROM carray(?))"
 _HELD_FROM = "coalesce({row}.event_at, {row}.created_at)"
 # `beginning` in SQL.
-_BEGINS = f"max({_HELD_FROM}, iif({{row}}.event_resolved, {{row}}.created_at, {_HELD_FROM}))"
+_BEGINS = f"iif({{row}}.event_resolved, {{row}}.created_at, {_HELD_FROM})"
 
 # What follows from the standing supersessions of each record, as (old_id, superseded_at, superseded_until, held_until).
 # A successor that expires stands for longer if it has successors itself.
