@@ -76,9 +76,10 @@ class Finding(Plain, frozen=True, kw_only=True):
     """Something that `audit` found.
 
     - check: the check that found it; id: the memory; text: the start of its text, with secrets redacted
-    - reason: what was found; other: the memory it was compared with
-    - verb: what fixes it: "forget", "redact", "expire" (recall no longer shows it, `purge_expired` removes it), "link"
-      (as "contradicts") or "purge_expired"; None for a pinned memory that would have to be removed
+    - reason: what was found; other: the memory it was compared with, other_text: the start of its text
+    - verb: what fixes it: "forget", "redact", "expire" (recall no longer shows it, `purge_expired` removes it),
+      "supersede" (by `other`), "link" (as "contradicts") or "purge_expired"; None where a person has to decide, and for
+      a pinned memory that would have to be removed
     - mended: whether this was done
     """
 
@@ -87,14 +88,18 @@ class Finding(Plain, frozen=True, kw_only=True):
     text: str
     reason: str
     other: str | None = None
+    other_text: str | None = None
     verb: str | None = None
     mended: bool = False
 
 
 class Audit(Plain, frozen=True, kw_only=True):
-    """The result of `audit`: the number of memories checked, the findings, and the checks skipped with the reason."""
+    """The result of `audit`: the number of memories checked, how many of them are superseded, the findings, and the
+    checks skipped with the reason.
+    """
 
     records: int
+    superseded: int = 0
     findings: tuple[Finding, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
 

@@ -194,11 +194,15 @@ class Upkeep:
     ) -> Audit:
         """Find memories that should not be stored; nothing is changed unless `mend` is True.
 
-        `checks` (all): "duplicates", "near-duplicates" and "contradictions" within a scope and kind; "stale" (relative
-        times that have passed, such as "next week" a month ago, and memories not recalled for a year); "expired";
-        "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`); "instructions" to a model;
-        "junk" (small talk). Checks of texts are for English. Each finding names the method that `mend` calls; a pinned
-        memory is never forgotten.
+        `checks` (all but the last two): "duplicates", "near-duplicates" and "contradictions" within a scope and kind;
+        "stale" (relative times that have passed, such as "next week" a month ago, and memories not recalled for a
+        year); "expired"; "secrets" (keys, tokens, passwords, card numbers, IBANs; needs the extra `audit`);
+        "instructions" to a model; "junk" (small talk); for review, and only by name, "superseded" (what others stand in
+        the place of) and "unjudged" (pairs that wait for a language model). Checks of texts are for English.
+
+        Each finding names the method that `mend` calls, or none where a person has to decide: two memories that
+        contradict each other may both hold. A pinned memory is never forgotten. The times of a duplicate go to the one
+        that stays.
 
         Raises InvalidInput for an unknown check, for "secrets" if its extra is not installed, and for `mend` without
         `checks`.

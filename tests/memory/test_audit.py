@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 
 from recollect import Memory, Settings
@@ -12,12 +11,21 @@ from recollect.audit import CHECKS
 from recollect.errors import InvalidInput
 from tests.memory.support import ONLY_STORES
 
+# Nothing is marked or counted when it is written.
+PLAIN = Settings(embedder="none", write=ONLY_STORES)
 LONG_AGO = (datetime.now(UTC) - timedelta(days=400)).isoformat()
 
 
-def near(angle):
-    """A unit vector of two dimensions."""
-    return [float(np.cos(angle)), float(np.sin(angle))]
+@pytest.fixture
+def memory():
+    with Memory(":memory:", settings=PLAIN) as opened:
+        yield opened
+
+
+@pytest.fixture
+def on_disk(path):
+    with Memory(path, settings=PLAIN) as opened:
+        yield opened
 
 
 def found(memory, *checks):
@@ -26,9 +34,9 @@ def found(memory, *checks):
 
 
 def test_a_clean_memory_has_no_findings(memory):
-    memory.remember("The staging cluster runs MySQL 8.4", vector=near(0))
-    memory.remember("Invoice 443 was paid", vector=near(0.1))
-    memory.remember("Invoice 444 was paid", vector=near(0.1))
+    memory.remember("The staging cluster runs MySQL 8.4")
+    memory.remember("Invoice 443 was paid")
+    memory.remember("Invoice 444 was paid")
     memory.remember("Thanks to Ada the build is green again, and that is great news for all of us")
     memory.remember("Please do not ignore the instructions on the fire extinguisher")
     memory.remember("The tokens of the game are red and blue, its passwords are words of four letters")
@@ -38,7 +46,7 @@ def test_a_clean_memory_has_no_findings(memory):
 
 def test_duplicates_leave_the_first_or_the_pinned_one(memory):
     kept = memory.remember("We use MySQL")
-    memory.remember("We use MySQL", policy=ONLY_STORES)
+    memory.remember("We use MySQL")
     memory.remember("We use MySQL", scope="/other")
     memory.remember("Ada likes tea")
     pinned = memory.remember("Ada likes tea", pinned=True)
@@ -51,7 +59,7 @@ def test_duplicates_leave_the_first_or_the_pinned_one(memory):
 
 @pytest.mark.parametrize("meanwhile", ["the spare is changed", "the other is changed", "the other is forgotten"])
 def test_what_others_change_meanwhile_is_left_alone(on_disk, meanwhile):
-    first, spare = on_disk.remember("We use MySQL"), on_disk.remember("We use MySQL", policy=ONLY_STORES)
+    first, spare = on_disk.remember("We use MySQL"), on_disk.remember("We use MySQL")
     done = []
 
     def change(*_):
@@ -68,21 +76,85 @@ def test_what_others_change_meanwhile_is_left_alone(on_disk, meanwhile):
     assert on_disk.get(spare.id).text == ("We use PostgreSQL" if "spare" in meanwhile else "We use MySQL")
 
 
-def test_near_duplicates_and_contradictions_go_by_vectors_and_words(memory):
-    memory.remember("We use MySQL in production", vector=near(0))
-    memory.remember("In production we use MySQL", vector=near(0.05))
-    memory.remember("We use PostgreSQL in production", vector=near(0.3))
-    memory.remember("The plants are watered on Fridays", vector=near(0.05))
-    pairs = memory.audit(["near-duplicates", "contradictions"]).findings
-    assert [(each.check, each.text) for each in pairs][:2] == [
-        ("near-duplicates", "In production we use MySQL"),
-        ("contradictions", "We use PostgreSQL in production"),
-    ]
-    memory.audit(["near-duplicates", "contradictions"], mend=True)
-    assert memory.count() == 3
-    (newer,) = (each for each in memory.list(limit=None) if "PostgreSQL" in each.text)
-    assert {each.type for each in memory.neighbors(newer.id)} == {"contradicts"}
-    assert found(memory, "near-duplicates", "contradictions") == []
+def test_the_times_of_a_duplicate_go_to_the_one_that_stays(memory):
+    memory.remember("We use MySQL", created_at="2026-01-01T00:00:00Z")
+    memory.remember("We use MySQL", created_at="2026-02-01T00:00:00Z")
+    memory.remember("We use MySQL", created_at="2026-03-01T00:00:00Z")
+    memory.audit(["duplicates"], mend=True)
+    (left,) = memory.list()
+    assert (left.occurrences, [each.month for each in left.occurred_at]) == (3, [1, 2, 3])
+
+
+def test_a_duplicate_in_whose_place_nothing_may_stand_again_is_kept(memory):
+    old = memory.remember("We use PostgreSQL")
+    memory.remember("We use MySQL")
+    spare = memory.remember("We use MySQL", supersedes=old.id)
+    (finding,) = memory.audit(["duplicates"], mend=True).findings
+    assert (finding.other, finding.mended) == (spare.id, True)
+    assert [each.id for each in memory.list()] == [spare.id]
+
+
+def test_near_duplicates_are_found_by_their_words(memory):
+    kept = memory.remember("We use MySQL in production")
+    spare = memory.remember("we're using MySQL in production")
+    memory.remember("The plants are watered on Fridays")
+    (finding,) = memory.audit(["near-duplicates"]).findings
+    assert (finding.id, finding.other, finding.other_text, finding.verb) == (spare.id, kept.id, kept.text, "forget")
+    memory.audit(["near-duplicates"], mend=True)
+    assert (memory.count(), memory.get(kept.id).occurrences) == (2, 2)
+    assert found(memory, "near-duplicates", "duplicates") == []
+
+
+def test_what_is_out_of_date_is_superseded(memory):
+    old = memory.remember("Dana lives in Oslo", created_at=LONG_AGO)
+    new = memory.remember("Dana lives in Bergen now")
+    memory.remember("Dana speaks Norwegian")
+    memory.remember("Dana speaks Dutch")
+    (finding,) = memory.audit(["contradictions"]).findings
+    assert (finding.id, finding.other, finding.verb) == (old.id, new.id, "supersede")
+    assert finding.reason.startswith("is out of date by a later one (0.")
+    (done,) = memory.audit(["contradictions"], mend=True).findings
+    assert done.mended
+    assert memory.get(old.id).superseded_by == (new.id,)
+    assert found(memory, "contradictions") == []
+    report = memory.audit(["junk"])
+    assert (report.records, report.superseded) == (4, 1)
+
+
+def test_contradictions_of_the_links_are_for_a_person(memory):
+    one = memory.remember("The roof is flat", created_at=LONG_AGO)
+    two = memory.remember("It has a ridge and gables")
+    memory.link(two.id, one.id, type="contradicts", strength=0.7)
+    (finding,) = memory.audit(["contradictions"], mend=True).findings
+    assert (finding.id, finding.other, finding.verb, finding.mended) == (one.id, two.id, None, False)
+    assert "contradict each other (0.70)" in finding.reason
+    memory.link(one.id, two.id, type="elaborates")
+    assert found(memory, "contradictions") == []
+    memory.unlink(one.id, two.id, "elaborates")
+    memory.supersede(one.id, two.id)
+    assert found(memory, "contradictions") == []
+
+
+def test_what_is_superseded_is_reviewed_by_name(memory):
+    old = memory.remember("Dana lives in Oslo", created_at="2026-01-01T00:00:00Z")
+    new = memory.remember("Dana lives in Bergen now", created_at="2026-06-10T00:00:00Z")
+    assert found(memory, "superseded") == []
+    memory.supersede(old.id, new.id, reason="she said so", strength=0.9)
+    (finding,) = memory.audit(["superseded"], mend=True).findings
+    assert (finding.id, finding.other, finding.other_text) == (old.id, new.id, new.text)
+    assert finding.reason == "is superseded since 2026-06-10 (0.90, she said so); restore undoes it"
+    assert (finding.verb, finding.mended) == (None, False)
+    assert found(memory) == []
+
+
+def test_secrets_in_superseded_memories_are_found(memory):
+    pytest.importorskip("detect_secrets")
+    secret = "The key is AKIAIOSFODNN7EXAMPLE"
+    old = memory.remember(secret)
+    memory.remember("The key is in the vault", supersedes=old.id)
+    assert [each.id for each in memory.audit(["secrets"]).findings] == [old.id]
+    memory.audit(["secrets"], mend=True)
+    assert "AKIA" not in memory.get(old.id).text
 
 
 def test_stale_and_expired(memory):
@@ -138,11 +210,6 @@ def test_a_scoped_handle_audits_what_it_may_see(memory):
     assert len(memory.scoped("/a").audit().findings) == 1
     memory.scoped("/a").audit(["junk"], mend=True)
     assert [each.scope for each in memory.list()] == ["/b"]
-
-
-def test_what_cannot_be_checked_is_said(memory):
-    memory.remember("Without a vector")
-    assert memory.audit(["contradictions", "junk"]).skipped == {"contradictions": "no memory has a vector"}
 
 
 def test_bad_calls_change_nothing(memory):

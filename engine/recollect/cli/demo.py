@@ -1,4 +1,4 @@
-"""The command demo: a few memories, questions about them, and why each answer was found."""
+"""The command demo: a few memories, questions about them, what changed, and why each answer was found."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ MEMORIES = (
     "Nordwind, our largest customer, pays by invoice within sixty days.",
     "Lena cannot eat gluten. Remember it when you order lunch for the team.",
     "On the first Monday of each month we restore a backup, to know that it works.",
+    "The daily standup is at nine.",
+    "The daily standup has moved to ten.",
 )
 # No memory answers the last.
 # In a store this small what answers a question is far above the default.
@@ -37,6 +39,7 @@ QUESTIONS = (
     "Who approves releases while Ana is away?",
     "What happens to files I leave on staging?",
     "How many API calls may a partner make?",
+    "When is the daily standup?",
     "What is Tom's phone number?",
 )
 _SHOWN = 3
@@ -89,6 +92,8 @@ def _answer(hits: Hits) -> Iterator[str]:
     took = f"{sum(hits.stages.values()):.0f} ms"
     if not hits.evidence_gaps:
         yield f"  {hits[0].text}"
+        for former in hits[0].supersedes:
+            yield f"  Before: {former.text}"
         yield f"  Why: {reasons(hits[0], hits.query)}. Confidence {hits[0].confidence:.2f}. {took}."
         return
     yield "  I don't know."

@@ -13,16 +13,17 @@ from recollect.cli.output import attributes, hint, named, print_number, print_pa
 if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.remember.pending import Progress
-    from recollect.reports import Audit, Forgotten, Stats, Verification
+    from recollect.reports import Audit, Finding, Forgotten, Judged, Stats, Verification
 
 
 # As in recollect.audit, which is loaded when it is used.
 _CHECKS = (
     "duplicates", "near-duplicates", "contradictions", "stale", "expired", "secrets", "instructions", "junk",
+    "superseded", "unjudged",
 )  # fmt: skip
 # The command that does what a finding proposes.
 _REMEDIES = {
-    "forget": "forget", "link": "link --type contradicts", "expire": "update --expires-at",
+    "forget": "forget", "link": "link --type contradicts", "supersede": "supersede", "expire": "update --expires-at",
     "redact": "audit secrets --mend", "purge_expired": "purge-expired",
 }  # fmt: skip
 
@@ -70,30 +71,60 @@ def rebuild(memory: Memory, report: Progress | None) -> Verification:
 
 
 def _print_audit(found: Audit) -> None:
-    rows = [
-        (each.check, "mended" if each.mended else _REMEDIES.get(each.verb or "", ""), each.id, each.reason, each.text)
-        for each in found.findings
-    ]
-    print_rows(("check", "remedy", "id", "reason", "text"), rows, under=("reason",))
+    rows = [(each.check, _remedy(each), each.id, each.reason, _other(each), each.text) for each in found.findings]
+    print_rows(("check", "remedy", "id", "reason", "other", "text"), rows, under=("reason", "other"))
     if not rows:
         hint(f"{found.records:,} memories were checked: nothing was found")
+    if found.superseded and all(each.check != "superseded" for each in found.findings):
+        hint(f"{found.superseded:,} of them are superseded: audit superseded shows by what")
     for name, why in found.skipped.items():
         hint(f"{name} were not looked for: {why}")
+
+
+def _remedy(finding: Finding) -> str:
+    return "mended" if finding.mended else _REMEDIES.get(finding.verb or "", "")
+
+
+def _other(finding: Finding) -> str:
+    """The memory that a finding compares with, and the start of its text."""
+    return "" if finding.other is None else f"{finding.other} {finding.other_text or ''}"
 
 
 @prints(_print_audit, fails=lambda found: not all(each.mended for each in found.findings), bar=("auditing", "memories"))
 def audit(
     memory: Memory,
     report: Progress | None,
-    checks: Annotated[list[str] | None, argument("CHECK", f"{', '.join(_CHECKS)}. Default: all.")] = None,
+    checks: Annotated[
+        list[str] | None, argument("CHECK", f"{', '.join(_CHECKS)}. Default: all but the last two.")
+    ] = None,
     scope: Scope = None,
     mend: Annotated[bool, flag("Carry out what the findings propose.", "--mend")] = False,
 ) -> Audit:
     """Find memories that should not be there, with a remedy.
 
-    Changes nothing without --mend. The exit status is 1 where something was found and not mended.
+    Of two that contradict each other, one supersedes the other (supersede), both hold (link --type elaborates), or one
+    is wrong (forget). Changes nothing without --mend. The exit status is 1 where something was found and not mended.
     """
     return memory.audit(checks or None, scope=scope, mend=mend, on_progress=report)
+
+
+def _print_judged(done: Judged) -> None:
+    print_rows(
+        ("", ""),
+        [(done.superseded, "superseded"), (done.contradicting, "contradicting"), (done.independent, "independent"),
+         (done.waiting, "still waiting")],
+    )  # fmt: skip
+
+
+@prints(_print_judged)
+def judge_changes(
+    memory: Memory, limit: Annotated[int | None, option("N", "At most so many pairs. Default: all.")] = None
+) -> Judged:
+    """Have the language model judge what the rules left open.
+
+    These are pairs of memories of which the newer may supersede the older; audit unjudged lists them.
+    """
+    return memory.judge_changes(limit=limit)
 
 
 def _print_purged(gone: Forgotten) -> None:

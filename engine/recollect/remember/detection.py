@@ -7,9 +7,9 @@ in-memory index: a record that another process has just written is among them. R
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -254,10 +254,15 @@ def _adds_nothing(row: Row, other: Known) -> bool:
 
 
 def _on_one_subject(row: Row, other: Known) -> bool:
-    """Whether nothing given says that two records are about different things."""
-    if None not in (row.topic, other.topic) and row.topic != other.topic:
-        return False
     if row.metadata is None or other.metadata is None or row.metadata == other.metadata:
-        return True
-    one, two = msgspec.json.decode(row.metadata), msgspec.json.decode(other.metadata)
+        return on_one_subject((row.topic, other.topic), {}, {})
+    return on_one_subject(
+        (row.topic, other.topic), msgspec.json.decode(row.metadata), msgspec.json.decode(other.metadata)
+    )
+
+
+def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether neither the topics nor the metadata of two records say that they are about different things."""
+    if None not in topics and topics[0] != topics[1]:
+        return False
     return all(one[name] == two[name] for name in _WHOSE & one.keys() & two.keys())

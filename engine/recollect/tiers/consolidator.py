@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, StoreError
-from recollect.policies import Consolidation
+from recollect.policies import Consolidation, WritePolicy
 from recollect.records import NewRecord, Record, as_seen
-from recollect.remember.embed import insert_rows
-from recollect.store.protocol import Writer
+from recollect.remember.batch import write_rows
+from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CycleRow, LinkRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
 from recollect.tiers.service import Service
@@ -52,7 +52,8 @@ class Consolidator(Service):
         COMPRESS multiplies the importance of all episodes by `decay_factor` and deletes those below `prune_threshold`.
         Pinned episodes are exempt, and each recall of an episode delays its deletion by `cycles_a_recall` cycles.
         REPLAY counts the new episodes and, with `extract`, extracts lasting facts from them, which become semantic
-        memories linked to their episodes: True asks the language model, a callable takes the episodes and returns
+        memories linked to their episodes, known since the newest of these; what a fact makes out of date is
+        superseded. True asks the language model, a callable takes the episodes and returns
         facts. `Settings.consolidation` has the parameters. Accesses that other processes have not written yet do not
         count.
         """
@@ -105,9 +106,8 @@ class Consolidator(Service):
                 idle = Cycle(scope=self._seen(scope), agent=self._agent_of(scope))
                 return idle if last is None else self._shown(Cycle, last)
             facts, error = self._extract(extractor, episodes)
-            prepared = self._embedded(
-                scope, [NewRecord(text=fact.content, importance=fact.importance, tags=fact.tags) for fact in facts]
-            )
+            known = {episode.id: episode.event_at or episode.created_at for episode in episodes}
+            prepared = self._embedded(scope, [_record(fact, known) for fact in facts])
             replayed_id = trigger if unread and error is None else 0 if last is None else last.replayed_id
             cycle = CycleRow(
                 0, scope, trigger, replayed_id, checks.now_us(), compressed=0, pruned=0, replayed=len(between),
@@ -176,17 +176,47 @@ class Consolidator(Service):
         rows: Sequence[Row],
         identity: Identity | None,
     ) -> int:
-        """Store the facts whose text is not stored yet, and link all facts to those of their episodes that remain."""
-        promoted, now = 0, checks.now_us()
-        for fact, row in zip(facts, rows, strict=True):
-            known = writer.records.same_text(scope, row.kind, row.content_hash)
-            if not known:
-                known = insert_rows(writer, [row], identity)
-                promoted += 1
+        """Store the facts that are not stored yet, and link all facts to those of their episodes that remain.
+
+        They are compared with what is stored as `remember` does: a newer fact supersedes an older one.
+        """
+        now = checks.now_us()
+        found = [_known(writer, scope, row) for row in rows]
+        new = [row for row, known in zip(rows, found, strict=True) if known is None]
+        ids = iter(write_rows(self._engine, new, identity, _detecting(self._engine.settings.write_policy)))
+        named = [next(ids) if known is None else known for known in found]
+        stored = writer.records.find_ids(named, scope)
+        for fact, public_id in zip(facts, named, strict=True):
             left = writer.records.find_ids(fact.episodes, scope)
-            ends = [LinkRow(episode, known[0], "supports", 1.0, now) for episode in sorted(left.values())]
-            writer.links.put(ends)
-        return promoted
+            writer.links.put(
+                LinkRow(episode, stored[public_id], "supports", 1.0, now) for episode in sorted(left.values())
+            )
+        return sum(row.public_id in stored for row in new)
+
+
+def _record(fact: Fact, times: Mapping[str, datetime]) -> NewRecord:
+    """A fact as a record: it became known with the newest of its episodes."""
+    known = [min(times[id], checks.to_datetime(checks.now_us())) for id in fact.episodes if id in times]
+    return NewRecord(
+        text=fact.content, importance=fact.importance, tags=fact.tags, created_at=max(known) if known else None
+    )
+
+
+def _known(reader: Reader, scope: str, row: Row) -> str | None:
+    """The record that states a fact already: one that stands, or that was superseded after the fact was noticed."""
+    found = reader.records.by_row_ids(reader.records.same_text(scope, row.kind, row.content_hash))
+    for each in found.values():
+        until = checks.check_time(each.held_until, "held_until")
+        if until is None or row.created_at < until:
+            return each.id
+    return None
+
+
+def _detecting(policy: WritePolicy) -> WritePolicy:
+    """Of a write policy what compares statements; topics and links are for what a caller writes."""
+    return structs.replace(
+        policy, merge_strategy="append", topic_cosine=None, link_cosine=None, recognise_recalled=False, junk="store"
+    )
 
 
 class AsyncConsolidator(AsyncService[Consolidator]):

@@ -167,7 +167,7 @@ class SqliteRecordReader(Repository):
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         return self._ids(
             Condition(
-                "r.valid_to IS NULL AND r.superseded_at IS NULL AND r.kind = ? AND r.content_hash = ? "
+                "r.valid_to IS NULL AND r.kind = ? AND r.content_hash = ? "
                 "AND r.scope_id = (SELECT id FROM scope WHERE path = ?)",
                 (kind, content_hash, scope),
             )
