@@ -70,6 +70,13 @@ def test_supersede_and_restore_by_ends_of_ids(run, remember):
     assert run("restore", old).code == 2
 
 
+def test_forget_says_what_holds_again(run, moved):
+    old, new = moved
+    assert run("forget", new).err == "1 that they superseded hold again\n"
+    assert run("list").out.split("\t")[0] == old
+    assert run("forget", old).err == ""
+
+
 def test_one_in_place_of_several_and_several_of_one(run, remember):
     first, second, third, fourth = (remember(text) for text in ("roof", "cellar", "garden", "street"))
     assert run("supersede", first, third, fourth, "--json").json["new"] == [third, fourth]

@@ -80,6 +80,14 @@ def test_a_model_supersedes_and_takes_it_back(use):
     assert {each["id"] for each in use("list")["results"]} == {old, new}
 
 
+def test_what_a_removed_memory_superseded_holds_again(use, moved):
+    old, new = moved
+    removed = use("remove", id=new)
+    assert ([each["id"] for each in removed["holds_again"]], removed["notice"]) == ([old], NOTICE)
+    assert [each["content"] for each in use("list")["results"]] == [OSLO]
+    assert use("remove", id=old) == {"outcome": "removed", "id": old}
+
+
 def test_mistakes_are_answered_and_change_nothing(use, moved):
     old, new = moved
     other = use("write", content="The office plants are watered on Fridays")["id"]

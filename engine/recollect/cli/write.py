@@ -78,6 +78,9 @@ def print_id(stored: Record | Procedure) -> None:
 
 def _print_stored(stored: Record | list[Record]) -> None:
     for record in stored if isinstance(stored, list) else [stored]:
+        if record.outcome == "skipped":
+            hint("not stored: it is only small talk or tool noise")
+            continue
         print_id(record)
         if record.outcome == "duplicate":
             times = f", now {record.occurrences:,} times" if record.occurrences > 1 else ""
@@ -235,7 +238,11 @@ def forget(
             if going > 1 and not typer.confirm(f"Forget {going:,} memories for good?", err=True):
                 hint("nothing was forgotten")
                 raise typer.Exit(1)
-        return memory.forget(whole or None, **fields, receipt=receipt)
+        old = {id for each in whole for id in memory.get(each).supersedes} if not fields else set()
+        gone = memory.forget(whole or None, **fields, receipt=receipt)
+        if again := memory.count(where={"id": {"in": sorted(old)}}) if old else 0:
+            hint(f"{again:,} that they superseded hold again")
+        return gone
 
 
 def _print_receipt(receipt: ErasureReceipt) -> None:

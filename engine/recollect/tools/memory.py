@@ -9,6 +9,7 @@ from recollect.errors import NotFound
 from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
 from recollect.records import Record
+from recollect.text.quoting import NOTICE
 from recollect.tools.action import Action, Call, Candidate, Changed, Quotes, Tool, ToolFault
 from recollect.tools.fields import (
     Flag,
@@ -31,6 +32,7 @@ from recollect.tools.memory_results import (
     FoundMemory,
     Recalled,
     RecalledMemory,
+    Removed,
     Version,
     Written,
     former_texts,
@@ -68,7 +70,7 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
             outcome=record.outcome,
             id=record.id,
             scope=call.scope_of(record.scope),
-            merged_into=None if record.outcome == "created" else record.id,
+            merged_into=None if record.outcome in ("created", "skipped") else record.id,
             said=record.occurrences if record.occurrences > 1 else UNSET,
             was=[*was.values()] or UNSET,
             contradictions=[
@@ -133,15 +135,18 @@ class Replace(Action, frozen=True, kw_only=True, tag="replace"):
 
 
 class Remove(Action, frozen=True, kw_only=True, tag="remove"):
-    """forget a memory for good; give old_text or id"""
+    """forget a memory for good, after which what it superseded holds again; give old_text or id"""
 
     old_text: OldText | None = None
     id: MemoryId | None = None
 
-    def __call__(self, call: Call) -> Changed:
+    def __call__(self, call: Call) -> Removed:
         found = _the_one(call.memory, self.id, self.old_text)
         call.memory.forget(found.id)
-        return Changed(outcome="removed", id=found.id)
+        again = former_texts(call.memory, found.supersedes, include_superseded=False)
+        return Removed(
+            outcome="removed", id=found.id, holds_again=[*again.values()] or UNSET, notice=NOTICE if again else UNSET
+        )
 
 
 class ListMemories(Action, frozen=True, kw_only=True, tag="list"):

@@ -51,6 +51,15 @@ class Written(Struct, frozen=True, kw_only=True):
     contradictions: list[Contradicted] = []
 
 
+class Removed(Struct, frozen=True, kw_only=True):
+    """The outcome of a removal; `holds_again` is what the memory had superseded."""
+
+    outcome: str
+    id: str
+    holds_again: list[Was] | UnsetType = UNSET
+    notice: str | UnsetType = UNSET
+
+
 class FoundMemory(Shown, frozen=True, kw_only=True):
     """A hit of search."""
 
@@ -136,12 +145,12 @@ def listed(call: Call, records: Iterable[Record]) -> list[ListedMemory]:
     ]
 
 
-def former_texts(memory: Memory, ids: Iterable[str]) -> dict[str, Was]:
-    """Superseded memories by id."""
+def former_texts(memory: Memory, ids: Iterable[str], *, include_superseded: bool = True) -> dict[str, Was]:
+    """Memories that were superseded, by id; without `include_superseded` those that hold again."""
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
-    records = memory.list(where={"id": {"in": wanted}}, include_superseded=True, limit=None)
+    records = memory.list(where={"id": {"in": wanted}}, include_superseded=include_superseded, limit=None)
     return {record.id: Was(id=record.id, content=record.text, until=record.held_until) for record in records}
 
 
