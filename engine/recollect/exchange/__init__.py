@@ -20,7 +20,7 @@ CSV (RFC 4180): a header row with `text` and any of `id` and `remember`'s argume
 where a tag contains one), metadata as JSON, an empty cell for an omitted argument. Text: one memory per line.
 
 Markdown: a folder with a file per scope and month, for people to read and edit: see `markdown`. It has every field and
-link of each memory; closed versions, access counts and vectors are only in JSON lines.
+link of each memory, and what superseded it; closed versions, access counts and vectors are only in JSON lines.
 """
 
 from recollect.exchange.exporting import export

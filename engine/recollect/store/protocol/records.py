@@ -49,7 +49,7 @@ class Records(Protocol):
         """Row ids of the records that a filter admits, ascending."""
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
-        """Row ids of open records of this kind and text in exactly this scope that nothing supersedes."""
+        """Row ids of open records, superseded or not, of this kind and text in exactly this scope."""
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
         """Whether a filter admits a record."""
