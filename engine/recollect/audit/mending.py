@@ -14,11 +14,13 @@ from recollect.audit.findings import batches
 from recollect.checks import check_time, now_us, to_datetime
 from recollect.engine import Engine
 from recollect.errors import AlreadySuperseded, NotFound
-from recollect.remember import change, links, supersession
-from recollect.remember.supersession import row_id
+from recollect.remember import change, links
+from recollect.remember.supersession import row_id, supersede
 from recollect.reports import Finding
 from recollect.store.protocol import Reader
 from recollect.text.secrets import redact, redact_all
+
+_REASON = "found by audit"
 
 
 def last_changes(reader: Reader, findings: Iterable[Finding]) -> dict[str, datetime]:
@@ -39,26 +41,25 @@ def mended(engine: Engine, findings: Iterable[Finding], seen: dict[str, datetime
         "purge_expired": lambda each: change.forget(engine, [each.id], None, base=base),
         "expire": lambda each: change.update(engine, each.id, {"expires_at": to_datetime(now_us())}, base=base),
         "link": lambda each: links.link(engine, each.id, str(each.other), "contradicts", 1.0, base=base),
-        "supersede": lambda each: supersession.supersede(
-            engine, each.id, each.other, reason=each.reason, strength=1.0, at=None, base=base
+        "supersede": lambda each: supersede(
+            engine, each.id, each.other, reason=_REASON, strength=1.0, at=None, base=base
         ),
         "redact": lambda each: _redact(engine, each.id, base),
     }
     ours: set[str] = set()
     for verb, some in by_verb.items():
         for each in some:
-            done = False
             # A redaction embeds, which takes too long for a transaction: it reads the memory again.
             with nullcontext() if verb == "redact" else engine.atomic():
                 others = {id for id in (each.id, each.other) if id is not None and id not in ours}
                 with engine.store.read() as reader:
                     now = last_changes(reader, [each])
-                if all(now.get(id, False) == seen.get(id) for id in others):
-                    done = True
+                as_seen = all(now.get(id, False) == seen.get(id) for id in others)
+                if as_seen:
                     with suppress(NotFound, AlreadySuperseded):  # by an earlier finding
                         mend[verb](each)
-            ours |= {each.id} if done else set()
-            yield structs.replace(each, mended=done)
+            ours |= {each.id} if as_seen else set()
+            yield structs.replace(each, mended=as_seen)
 
 
 def _forget(engine: Engine, finding: Finding, base: str) -> None:

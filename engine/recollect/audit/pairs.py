@@ -191,8 +191,9 @@ def _records(reader: Reader, ids: Collection[int]) -> dict[int, Record]:
 
 
 def _begins(record: Record) -> tuple[datetime, datetime, str]:
-    """When what a memory says begins to hold, and what decides between equals."""
-    return record.event_at or record.created_at, record.created_at, record.id
+    """The time as of which a memory says what it does, and what decides between equals."""
+    given = None if record.event_resolved else record.event_at
+    return given or record.created_at, record.created_at, record.id
 
 
 def _spared(record: Record) -> tuple[bool, bool, datetime, str]:
