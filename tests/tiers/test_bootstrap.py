@@ -195,3 +195,12 @@ def test_changes_stay_within_the_budget_and_on_their_line(memory):
     assert [line for line in ready.text.splitlines() if line.startswith("#")][1:3] == [
         "## Recent changes", "## Relevant knowledge",
     ]  # fmt: skip
+
+
+def test_a_change_has_the_time_from_which_it_holds_not_that_of_which_it_speaks(memory):
+    old = memory.semantic.add("The exam is on 4 May 2027")
+    new = memory.semantic.add("The exam is on 6 May 2027", supersedes=old.id)
+    (change,) = memory.bootstrap(None, "When is the exam?").changes
+    assert change.changed_at == memory.get(old.id).held_until
+    assert change.changed_at.year < 2027
+    assert new.event_at.year == 2027

@@ -182,8 +182,9 @@ def _changes(semantic: Semantic, agent: str | None) -> list[Change]:
     return [
         Change(
             record=current[id],
-            was=tuple(each for each in latest if id in each.superseded_by),
-            changed_at=current[id].event_at or current[id].created_at,
+            was=(was := tuple(each for each in latest if id in each.superseded_by)),
+            # Not the event time of the new one: that of "the exam is on 6 May" is in May.
+            changed_at=max(each.held_until or each.created_at for each in was),
         )
         for id in new
         if id in current
