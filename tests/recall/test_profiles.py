@@ -264,7 +264,7 @@ def test_memweave_keyword_only_hits_can_pass_the_threshold(memory):
 
 
 def test_memweave_mmr_prefers_what_is_unlike(memory):
-    texts = ["red apple pie recipe", "red apple pie recipe too", "blue boat on the lake"]
+    texts = ["red apple pie recipe", "red apple pie recipe, page two", "blue boat on the lake"]
     ids = [add(memory, text, cosine=0.9 - n / 50) for n, text in enumerate(texts)]
     assert [hit.id for hit in ask(memory, "memweave", limit=2)] == ids[:2]
     assert [hit.id for hit in ask(memory, "memweave", limit=2, mmr_lambda=0.3)] == [ids[0], ids[2]]
