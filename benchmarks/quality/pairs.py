@@ -65,7 +65,7 @@ def _written(memory: Memory, pair: dict[str, Any]) -> str:
     )
     if new.id == old.id:
         return "one"
-    if old.id in getattr(new, "supersedes", ()):
+    if old.id in new.supersedes:
         return SUPERSEDED
     return CONTRADICTING if old.id in {each.id for each in new.contradictions} else "independent"
 
@@ -74,8 +74,8 @@ def _judged(pair: dict[str, Any]) -> str:
     old, new = (statement_of(pair[side], pair.get(f"{side}_context")) for side in ("old", "new"))
     verdict = judge(new, old, cosine=None, later=True)
     policy = WritePolicy()
-    least = getattr(policy, {"supersedes": "supersede_confidence"}.get(verdict.outcome, "contradict_confidence"), 0.0)
-    enough = verdict.confidence >= (least or 0.0)
+    least = {"supersedes": policy.supersede_confidence, "contradicts": policy.contradict_confidence}
+    enough = verdict.confidence >= (least.get(verdict.outcome) or 0.0)
     return _TOLD[verdict.outcome] if enough else "independent"
 
 

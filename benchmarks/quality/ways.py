@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from recollect.policies import WritePolicy
-from recollect.profiles import Profile
 
 __all__ = ["WAYS", "Way"]
 
@@ -21,18 +20,10 @@ class Way(NamedTuple):
     options: dict[str, Any]
 
 
-# Until the fields are there, the three are the same.
-_UNDETECTED = WritePolicy(
-    **{
-        name: None
-        for name in ("supersede_confidence", "contradict_confidence")
-        if name in WritePolicy.__struct_fields__
-    }
-)
-_UNRANKED = {"superseded": "ignore"} if "superseded" in Profile.__struct_fields__ else {}
+_UNDETECTED = WritePolicy(supersede_confidence=None, contradict_confidence=None)
 
 WAYS = {
     "default": Way(None, {}),
     "reading only": Way(_UNDETECTED, {}),
-    "neither": Way(_UNDETECTED, _UNRANKED),
+    "neither": Way(_UNDETECTED, {"superseded": "ignore"}),
 }
