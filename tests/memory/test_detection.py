@@ -187,6 +187,12 @@ def test_of_contradicting_statements_both_stay_and_each_names_the_other(memory):
 # ── duplicates ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_of_two_statements_of_one_moment_neither_is_the_newer(memory):
+    old = memory.remember("Dana lives in Oslo", created_at="2026-03-01")
+    new = memory.remember("Dana lives in Bergen now", created_at="2026-03-01")
+    assert (new.supersedes, [each.id for each in new.contradictions]) == ((), [old.id])
+
+
 def test_the_same_statement_is_stored_once_with_its_times(memory):
     first = memory.remember(OSLO, created_at=day(1))
     again = memory.remember("dana lives in Oslo now.", created_at=day(3))

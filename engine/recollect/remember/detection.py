@@ -202,11 +202,15 @@ class Detection:
         return found
 
     def _judged(self, row: Row, statement: Statement, other: Known, cosine: float | None) -> Verdict:
-        """What the rules say of the one that begins to hold later, the row or the other, and the earlier one."""
+        """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
+
+        Of two of one moment neither is later: at most they contradict each other.
+        """
         new, old = statement, statement_of(other.text, other.context)
         if stated_at(row) < stated_at(other):
             new, old = old, new
-        return judge(new, old, cosine=cosine, later=True, several=self._several)
+        later = begins_at(row) != begins_at(other)
+        return judge(new, old, cosine=cosine, later=later, several=self._several)
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
