@@ -308,7 +308,9 @@ def _role(pair: _Pair) -> Finding | None:
     if new.relation != "be" or old.relation != "be" or new.past or old.past or new.negated or old.negated:
         return None
     if new.said and new.said == old.said:
-        if not (new.definite or old.definite) or new.said & lx.SEVERAL_NOUNS:
+        # What is "at the office" or "in the continent of Africa" may be many.
+        placed = any(role for role, _ in (*new.chunks, *old.chunks))
+        if placed or not (new.definite or old.definite) or new.said & lx.SEVERAL_NOUNS:
             return None
         named = all(word.kind == NAME or word.text in lx.NOW for word in (*new.head, *old.head))
         numbered = len(new.subject ^ old.subject) == 2 and len(new.subject & old.subject) == 1
