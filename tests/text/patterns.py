@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -95,6 +95,12 @@ def written(module: ModuleType | None, tree: ast.Module) -> Iterator[tuple[int, 
     names.setdefault("re", re)
     functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     inside = {id(node) for function in functions for node in ast.walk(function)}
+    kept = {
+        id(node)
+        for function in functions
+        if any(ast.unparse(each) == "cached_property" for each in function.decorator_list)
+        for node in ast.walk(function)
+    }
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
@@ -111,8 +117,9 @@ def written(module: ModuleType | None, tree: ast.Module) -> Iterator[tuple[int, 
                 for part in (node.args[0], flags[0] if flags else ast.Constant(0, lineno=1, col_offset=0))
             )
         except NameError as fault:
-            # A loop at the head of a module leaves what it compiles in a table, where `_held` finds it.
-            if module is None or id(node) not in inside:
+            # A loop at the head of a module leaves what it compiles in a table, where `_held` finds it, and a property
+            # that is kept leaves it in the object.
+            if module is None or id(node) not in inside or id(node) in kept:
                 continue
             raise AssertionError(f"{module.__name__}:{node.lineno}: make the pattern a constant: {fault}") from None
         yield node.lineno, re.compile(pattern, flag), None if node.func.attr == "compile" else node.func.attr
@@ -146,3 +153,11 @@ def _within(where: str, value: object, depth: int) -> Iterator[tuple[str, re.Pat
     elif depth < 4 and isinstance(value, dict | list | tuple | set | frozenset) and len(value) < 10_000:
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _within(where, inner, depth + 1)
+    elif depth < 2 and any(isinstance(each, cached_property) for each in vars(type(value)).values()):
+        for name, made in vars(type(value)).items():
+            if isinstance(made, cached_property):
+                for place, pattern, _ in _within(f"{where}.{name}", getattr(value, name), 1):
+                    yield place, pattern, "search"
+        for name, held in vars(value).items():
+            if not isinstance(held, dict | list | tuple | set | frozenset):
+                yield from _within(f"{where}.{name}", held, depth + 1)

@@ -95,15 +95,15 @@ def explain(
             ranks |= before
             stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
             reason += _change(reader, watched)
+            if answer.sub_queries is not None and len(place):
+                reason += (
+                    f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
+                )
     if stage != "returned" and vectors is None and has_steps(asked, request):
         followed = [hit.id for hit in recall_queries(engine, [text], None, structs.replace(given, counted=False))[0]]
         if public_id in followed:
             rank = followed.index(public_id) + 1
             stage, reason = "returned", f"it is hit {rank}: it tells of what another hit states"
-            if answer.sub_queries is not None and len(place):
-                reason += (
-                    f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
-                )
     return Explanation(
         id=public_id,
         query=text,

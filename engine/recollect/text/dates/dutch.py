@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEXT, THIS
 
 _MONTHS = (
@@ -85,7 +85,7 @@ DUTCH = Language(
         " naar er maar"
         " was waren had heb heeft hebben ben bij ook uit nog wordt werd zal ga gaat gaan"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b(?:[Ww]as|[Ww]aren|[Hh]ad|[Hh]adden|[Ww]erd|[Ww]erden|ging(?:en)?|kwam(?:en)?|zag(?:en)?"
             r"|kocht(?:en)?|bracht(?:en)?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEAREST, THIS
 
 _MONTHS = "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre"
@@ -87,7 +87,7 @@ FRENCH = Language(
         " aux du de"
         " mon ma mes son sa ses ai a avons ont suis sommes sont etait ete ce cette se plus depuis chez par mais"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b(?:étais|était|étions|étaient|avais|avait|avaient|avions|\w+(?:aient|èrent)|fut|naquit)\b"
             rf"|{_AVOIR}(?= (?:(?:pas|bien|déjà|tous?|beaucoup|enfin|\w+ment) )?{_PARTICIPLE}\b)"

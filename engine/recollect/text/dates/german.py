@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEXT, THIS
 
 _MONTHS = (
@@ -104,7 +104,7 @@ GERMAN = Language(
         " werde wird sich als auch wurde seit vor bei nach mein meine unser hatte sind bin ins zum zur uns mir"
         " mich hier wir waren nur noch aber wie was gehe"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b(?:[Ww]ar(?:en|st|t)?|[Hh]atte(?:n|st)?|[Ww]urden?|[Gg]ing(?:en)?|[Kk]am(?:en)?|[Ss]ah(?:en)?"
             r"|fuhr(?:en)?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEAREST, THIS
 
 _MONTHS = "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"
@@ -90,7 +90,7 @@ ITALIAN = Language(
         " sono era ho ha"
         " abbiamo hanno siamo molto ma come piu io lui lei noi da dal mi ci sto stato stata fino"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b(?:ero|era|eravamo|erano|avevo|aveva|avevano|\w{2,}(?:avo|ava|avano|evano|ivano|arono|irono"
             r"|erono)|fu|furono|nacque)\b"

@@ -45,17 +45,21 @@ class Cue(NamedTuple):
     tense: int
 
 
-def cues_by(*, past: str, ahead: str, either: str) -> Callable[[str], list[Cue]]:
+class TenseCues:
     """The cues that three patterns find in a sentence as it is written; of one place `either` tells nothing."""
-    compiled: list[tuple[re.Pattern[str], int]] = []
 
-    def cues(sentence: str) -> list[Cue]:
-        if not compiled:  # of the languages that are written
-            compiled.extend((re.compile(source), tense) for source, tense in ((ahead, 1), (past, -1), (either, 0)))
-        found = {match.start(): tense for pattern, tense in compiled[:3] for match in pattern.finditer(sentence)}
+    def __init__(self, *, past: str, ahead: str, either: str) -> None:
+        self._sources = (ahead, 1), (past, -1), (either, 0)
+
+    @cached_property
+    def patterns(self) -> tuple[tuple[re.Pattern[str], int], ...]:
+        """The patterns with their tenses; compiled only for the languages that are written."""
+        return tuple((re.compile(source), tense) for source, tense in self._sources)
+
+    def __call__(self, sentence: str) -> list[Cue]:
+        """The cues in a sentence, in order."""
+        found = {match.start(): tense for pattern, tense in self.patterns for match in pattern.finditer(sentence)}
         return [Cue(start, tense) for start, tense in sorted(found.items())]
-
-    return cues
 
 
 def numbered(names: str, first: int) -> dict[str, int]:

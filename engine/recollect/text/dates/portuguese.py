@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEAREST, THIS
 
 _MONTHS = "janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro"
@@ -88,7 +88,7 @@ PORTUGUESE = Language(
         " estava muito mas como mais ao ha temos tenho fui eu ele ela voce fomos desde ate nos vamos ano ontem"
         " hoje amanha"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b\w{2,}(?:ou|ei|eu|iu|aram|eram|iram|amos|emos|imos|ava|avam|ávamos|ia"
             r"|iam)\b(?<!\bestou)(?<!\bmeu)(?<!\bseu)"

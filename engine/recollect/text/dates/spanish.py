@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.text.dates.language import Language, cues_by, numbered, words
+from recollect.text.dates.language import Language, TenseCues, numbered, words
 from recollect.text.dates.periods import COMING, LAST, NEAREST, THIS
 
 _MONTHS = "enero febrero marzo abril mayo junio julio agosto septiembre/setiembre octubre noviembre diciembre"
@@ -95,7 +95,7 @@ SPANISH = Language(
         " soy esta"
         " estoy estaba muy pero como mas ha he hemos han desde hasta tengo hace fui fuimos voy va vamos ayer hoy anoche"
     ),
-    cues=cues_by(
+    cues=TenseCues(
         past=(
             r"\b\w{2,}(?:ó|é|aste|iste|ieron|aron|imos|ían?|íamos|aba|aban|ábamos)\b(?<!qué)(?<!está)(?<!estaré)(?<!ré)"
             r"|\b(?:fui|fue|fuimos|fueron|hice|hizo|hicimos|tuve|tuvo|tuvimos|estuve|estuvo|estuvimos|vine|vino"

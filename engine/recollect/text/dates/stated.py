@@ -24,7 +24,7 @@ _LIMIT_CHARS = 24
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:mr|ms|dr|st)\.)(?<!\d\.)\s+|\n+")
 _CLAUSE_END = re.compile(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|which|who|when|while|then)\b")
 _BARE = frozenset(("weekday", "month", "season"))
-_WORD_BEFORE = re.compile(r"[^\W\d_]+ $")
+_WORD_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+ $")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
 # A number alone is a year only where nothing follows that it could count.
 _COUNTABLE = re.compile(r" ([^\W\d_]+)")
