@@ -22,7 +22,7 @@ from recollect.remember.detection import on_one_subject
 from recollect.reports import Finding
 from recollect.store.protocol import Progress, Reader
 from recollect.text.statements import judge, several_valued, statement_of
-from recollect.text.statements.records import record_keys
+from recollect.text.statements.records import sought_keys
 
 # The newest records that share a key with one: "I live in" may begin thousands.
 _MOST = 32
@@ -126,7 +126,7 @@ class _Comparison:
 
     def _near(self, record: Record) -> list[int]:
         """The others among the audited that share a key with a record."""
-        keys = record_keys(statement_of(record.text, record.context))
+        keys = sought_keys(record.text, record.context)
         found = self._reader.statements.candidates(keys, record.scope, record.kind, now_us(), _MOST)
         return [each.record_id for each in found if each.public_id != record.id and each.record_id in self._ids]
 

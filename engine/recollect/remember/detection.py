@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from heapq import nlargest
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -20,12 +21,12 @@ from recollect.store.protocol import Writer
 from recollect.store.supersession_values import Standpoint, StatementCandidate, beginning
 from recollect.store.values import Row
 from recollect.text.statements import Statement, Verdict, judge, several_valued, statement_of
-from recollect.text.statements.records import record_keys
+from recollect.text.statements.records import sought_keys, stored_keys
 from recollect.text.topics import same_topic
 
 # Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of which so many of the
 # newest are looked at.
-_MOST = 8
+_MOST = 6
 _MOST_OF_A_KEY = 32
 # Kinds of what happened, what a file says and how to do something: no later text changes it.
 _UNCHANGING = ("episode", "chunk", "procedure")
@@ -85,35 +86,34 @@ class Detection:
         if not self._compares(row):
             return NOTHING
         statement = statement_of(row.text, row.context)
-        others = self._candidates(row, record_keys(statement))
+        others = self._candidates(row, sought_keys(row.text, row.context))
         if not others:
             return NOTHING
-        same: Relation | None = None
         found: dict[str, list[Relation]] = {}
         for other, cosine in zip(others, self._cosines(row, others), strict=True):
             relation = Relation(other, self._judged(row, statement, other, cosine), cosine)
             if relation.verdict.outcome == "same":
-                counts = same is None and self._policy.duplicates == "count"
-                if (
-                    counts
-                    and _adds_nothing(row, other)
-                    and (row.text == other.text or same_topic(row.text, other.text))
-                ):
-                    same = relation
+                if self._policy.duplicates == "count" and _adds_nothing(row, other):
+                    return Detected(relation)
             elif relation.verdict.outcome != "independent" and _on_one_subject(row, other):
                 for name in self._effects(row, relation):
                     found.setdefault(name, []).append(relation)
         for some in found.values():
             some.sort(key=lambda each: -each.verdict.confidence)
-        # Of several that hold later, the next in time stands in its place.
-        found["successors"] = sorted(found.get("successors", ()), key=lambda each: stated_at(each.other))[:1]
-        return Detected(same, **found)
+        return Detected(
+            None,
+            found.get("superseded", ()),
+            # Of several that hold later, the next in time stands in its place.
+            sorted(found.get("successors", ()), key=lambda each: stated_at(each.other))[:1],
+            found.get("contradicted", ()),
+            found.get("undecided", ()),
+        )
 
     def wrote(self, place: int) -> None:
         """Compare the rows after this one with it."""
         row = self._rows[place]
         if self._compares(row):
-            for key in record_keys(statement_of(row.text, row.context)):
+            for key in stored_keys(row.text, row.context):
                 self._by_key.setdefault((row.scope, row.kind, key), deque(maxlen=_MOST_OF_A_KEY)).append(place)
 
     def _compares(self, row: Row) -> bool:
@@ -163,20 +163,19 @@ class Detection:
         for rank, key in enumerate(keys):
             for place in self._by_key.get((row.scope, row.kind, key), ()):
                 shared[place] += len(keys) - rank
-        left = self._superseded | self._changed
-        found: list[tuple[int, int, Known]] = [
-            (weight, place, self._rows[place])
-            for place, weight in shared.items()
-            if self._rows[place].public_id not in left
-        ]
-        known = {each.public_id for _, _, each in found} | self._superseded
-        stored = self._writer.statements.candidates(
-            keys, row.scope, row.kind, self._now, 2 * _MOST if self._superseded else _MOST
-        )
+        found: list[tuple[int, int, Known]] = []
+        known = set()
+        for place in nlargest(2 * _MOST, shared, key=lambda place: (shared[place], place)):
+            public_id = self._rows[place].public_id
+            if public_id not in self._superseded and public_id not in self._changed:
+                found.append((shared[place], place, self._rows[place]))
+                known.add(public_id)
+        wanted = 2 * _MOST if self._superseded else _MOST
+        stored = self._writer.statements.candidates(keys, row.scope, row.kind, self._now, wanted)
         found += (
             (each.shared, -place, each)
             for place, each in enumerate(stored, 1)
-            if each.position is None and each.public_id not in known
+            if each.position is None and each.public_id not in known and each.public_id not in self._superseded
         )
         found.sort(key=lambda each: each[:2], reverse=True)
         return [each for _, _, each in found[:_MOST]]
@@ -253,7 +252,7 @@ def _adds_nothing(row: Row, other: Known) -> bool:
         and (row.event_at, row.event_until, row.expires_at) == (other.event_at, other.event_until, other.expires_at)
         and row.topic in (None, other.topic) and row.source in (None, other.source)
         and row.metadata in (None, other.metadata) and row.tags in ((), other.tags)
-        and row.pinned <= other.pinned
+        and row.pinned <= other.pinned and (row.text == other.text or same_topic(row.text, other.text))
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from recollect.store.sqlite.schema import TAGS_SQL
 from recollect.store.supersession_values import Judgement, Occurrence, StatementCandidate
 from recollect.store.values import CHUNK_KIND
 from recollect.text.statements import MAX_FRAMES, frames_of, statement_of
-from recollect.text.statements.records import record_keys
+from recollect.text.statements.records import stored_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -191,11 +191,10 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     """The keys and frames of a version as they are stored; None where it has neither. A closed version has no keys."""
     if each.kind in WITHOUT_STATEMENTS:
         return None
-    statement = statement_of(each.text, each.context)
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     found = each.valid_to is None and each.position is None
-    keys = _within(record_keys(statement), each.scope_id) if found else []
-    frames = frames_of(statement)
+    keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
+    frames = frames_of(statement_of(each.text, each.context))
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)
