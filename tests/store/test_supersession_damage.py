@@ -6,7 +6,7 @@ import pytest
 
 from recollect.filters import Filter
 from recollect.store.opening import open_store
-from recollect.store.supersession_values import Supersession
+from recollect.store.supersession_values import Sought, Supersession
 from recollect.text.statements import keys_of, statement_of
 from tests.store.contract.support import NOW, row
 
@@ -50,5 +50,6 @@ def test_damage_is_found_and_mended(store, statement, problem):
     store.rebuild()
     assert store.verify().problems == ()
     with store.read() as reader:
-        assert len(reader.statements.candidates(keys_of(STATEMENT), "/", "memory", NOW, 9)) == 1
+        (found,) = reader.statements.candidates([Sought(keys_of(STATEMENT), "/", "memory")], NOW, 9)
+        assert len(found) == 1
         assert reader.records.count(Filter(), NOW) in (3, 5)

@@ -21,6 +21,7 @@ from recollect.records import Link, Record
 from recollect.remember.detection import on_one_subject
 from recollect.reports import Finding
 from recollect.store.protocol import Progress, Reader
+from recollect.store.supersession_values import Sought
 from recollect.text.statements import judge, several_valued, statement_of
 from recollect.text.statements.records import sought_keys
 
@@ -113,7 +114,14 @@ class _Comparison:
     def judged(self, ids: Sequence[int]) -> Iterator[Finding]:
         """What the rules say of these records and those that share a key with them."""
         records = _records(self._reader, ids)
-        near = ((record_id, other) for record_id, record in records.items() for other in self._near(record))
+        sought = [Sought(sought_keys(each.text, each.context), each.scope, each.kind) for each in records.values()]
+        shared = self._reader.statements.candidates(sought, now_us(), _MOST)
+        near = (
+            (record_id, other.record_id)
+            for record_id, others in zip(records, shared, strict=True)
+            for other in others
+            if other.record_id != record_id and other.record_id in self._ids
+        )
         pairs = [pair for pair in dict.fromkeys((min(pair), max(pair)) for pair in near) if pair not in self._seen]
         self._seen.update(pairs)
         every = {each for pair in pairs for each in pair}
@@ -123,12 +131,6 @@ class _Comparison:
             found = self._of_pair(pair, records, vectors)
             if found is not None:
                 yield found
-
-    def _near(self, record: Record) -> list[int]:
-        """The others among the audited that share a key with a record."""
-        keys = sought_keys(record.text, record.context)
-        found = self._reader.statements.candidates(keys, record.scope, record.kind, now_us(), _MOST)
-        return [each.record_id for each in found if each.public_id != record.id and each.record_id in self._ids]
 
     def _vectors(self, ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
         if self._embedder is None:

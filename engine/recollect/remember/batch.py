@@ -227,6 +227,7 @@ class _Batch:
         self._detection.wrote(place)
         if row.supersedes:  # at once, so that the rows after this one find what stands
             self._insert()
+            self._detection.read_again()
         return candidate
 
     def _mark(self, row: Row, detected: Detected) -> None:

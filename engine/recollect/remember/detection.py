@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -18,16 +18,21 @@ import numpy as np
 from recollect.checks import now_us, to_datetime
 from recollect.policies import WritePolicy
 from recollect.store.protocol import Writer
-from recollect.store.supersession_values import Standpoint, StatementCandidate, beginning
-from recollect.store.values import Row
+from recollect.store.supersession_values import Sought, Standpoint, StatementCandidate, beginning
+from recollect.store.values import EmbedderRow, Row
 from recollect.text.statements import Statement, Verdict, judge, several_valued, statement_of
 from recollect.text.statements.records import sought_keys, stored_keys
 from recollect.text.topics import same_topic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Records that a row is compared with: parsing one takes 60 us. "I live in" may begin thousands, of which so many of the
 # newest are looked at.
 _MOST = 6
 _MOST_OF_A_KEY = 32
+# Rows whose candidates are read by one statement.
+_AT_ONCE = 256
 # Kinds of what happened, what a file says and how to do something: no later text changes it.
 _UNCHANGING = ("episode", "chunk", "procedure")
 # Metadata that says whose statement it is: "I live in Oslo" of two users are two facts.
@@ -79,19 +84,23 @@ class Detection:
         # Ids of records that this batch has superseded, and of those to which it has given another text.
         self._superseded: set[str] = set()
         self._changed: set[str] = set()
+        # Those candidates of rows to come that the store holds, read ahead; dropped where the batch changes one.
+        self._ahead: dict[int, list[StatementCandidate]] = {}
+        self._read_to = 0
 
     def compared(self, place: int) -> Detected:
         """What a row does to the records before it."""
         row = self._rows[place]
         if not self._compares(row):
             return NOTHING
-        statement = statement_of(row.text, row.context)
-        others = self._candidates(row, sought_keys(row.text, row.context))
+        others = self._candidates(place, row)
         if not others:
             return NOTHING
+        statement = statement_of(row.text, row.context)
+        cosines = _Cosines(self._writer, self._embedder, row, others)
         found: dict[str, list[Relation]] = {}
-        for other, cosine in zip(others, self._cosines(row, others), strict=True):
-            relation = Relation(other, self._judged(row, statement, other, cosine), cosine)
+        for other in others:
+            relation = self._relation(row, statement, other, cosines)
             if relation.verdict.outcome == "same":
                 if self._policy.duplicates == "count" and _adds_nothing(row, other):
                     return Detected(relation)
@@ -127,6 +136,11 @@ class Detection:
     def changed(self, public_id: str) -> None:
         """Compare rows with what the store has of this record now, not with its row of this batch."""
         self._changed.add(public_id)
+        self.read_again()
+
+    def read_again(self) -> None:
+        """Read again what was read ahead: the store has changed."""
+        self._ahead.clear()
 
     def around(self, row: Row, successor_id: int) -> tuple[Standpoint, list[Standpoint]]:
         """Where a row stands that was written late: the first that supersedes it of a chain, and those that it does."""
@@ -155,52 +169,46 @@ class Detection:
         least = self._policy.supersede_confidence
         return least is not None and verdict.confidence >= least
 
-    def _candidates(self, row: Row, keys: Sequence[int]) -> list[Known]:
+    def _candidates(self, place: int, row: Row) -> list[Known]:
         """The records that share most of the keys, the first of which count most; of equals the newest."""
-        if not keys:
-            return []
+        keys = sought_keys(row.text, row.context)
         shared: Counter[int] = Counter()
         for rank, key in enumerate(keys):
-            for place in self._by_key.get((row.scope, row.kind, key), ()):
-                shared[place] += len(keys) - rank
+            for before in self._by_key.get((row.scope, row.kind, key), ()):
+                shared[before] += len(keys) - rank
         found: list[tuple[int, int, Known]] = []
         known = set()
-        for place in nlargest(2 * _MOST, shared, key=lambda place: (shared[place], place)):
-            public_id = self._rows[place].public_id
+        for weight, before in nlargest(2 * _MOST, [(weight, before) for before, weight in shared.items()]):
+            public_id = self._rows[before].public_id
             if public_id not in self._superseded and public_id not in self._changed:
-                found.append((shared[place], place, self._rows[place]))
+                found.append((weight, before, self._rows[before]))
                 known.add(public_id)
-        wanted = 2 * _MOST if self._superseded else _MOST
-        stored = self._writer.statements.candidates(keys, row.scope, row.kind, self._now, wanted)
         found += (
-            (each.shared, -place, each)
-            for place, each in enumerate(stored, 1)
+            (each.shared, -rank, each)
+            for rank, each in enumerate(self._stored(place), 1)
             if each.position is None and each.public_id not in known and each.public_id not in self._superseded
         )
         found.sort(key=lambda each: each[:2], reverse=True)
         return [each for _, _, each in found[:_MOST]]
 
-    def _cosines(self, row: Row, others: Sequence[Known]) -> list[float | None]:
-        """The cosine of the row to each record, where both were embedded in one part."""
-        if len(row.vectors) != 1 or self._embedder is None:
-            return [None] * len(others)
-        stored = [other.record_id for other in others if isinstance(other, StatementCandidate)]
-        vectors = {
-            record_id: parts[0]
-            for record_id, _, _, _, parts in self._writer.vectors.of_current(stored, self._embedder)
-            if len(parts) == 1
-        }
-        own = np.frombuffer(row.vectors[0], dtype="<f4")
-        found: list[float | None] = []
-        for other in others:
-            if isinstance(other, StatementCandidate):
-                vector = vectors.get(other.record_id)
-            else:
-                vector = np.frombuffer(other.vectors[0], dtype="<f4") if len(other.vectors) == 1 else None
-            found.append(None if vector is None else float(own @ vector))
+    def _stored(self, place: int) -> Sequence[StatementCandidate]:
+        """The candidates of a row that the store holds."""
+        if place >= self._read_to:
+            self._read_to = place + _AT_ONCE
+            ahead = range(place, min(self._read_to, len(self._rows)))
+            places = [each for each in ahead if self._compares(self._rows[each])]
+            self._ahead = dict(zip(places, self._read(places, _MOST), strict=True))
+        found = self._ahead.pop(place, None)
+        if found is None or any(each.public_id in self._superseded for each in found):
+            (found,) = self._read([place], 2 * _MOST if self._superseded else _MOST)
         return found
 
-    def _judged(self, row: Row, statement: Statement, other: Known, cosine: float | None) -> Verdict:
+    def _read(self, places: Sequence[int], most: int) -> list[list[StatementCandidate]]:
+        rows = [self._rows[place] for place in places]
+        sought = [Sought(sought_keys(row.text, row.context), row.scope, row.kind) for row in rows]
+        return self._writer.statements.candidates(sought, self._now, most)
+
+    def _relation(self, row: Row, statement: Statement, other: Known, cosines: _Cosines) -> Relation:
         """What the rules say of the one that begins to hold later, the row or the other, and the earlier one.
 
         Of two of one moment neither is later: at most they contradict each other.
@@ -209,7 +217,9 @@ class Detection:
         if stated_at(row) < stated_at(other):
             new, old = old, new
         later = begins_at(row) != begins_at(other)
-        return judge(new, old, cosine=cosine, later=later, several=self._several)
+        verdict = judge(new, old, cosine=lambda: cosines.of(other), later=later, several=self._several)
+        # That of an independent one is of no use.
+        return Relation(other, verdict, None if verdict.outcome == "independent" else cosines.of(other))
 
     def _effects(self, row: Row, relation: Relation) -> Sequence[str]:
         """The fields of `Detected` that a relation belongs to."""
@@ -225,6 +235,33 @@ class Detection:
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
             effects.append("contradicted")
         return effects
+
+
+class _Cosines:
+    """The cosines of a row to its candidates, of which few are needed: read when the first is."""
+
+    def __init__(self, writer: Writer, embedder: EmbedderRow | None, row: Row, others: Sequence[Known]) -> None:
+        self._writer, self._row, self._others = writer, row, others
+        self._embedder = embedder if len(row.vectors) == 1 else None
+        self._stored: dict[int, NDArray[np.float32]] | None = None
+
+    def of(self, other: Known) -> float | None:
+        """The cosine to a record, where both were embedded in one part."""
+        if self._embedder is None:
+            return None
+        if isinstance(other, StatementCandidate):
+            vector = self._read().get(other.record_id)
+        else:
+            vector = np.frombuffer(other.vectors[0], dtype="<f4") if len(other.vectors) == 1 else None
+        return None if vector is None else float(np.frombuffer(self._row.vectors[0], dtype="<f4") @ vector)
+
+    def _read(self) -> dict[int, NDArray[np.float32]]:
+        if self._stored is None:
+            assert self._embedder is not None
+            ids = [other.record_id for other in self._others if isinstance(other, StatementCandidate)]
+            found = self._writer.vectors.of_current(ids, self._embedder)
+            self._stored = {record_id: parts[0] for record_id, _, _, _, parts in found if len(parts) == 1}
+        return self._stored
 
 
 def begins_at(known: Known | Standpoint) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from recollect.store.rows import Moment
@@ -70,6 +71,14 @@ class Occurrence(NamedTuple):
 
     at: Moment
     text: str | None
+
+
+class Sought(NamedTuple):
+    """Records are sought of exactly this scope and kind that share one of the keys, the first of which count most."""
+
+    keys: Sequence[int]
+    scope: str
+    kind: str
 
 
 class StatementCandidate(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recollect.filters import Filter
-from recollect.store.supersession_values import Judgement, Occurrence, Supersession
+from recollect.store.supersession_values import Judgement, Occurrence, Sought, Supersession
 from recollect.store.values import NEVER
 from recollect.text.statements import MAX_FRAMES, frames_of, keys_of, statement_of
 from tests.store.contract.support import NOW, row
@@ -39,7 +39,8 @@ def keys(text, context=None):
 
 
 def candidates(reader, text="Dana lives in Lund", scope="/", kind="memory", now=NOW, limit=9):
-    return [each.public_id for each in reader.statements.candidates(keys(text), scope, kind, now, limit)]
+    (found,) = reader.statements.candidates([Sought(keys(text), scope, kind)], now, limit)
+    return [each.public_id for each in found]
 
 
 def test_what_is_superseded_is_hidden_where_plain_reads_look(store, chained):
@@ -212,8 +213,13 @@ def test_candidates_are_current_records_of_the_scope_and_kind(store):
         assert candidates(writer, kind="fact") == ["kind"]
         assert candidates(writer, scope="/a") == ["scope"]
         assert candidates(writer, scope="/b") == candidates(writer, kind="episode") == []
-        assert writer.statements.candidates([], "/", "memory", NOW, 9) == []
-        found = writer.statements.candidates(keys("Dana lives in Lund"), "/", "memory", NOW, 9)[1]
+        assert writer.statements.candidates([], NOW, 9) == []
+        assert writer.statements.candidates([Sought((), "/", "memory")], NOW, 9) == [[]]
+        of_dana = keys("Dana lives in Lund")
+        sought = [Sought(of_dana, *where) for where in (("/b", "memory"), ("/", "memory"), ("/", "fact"))]
+        others, (_, found), facts = writer.statements.candidates(sought, NOW, 9)
+        assert not others
+        assert [each.public_id for each in facts] == ["kind"]
         assert (found.record_id, found.text, found.topic, found.tags, found.source) == (
             ids["oslo"], "Dana lives in Oslo", "home", ("x",), "diary",
         )  # fmt: skip

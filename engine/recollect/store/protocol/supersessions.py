@@ -11,6 +11,7 @@ from recollect.store.supersession_values import (
     Judgement,
     NamedSupersession,
     Occurrence,
+    Sought,
     Standpoint,
     StatementCandidate,
     Supersession,
@@ -87,8 +88,8 @@ class SupersessionWriter(Supersessions, Protocol):
 class Statements(Protocol):
     """What the statements of records speak of; see `recollect.text.statements`."""
 
-    def candidates(self, keys: Sequence[int], scope: str, kind: str, now: int, limit: int) -> list[StatementCandidate]:
-        """At most `limit` records of exactly this scope and kind that share a key, of those that are new for the key.
+    def candidates(self, sought: Sequence[Sought], now: int, limit: int) -> list[list[StatementCandidate]]:
+        """For each that is sought at most `limit` records that share a key, of those that are new for the key.
 
         Those that share the most keys come first, where the first keys weigh most; of equals the newest. Closed,
         superseded and expired ones are none.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from recollect.text.normalise import text_key
 from recollect.text.statements.changes import compare
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.likelihood import chance_replaced, threshold
@@ -27,14 +29,19 @@ _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
 def judge(
-    new: Statement, old: Statement, *, cosine: float | None, later: bool, several: frozenset[str] = SEVERAL
+    new: Statement,
+    old: Statement,
+    *,
+    cosine: Callable[[], float | None] | float | None,
+    later: bool,
+    several: frozenset[str] = SEVERAL,
 ) -> Verdict:
     """The verdict on two statements of the same scope and kind.
 
     The rules decide; where they find nothing, a fit on pairs may (`likelihood`).
 
-    `cosine`: of their vectors, where both have one; `later`: whether `new` begins to hold at or after `old`; `several`:
-    the stems of relations that may hold several values.
+    `cosine`: of their vectors, where both have one, or what gives it if it is needed; `later`: whether `new` begins to
+    hold at or after `old`; `several`: the stems of relations that may hold several values.
     """
     rules = judge_by_rules(new, old, later=True, several=several)
     if rules.outcome == "same":
@@ -68,6 +75,8 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
     """What the rules alone say of two statements."""
     if new.text == old.text and new.speaker == old.speaker:
         return Verdict("same", 1.0, "the same text")
+    if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
+        return Verdict("same", 0.97, "the same text but for its case and marks")
     if (new.canon() and new.canon() == old.canon()) or _same(new, old):
         return Verdict("same", 0.97, "says the same")
     best: Finding | None = None

@@ -6,6 +6,7 @@ found fewer pairs at the same precision. `recollect_models.training.changes` mak
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import accumulate
 from math import exp, inf, log
@@ -92,17 +93,19 @@ def _sentences(statement: Statement) -> int:
     return sum(word.kind == STOP for word in words) + (words[-1].kind != STOP)
 
 
-def chance_replaced(new: Statement, old: Statement, rules: Verdict, cosine: float | None) -> float | None:
+def chance_replaced(
+    new: Statement, old: Statement, rules: Verdict, cosine: Callable[[], float | None] | float | None
+) -> float | None:
     """The chance that `new` replaces all that `old` says; None where the fit knows nothing of such.
 
     It is 0 where the rules find nothing and it cannot reach the threshold.
 
-    `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one.
+    `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one, or what gives it.
     """
     if not is_known(new, old):
         return None
     model = _model()
-    found = evidence_of(new, old, rules, cosine)
+    found = evidence_of(new, old, rules, cosine() if callable(cosine) else cosine)
     weights = model.weights
     logit = model.bias + sum(value * weights.get(name, 0.0) for name, value in found.items())
     least = 2 * model.least if rules.outcome != "supersedes" else -inf

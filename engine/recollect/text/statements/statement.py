@@ -14,7 +14,9 @@ from recollect.text.statements.clauses import clauses_of
 from recollect.text.statements.words import COMMA, MARK, STOP, Word, read_words
 from recollect.text.tokens import stem_of
 
-LONGEST = 400
+# What says more is hardly replaced as a whole, nor one change: of 4,531 pairs of the fit none has so long a text, and
+# of lines of chat those which have take half the time of reading all.
+MOST_CHARS, MOST_WORDS = 200, 30
 _MOST_SENTENCES = 4
 _SPEAKER = re.compile(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
@@ -48,7 +50,9 @@ class Statement(Struct):
 def statement_of(text: str, context: str | None = None) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it."""
     speaker = _speaker(context)
-    return Statement(text, speaker) if len(text) > LONGEST else _read(text, speaker)
+    if len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS:
+        return Statement(text, speaker)
+    return _read(text, speaker)
 
 
 @lru_cache(maxsize=4096)

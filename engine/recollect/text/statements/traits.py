@@ -82,7 +82,8 @@ for _kind, _text in _CUE_WORDS.items():
     for _word in _text.split():
         _KINDS_OF[_word] = (*_KINDS_OF.get(_word, ()), _kind)
 _SPOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_PHRASE = re.compile("|".join(rf"(?P<{kind}>\b(?:{pattern})\b)" for kind, pattern in _CUE_PHRASES.items()))
+# With the boundaries outside of the groups it takes a tenth of the time.
+_PHRASE = re.compile(r"\b(?:" + "|".join(f"(?P<{kind}>{some})" for kind, some in _CUE_PHRASES.items()) + r")\b")
 _KIN = lx.stems(
     """
     mother mom mum father dad brother sister son daughter uncle aunt cousin wife husband grandma grandpa grandmother
