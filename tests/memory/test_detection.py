@@ -88,6 +88,30 @@ def test_a_batch_does_what_single_writes_do(memory, path):
         assert memory.verify().problems == single.verify().problems == ()
 
 
+def test_candidates_read_ahead_are_those_of_the_moment(tmp_path, monkeypatch):
+    """What a batch supersedes or merges is as in single writes, whenever its candidates were read."""
+    rows = [{"text": f"{name} lives in {place}"} for name in ("Ada", "Ben") for place in ("Oslo", "Bergen", "Rome")]
+    rows += [{"text": "Cleo lives in Kiel", "topic": "cleo"}, {"text": "Cleo lives in Bonn", "topic": "cleo"}]
+    rows += [{"text": "Cleo lives in Lund now"}, {"text": "Ada lives in Rome"}, {"text": "Ada lives in Graz now"}]
+    found = []
+    for name, at_once in (("single", 1), ("few", 4), ("all", 256)):
+        monkeypatch.setattr("recollect.remember.detection._AT_ONCE", at_once)
+        with Memory(tmp_path / f"{name}.db", embedder=None) as memory:
+            memory.remember_many(["Ada lives in Paris", "Ben lives in Nice", "Cleo lives in Turin"])
+            if at_once == 1:
+                for row in rows:
+                    memory.remember(**row)
+            else:
+                memory.remember_many(rows)
+            found.append(
+                [
+                    (record.text, record.superseded_at is None)
+                    for record in memory.list(order="oldest", include_superseded=True)
+                ]
+            )
+    assert found[0] == found[1] == found[2]
+
+
 def test_what_holds_later_stands_whatever_the_order_of_writing(memory):
     first = memory.remember(BERGEN, event_at=day(9))
     late = memory.remember(OSLO, event_at=day(2))

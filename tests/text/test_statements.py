@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import permutations
 from subprocess import run
 
 import pytest
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 from recollect.text.statements import (
     MAX_FRAMES,
     MAX_KEYS,
+    SEVERAL,
     frames_of,
     judge,
     keys_of,
     several_valued,
     statement_of,
 )
+from recollect.text.statements.changes import apart, compare
 
 
 def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, None), later: bool = True) -> str:
@@ -303,3 +306,30 @@ def test_two_sources_contradict() -> None:
     assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ben")) == "contradicts"
     assert outcome("The rehearsal is at 7.", "The rehearsal is at 8 now.", by=("Ana", "Ana")) == "supersedes"
     assert outcome("Ana lives in Cork.", "Ana lives in Galway now.", by=("Ben", "Ana")) == "supersedes"
+
+
+def test_clauses_told_apart_are_those_of_which_no_rule_says_anything() -> None:
+    texts = [
+        "Dana lives in Oslo", "I moved to Bergen", "My dentist is Dr. Lee", "Dr. Lee is my dentist now",
+        "I have a new job", "I work at a bank", "The trip is cancelled", "We fly on Monday",
+        "Sam runs the shop now", "Carol runs the shop",
+        "I am single again", "Tom is my husband", "I no longer own a car", "My car is red", "Ana moved out",
+        "We switched from Slack to Teams", "The team uses Slack", "Mia got engaged", "The review was moved to Friday",
+    ]  # fmt: skip
+    pairs = [
+        (clause, former)
+        for new, old in permutations(map(statement_of, texts), 2)
+        for clause in new.clauses
+        for former in old.clauses
+    ]
+    for new, old in pairs:
+        for told in (False, True):
+            assert not (apart(new, old) and compare(new, old, SEVERAL, told, frozenset()))
+    assert sum(apart(*pair) for pair in pairs) > len(pairs) / 3
+
+
+def test_what_says_much_is_no_statement_and_the_same_only_where_its_words_are() -> None:
+    long = "Dana lives in Oslo " + "and then some more was said of it " * 5
+    assert statement_of(long).clauses == ()
+    assert outcome(long, long.upper()) == "same"
+    assert outcome(long, long + "today") == "independent"

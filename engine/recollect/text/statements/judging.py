@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from recollect.text.normalise import text_key
-from recollect.text.statements.changes import compare
+from recollect.text.statements.changes import apart, compare
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.likelihood import chance_replaced, threshold
 from recollect.text.statements.relations import SEVERAL
@@ -25,6 +25,7 @@ _UNRATED = 0.7
 _DOUBTED = 0.3
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
+_NOTHING: frozenset[str] = frozenset()
 _ENDS = frozenset(("no longer holds", "has ended", "was called off"))
 
 
@@ -80,13 +81,13 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
     if (new.canon() and new.canon() == old.canon()) or _same(new, old):
         return Verdict("same", 0.97, "says the same")
     best: Finding | None = None
-    mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject)
-    for clause in new.clauses:
+    pairs = [(clause, former) for clause in new.clauses for former in old.clauses if not apart(clause, former)]
+    mentioned = frozenset(key for clause in new.clauses for key in clause.every | clause.subject) if pairs else _NOTHING
+    for clause, former in pairs:
         changed = any(_tells_change(other) for other in new.clauses if other is not clause)
-        for former in old.clauses:
-            found = compare(clause, former, several, changed, mentioned)
-            if found is not None and (best is None or _order(found) > _order(best)):
-                best = found
+        found = compare(clause, former, several, changed, mentioned)
+        if found is not None and (best is None or _order(found) > _order(best)):
+            best = found
     if best is None:
         return Verdict("independent", 0.9, "both may hold")
     return _verdict(best, new, old, later)

@@ -20,7 +20,11 @@ MOST_CHARS, MOST_WORDS = 200, 30
 _MOST_SENTENCES = 4
 _SPEAKER = re.compile(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
-_SAME_PREPOSITIONS = frozenset(["in", "on", "at", "of", "for", "by", "with", "as"])
+# What two texts that say the same may differ in.
+_UNSAID = (
+    lx.FILLERS | lx.ARTICLES | lx.BE | lx.NOW | lx.CORRECTIONS
+    | {"in", "on", "at", "of", "for", "by", "with", "as", "got", "do", "does"}
+)  # fmt: skip
 
 
 class Statement(Struct):
@@ -58,7 +62,7 @@ def statement_of(text: str, context: str | None = None) -> Statement:
 @lru_cache(maxsize=4096)
 def _read(text: str, speaker: str) -> Statement:
     words = read_words(text)
-    if sum(word.kind == STOP for word in words) > _MOST_SENTENCES + 1:
+    if len([word for word in words if word.kind == STOP]) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
     clauses, whole = clauses_of(words, speaker)
     question = any(word.text == "?" for word in words)
@@ -85,15 +89,7 @@ def _canon(words: Sequence[Word], speaker: str) -> tuple[str, ...]:
             found.append(word.value + word.unit)
         elif text in ("i", "my"):
             found.append(speaker)
-        elif (
-            text in lx.FILLERS
-            or text in lx.ARTICLES
-            or text in lx.BE
-            or text in _SAME_PREPOSITIONS
-            or text in lx.NOW
-            or text in lx.CORRECTIONS
-            or text in ("got", "do", "does")
-        ):
+        elif text in _UNSAID:
             pass
         elif text in lx.IRREGULAR and not text.endswith("s"):
             found.append(word.stem + "*")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import log2
 
 from msgspec import Struct
@@ -108,7 +109,7 @@ _SKIPPED = (
     | {"not", "or", "all", "one", "new", "do", "have", "has", "had", "going_to", "instead", "instead_of", "me", "us",
        "got", "get", "what", "who", "when", "how", "yet", "already", "will", "used_to", "more", "no", "too", "also"}
 )  # fmt: skip
-_UNNAMED_SHARE = 2**-9
+_UNNAMED_WEIGHT = 9.0
 _NUMBER_WEIGHT, _IDENTIFIER_WEIGHT = 6.0, 14.0
 _KIN_KEYS = frozenset(_ALIKE.get(each, each) for each in _KIN)
 _FIRST = frozenset(("i", "me", "my", "we", "our"))
@@ -174,15 +175,17 @@ def _traits(statement: Statement) -> Traits:
     states: dict[int, str] = {}
     names, order = set(), []
     begins, before = True, None
+    alike, status = _ALIKE.get, lx.STATUS
     for word in statement.words:
         kind = word.kind
         if kind in (STOP, COMMA, MARK, UNIT):
             begins, before = kind == STOP, None
             continue
-        key = unified(word)
+        key = key_of(word) if word.value else word.stem
+        key = alike(key, key)
         order.append(key)
-        if word.text in lx.STATUS:
-            states[lx.STATUS[word.text]] = word.stem
+        if word.text in status:
+            states[status[word.text]] = word.stem
         if kind in TYPED:
             unit = word.unit if kind == NUMBER else "date" if kind == DATE else "day or time"
             numbers.setdefault(unit, set()).add(key)
@@ -192,9 +195,8 @@ def _traits(statement: Statement) -> Traits:
         elif kind == IDENTIFIER:
             weights[key] = _IDENTIFIER_WEIGHT
         elif word.text not in _SKIPPED and word.stem:
-            share = share_of(word.stem)
-            weights[key] = -log2(share)
-            if kind == NAME and not (begins and (share > _UNNAMED_SHARE or word.stem in lx.ATTRIBUTES)):
+            weight = weights[key] = _weight_of(word.stem)
+            if kind == NAME and not (begins and (weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES)):
                 names.add(key)
         begins, before = False, word
     clauses = statement.clauses
@@ -220,6 +222,12 @@ def _traits(statement: Statement) -> Traits:
         lasting=any(not clause.past or clause.plan for clause in clauses),
         negated=any(clause.negated for clause in clauses),
     )
+
+
+@lru_cache(maxsize=1 << 14)
+def _weight_of(stem: str) -> float:
+    """How rare a word is, in bits."""
+    return -log2(share_of(stem))
 
 
 def _cues(text: str) -> frozenset[str]:

@@ -26,7 +26,8 @@ TYPED = frozenset((NUMBER, CLOCK, DAY, DATE))
 MAX_CACHED = 1 << 16
 
 _TOKEN = re.compile(
-    r"\"[^\"\n]{1,80}\""
+    r"[^\W\d_]++(?=\s)"  # most words, told before all else in two thirds of the time
+    r"|\"[^\"\n]{1,80}\""
     r"|https?://\S+"
     r"|[\w.+-]+@[\w-]+\.[\w.-]*\w"
     r"|\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|Inc|Ltd|Co|Mt)\."
@@ -78,7 +79,7 @@ def _join(words: list[Word]) -> list[Word]:
     joined: list[Word] = []
     last: Word | None = None
     for word in words:
-        if last is not None:
+        if last is not None and (last.kind in TYPED or last.text in _OPENING):
             if (phrase := JOINED.get((last.text, word.text))) is not None:
                 base = IRREGULAR.get(phrase, phrase)
                 last = joined[-1] = Word(phrase, base if "_" in base else _stem(base), WORD, "", base, False)
@@ -124,6 +125,8 @@ def _typed(last: Word, word: Word) -> Word | None:
 
 
 _RELATIVE = frozenset(("this", "next", "last"))
+# With which, but for numbers and times, what is joined begins.
+_OPENING = frozenset(first for first, _ in JOINED) | _RELATIVE | {"every", "each", "$"}
 _SPANS = frozenset(
     ["week", "month", "year", "quarter", "time", "season", "semester", "term", "sprint", "summer", "winter", "spring"]
 )
