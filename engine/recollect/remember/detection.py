@@ -6,7 +6,7 @@ in-memory index: a record that another process has just written is among them. R
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
@@ -172,10 +172,10 @@ class Detection:
     def _candidates(self, place: int, row: Row) -> list[Known]:
         """The records that share most of the keys, the first of which count most; of equals the newest."""
         keys = sought_keys(row.text, row.context)
-        shared: Counter[int] = Counter()
-        for rank, key in enumerate(keys):
+        shared: dict[int, int] = {}
+        for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
             for before in self._by_key.get((row.scope, row.kind, key), ()):
-                shared[before] += len(keys) - rank
+                shared[before] = shared.get(before, 0) + weight
         found: list[tuple[int, int, Known]] = []
         known = set()
         for weight, before in nlargest(2 * _MOST, [(weight, before) for before, weight in shared.items()]):

@@ -5,7 +5,6 @@ Keys and frames are derived: `rebuild` makes them from the texts again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -114,10 +113,10 @@ class SqliteStatements(Repository):
         holders = self._newest({key for keys in stored for key in keys})
         ranked = []
         for keys in stored:
-            shared: Counter[int] = Counter()
-            for rank, key in enumerate(keys):
+            shared: dict[int, int] = {}
+            for weight, key in zip(range(len(keys), 0, -1), keys, strict=True):
                 for record_id in holders.get(key, ()):
-                    shared[record_id] += len(keys) - rank
+                    shared[record_id] = shared.get(record_id, 0) + weight
             ranked.append(nlargest(limit + _SPARE, [(weight, record_id) for record_id, weight in shared.items()]))
         found = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
@@ -130,7 +129,7 @@ class SqliteStatements(Repository):
             found |= self._current({record_id for best in more for _, record_id in best}, now)
         return [
             [
-                found[record_id][1]._replace(shared=weight)
+                StatementCandidate._make((*found[record_id][1], weight))
                 for weight, record_id in best
                 if record_id in found and found[record_id][0] == each.kind
             ][:limit]
@@ -149,8 +148,8 @@ class SqliteStatements(Repository):
         )
         return {key: [*map(int, listed.split(","))] for key, listed in rows if listed is not None}
 
-    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[str, StatementCandidate]]:
-        """The kinds of records and what they say, of those that are open and neither superseded nor expired."""
+    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[str, list[Any]]]:
+        """The kinds and candidates' fields of records, of those that are open and neither superseded nor expired."""
         if not record_ids:
             return {}
         rows = self._execute(
@@ -160,7 +159,7 @@ class SqliteStatements(Repository):
             "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (id_array(sorted(record_ids)), now),
         )
-        return {row[1]: (row[0], _candidate(*row[1:])) for row in rows}
+        return {row[1]: (row[0], _fields(row[1:])) for row in rows}
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
         found = dict(
@@ -212,10 +211,14 @@ class SqliteJudgements(Repository):
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])
 
 
-def _candidate(*row: Any) -> StatementCandidate:
-    *columns, tags = row
-    made = StatementCandidate._make((*columns, () if tags == "[]" else tuple(msgspec.json.decode(tags)), 0))
-    return made._replace(pinned=bool(made.pinned), event_resolved=bool(made.event_resolved))
+_PINNED, _RESOLVED = (StatementCandidate._fields.index(name) for name in ("pinned", "event_resolved"))
+
+
+def _fields(row: Sequence[Any]) -> list[Any]:
+    """The fields of a candidate but for its weight."""
+    *fields, tags = row
+    fields[_PINNED], fields[_RESOLVED] = bool(fields[_PINNED]), bool(fields[_RESOLVED])
+    return [*fields, () if tags == "[]" else tuple(msgspec.json.decode(tags))]
 
 
 def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
@@ -225,7 +228,7 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     found = each.valid_to is None and each.position is None
     keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
-    frames = frames_of(statement_of(each.text, each.context))
+    frames = () if "?" in each.text else frames_of(statement_of(each.text, each.context))  # a question has none
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

@@ -29,8 +29,8 @@ def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
     """The index terms of a text that may name a time, with the year of 7.5.2023; None where none can be in it."""
     dotted = _DOTTED.search(text)
     if dotted is not None:
-        return [*terms, dotted[1]]
-    return None if time_terms().isdisjoint(terms) else terms
+        return {*terms, dotted[1]}
+    return None if time_terms().isdisjoint(terms) else set(terms)  # every form asks for its own in it
 
 
 @cache

@@ -90,7 +90,7 @@ def is_known(new: Statement, old: Statement) -> bool:
 
 def _sentences(statement: Statement) -> int:
     words = statement.words
-    return sum(word.kind == STOP for word in words) + (words[-1].kind != STOP)
+    return len([word for word in words if word.kind == STOP]) + (words[-1].kind != STOP)
 
 
 def chance_replaced(
