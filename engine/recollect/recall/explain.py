@@ -23,7 +23,7 @@ from recollect.recall.query import Words, find_words, words_in_vocabulary
 from recollect.recall.select import RELEVANT_SHARE, omits_superseded, threshold, without_superseded
 from recollect.recall.steps import has_steps
 from recollect.recall.view import open_view
-from recollect.records import Explanation
+from recollect.records import Explanation, Hit
 from recollect.store.protocol import Reader
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def explain(
             learned, before = _learned(watched, words_in_vocabulary(words, batch.slices.in_vocabulary))
             ranks |= before
             stage, reason, rank = _place(watched, [hit.id for hit in hits], public_id)
-            reason += _change(reader, watched)
+            reason += _change(reader, watched) or _newer(hits, public_id)
             if answer.sub_queries is not None and len(place):
                 reason += (
                     f"; of the sub-queries it answers {queries.texts[answer.sub_queries.best_of[place[0]]]!r} best"
@@ -203,6 +203,12 @@ def _change(reader: Reader, watched: Watched) -> str:
     said = "; it was put before what states the same thing with another value" if raised else ""
     found = reader.records.fetch([successor]) if successor >= 0 else {}
     return f"{said}; {found[successor].public_id} states the same thing with a later value" if found else said
+
+
+def _newer(hits: Sequence[Hit], public_id: str) -> str:
+    """Whether the record was put before hits that give an older value, in words."""
+    newer = any(hit.id == public_id and "change" in hit.match_reasons for hit in hits)
+    return "; it was put before hits that give an older value of what is asked for" if newer else ""
 
 
 def _place(watched: Watched, returned: list[str], public_id: str) -> tuple[str, str, int | None]:

@@ -31,6 +31,7 @@ from recollect.recall.evidence_gaps import find_gaps
 from recollect.recall.hits import Replaced, ScoredHit, fit_budget, in_time_order, load_hits, score_hits
 from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
+from recollect.recall.newest_value import newest_first
 from recollect.recall.query import Queries, Words, find_words, given_vectors, prepare_queries, words_in_vocabulary
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
@@ -271,10 +272,12 @@ def fetch_hits(
     keys = [key for each in answers for hit in (*each.hits, *each.standing) for key in hit.keys]
     found = reader.records.fetch(keys) if keys else {}
     replaced = Replaced.of(reader, engine.index.table, keys, request)
+    values = request.profile.superseded != "ignore" and not request.about_past and request.spread_over is None
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
-        hits = load_hits([*each.hits, *each.standing], found, replaced, gaps, request, each.candidates)
+        ranked = newest_first(text, each.hits, found) if values else each.hits
+        hits = load_hits([*ranked, *each.standing], found, replaced, gaps, request, each.candidates)
         left_out = 0
         if request.token_budget is not None:
             hits, left_out = fit_budget(hits, request.token_budget, engine.embedder.count_tokens)

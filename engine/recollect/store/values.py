@@ -75,6 +75,7 @@ class Found(NamedTuple):
     created_at: Moment
     event_at: Moment | None
     event_until: Moment | None
+    event_resolved: bool
     metadata: dict[str, Any]
     source: str | None
     position: int | None

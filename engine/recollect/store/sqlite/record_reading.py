@@ -111,17 +111,17 @@ class SqliteRecordReader(Repository):
         found: dict[int, Found] = {}
         rows = self._execute(
             f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
-            f"r.event_at, r.event_until, r.metadata, o.name, r.position {_JOINS} "
+            f"r.event_at, r.event_until, r.event_resolved, r.metadata, o.name, r.position {_JOINS} "
             "WHERE r.id IN (SELECT value FROM carray(?))",
             (id_array(record_ids),),
         )
         for (
-            row_id, name, text, kind, scope, context, tags, importance, created, event, until, metadata, source,
-            position,
+            row_id, name, text, kind, scope, context, tags, importance, created, event, until, resolved, metadata,
+            source, position,
         ) in rows:  # fmt: skip
             values = (
                 name, text, kind, scope, context, () if tags == "[]" else tuple(_decode(tags)), importance, created,
-                event, until, _metadata(metadata, name), source, position,
+                event, until, bool(resolved), _metadata(metadata, name), source, position,
             )  # fmt: skip
             found[row_id] = read_row(values, Found, "record")
         return found
