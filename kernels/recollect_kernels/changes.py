@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import Asked, Statements
-from recollect_kernels.contract import I64, array
+from recollect_kernels.contract import I64, KernelError, array
 
 
 def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
@@ -27,4 +29,9 @@ def order_changes(statements: Statements, asked: Asked) -> tuple[I64, I64]:
     queries = statements.offsets.shape[0] - 1
     array("asked.moments", asked.moments, contract.i64, queries)
     array("asked.former", asked.former, contract.u8, queries)
+    keys = statements.keys.tolist()
+    if len(set(keys)) < m:  # the same record may be a candidate of several queries
+        for start, stop in pairwise(statements.offsets.tolist()):
+            if len(set(keys[start:stop])) < stop - start:
+                raise KernelError("keys: two candidates of a query have the same; wanted one for each")
     return dispatch.active.order_changes(statements, asked)

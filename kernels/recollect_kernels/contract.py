@@ -1,11 +1,13 @@
 """What every kernel may rely on: shape, dtype, contiguity and finiteness, checked once for both backends.
 
-Each check costs about a microsecond and never walks a large matrix; there the scores that come out are checked.
+Each check costs about a microsecond and never walks a large array: there the kernel checks what it reads, or the
+scores that come out are checked. What is not refused has a result, the same on both backends.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,14 +71,17 @@ def output(name: str, value: Any, dtype: np.dtype[Any], *shape: int | None) -> N
 
 
 def finite(name: str, value: NDArray[Any]) -> None:
-    """Refuse NaN and infinity, naming the first."""
-    if _all_finite(value):
-        return
-    good = np.isfinite(value)
-    flat = int(np.flatnonzero(~good.ravel())[0])
+    """Refuse NaN and infinity."""
+    if not _all_finite(value):
+        raise not_finite(name, value)
+
+
+def not_finite(name: str, value: NDArray[Any]) -> KernelError:
+    """The error for an array with NaN or infinity, naming the first."""
+    flat = int(np.flatnonzero(~np.isfinite(value).ravel())[0])
     at: Any = tuple(int(i) for i in np.unravel_index(flat, value.shape))
     at = at[0] if len(at) == 1 else at
-    raise KernelError(f"{name}: {value.ravel()[flat]} at {at}; wanted finite numbers")
+    return KernelError(f"{name}: {value.ravel()[flat]} at {at}; wanted finite numbers")
 
 
 def _all_finite(value: NDArray[Any]) -> bool:
@@ -107,20 +112,20 @@ def mask(value: Mask | None, n: int) -> U8:
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     """An integer within [low, high]."""
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = int(operator.index(value))
+    except TypeError:
         raise KernelError(f"{name}: {value!r}; wanted a whole number") from None
     if number < low or (high is not None and number > high):
         limits = f"at least {low}" if high is None else f"from {low} to {high}"
         raise KernelError(f"{name}: {number}; wanted {limits}")
-    return int(number)
+    return number
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: float = -math.inf) -> float:
     """A finite number within [low, high] and greater than `above`."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = float(value.__float__())  # a string has none
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise KernelError(f"{name}: {value!r}; wanted a number") from None
     if not math.isfinite(number) or not low <= number <= high or number <= above:
         limits = "finite"
@@ -139,9 +144,13 @@ def indices(name: str, value: Any, n: int, length: int | None = None) -> I64:
     checked: I64 = array(name, value, i64, length)
     # As unsigned, a negative index is larger than any n: one pass checks both ends.
     if checked.size and int(checked.view(np.uint64).max()) >= n:
-        bad = checked[(checked < 0) | (checked >= n)][0]
-        raise KernelError(f"{name}: holds {bad}; wanted 0 to {n - 1}")
+        raise out_of_range(name, checked, n)
     return checked
+
+
+def out_of_range(name: str, value: I64, n: int) -> KernelError:
+    """The error for indices that are not all in [0, n), naming the first."""
+    return KernelError(f"{name}: holds {value[(value < 0) | (value >= n)][0]}; wanted 0 to {n - 1}")
 
 
 def offsets(name: str, value: Any, total: int, items: int | None = None) -> I64:

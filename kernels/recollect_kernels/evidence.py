@@ -13,7 +13,7 @@ def measure_evidence(signals: F64, offsets: I64, weighed: Weighed) -> F64:
 
     signals float64 (signals, n) of the candidates, of which query i has those from offsets[i] to offsets[i + 1]: each
     record is weighed beside the best other candidate of its query, by each signal. A record that is the best is weighed
-    beside the second best.
+    beside the second best. Evidence that is not finite is refused.
     """
     array("signals", signals, contract.f64, len(SIGNALS), None)
     contract.finite("signals", signals)
@@ -25,4 +25,7 @@ def measure_evidence(signals: F64, offsets: I64, weighed: Weighed) -> F64:
     for name in ("coverage", "lengths", "ranks"):
         array(f"weighed.{name}", getattr(weighed, name), contract.f64, size)
     contract.finite("weighed.words", array("weighed.words", weighed.words, contract.f64, queries))
-    return dispatch.active.measure_evidence(signals, offsets, weighed)
+    contract.real("weighed.records", weighed.records)
+    evidence = dispatch.active.measure_evidence(signals, offsets, weighed)
+    contract.finite("evidence", evidence)
+    return evidence

@@ -10,8 +10,8 @@ from recollect_kernels.contract import F64, KernelError, array
 def forest_scores(features: F64, forest: Forest) -> F64:
     """The sum of each candidate's leaves: features float64 (f, m) -> float64 (m,).
 
-    A candidate goes right at a node where its feature is above the threshold. Values are added tree by tree, so both
-    backends give the same bits.
+    A candidate goes right at a node where its feature is above the threshold, so never where that is NaN. Values are
+    added tree by tree, so both backends give the same bits; a sum that is not finite is refused.
     """
     array("features", features, contract.f64, None, None)
     contract.finite("features", features)
@@ -23,4 +23,6 @@ def forest_scores(features: F64, forest: Forest) -> F64:
     contract.finite("leaves", forest.leaves)
     if trees and int(forest.nodes.max()) >= features.shape[0]:
         raise KernelError(f"nodes: name feature {int(forest.nodes.max())}; wanted 0 to {features.shape[0] - 1}")
-    return dispatch.active.forest_scores(features, forest)
+    scores = dispatch.active.forest_scores(features, forest)
+    contract.finite_scores(scores, "leaves")
+    return scores

@@ -3,8 +3,10 @@
 Postings live in shared buffers: `rows` int32 (p,) and `counts` uint8 (p,), a term's occurrences in a document.
 A query is a run of slices: `starts`, `ends` int64 (s,) into the buffers and `idf` float32 (s,); a term may have
 several slices, one per segment. Query i has the slices slice_offsets[i]:slice_offsets[i + 1], int64 (q + 1,). The rows
-within a slice ascend strictly; `lengths` float32 (n,) holds the length of each document in terms. Slices add up in the
-order given: documents that contain the same terms tie exactly.
+within a slice ascend strictly and are below n, which is checked; where a kernel looks up few rows, that would take
+longer than the look-up, and `ordered` says that the caller has checked these buffers. `lengths` float32 (n,) holds the
+length of each document in terms, 0 or more; it is not walked, and a score that is not finite is refused. Slices add up
+in the order given: documents that contain the same terms tie exactly.
 
 BM25 (Robertson and Zaragoza, 2009): a slice adds idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average)).
 """
@@ -17,6 +19,9 @@ from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import Postings
 from recollect_kernels.contract import F32, F64, I32, I64, U8, KernelError, Mask, array
 
+MOST = 1e30
+"""More than any real parameter of BM25, and far from the end of float32."""
+
 
 def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> tuple[I64, F32, I64]:
     """The k best documents of each query with a score above 0.
@@ -25,22 +30,24 @@ def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> t
     one per thread. Returns rows int64 (q, k), scores float32 (q, k), best first, ties by ascending row, and how many
     of them count, int64 (q,).
     """
-    check_postings(postings)
+    check_postings(postings, ordered=True)  # the kernel checks the order as it reads
     n = postings.lengths.shape[0]
     contract.output("scratch", scratch, contract.f32, n)
     k = min(contract.whole("k", k, 1), n)
     found = dispatch.active.bm25_top_k(postings, contract.mask(mask, n), scratch, k)
     if found is None:
+        if not _in_order(postings.rows, postings.starts, postings.ends, n):
+            raise _disorder(n)
         raise KernelError("lengths: a score is not finite; wanted finite lengths of 0 or more")
     return found
 
 
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32, *, ordered: bool = False) -> None:
     """BM25 of given documents only, each looked up in each slice, written where `scores` is NaN.
 
     Query i asks for candidates[offsets[i]:offsets[i + 1]], int64 (m,); scores float32 (m,).
     """
-    check_postings(postings)
+    check_postings(postings, ordered)
     contract.indices("candidates", candidates, postings.lengths.shape[0])
     contract.offsets("offsets", offsets, candidates.shape[0], postings.slice_offsets.shape[0] - 1)
     contract.output("scores", scores, contract.f32, candidates.shape[0])
@@ -49,14 +56,17 @@ def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32
 
 
 def word_coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:
+    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64,
+    *, ordered: bool = False,
+) -> tuple[F64, U8]:  # fmt: skip
     """The sum of the IDF of the query's words that each candidate contains, and which words any of them contains.
 
     words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
     offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
     """
     _slices(rows, starts, ends, slice_offsets)
+    if not ordered and not _in_order(rows, starts, ends, 2**31):
+        raise _disorder(2**31)
     contract.finite("idf", array("idf", idf, contract.f32, None))
     contract.indices("words", words, idf.shape[0], starts.shape[0])
     contract.indices("candidates", candidates, 2**31)
@@ -66,10 +76,14 @@ def word_coverage(
 
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
     """How many rows of each slice have a mask byte that is not 0: mask (n,) -> int64 (s,)."""
+    if not isinstance(mask, np.ndarray) or mask.ndim != 1:
+        raise KernelError("mask: wanted a numpy array of uint8 with one dimension")
     checked = contract.mask(mask, len(mask))
-    _slices(rows, starts, ends, np.array([0, len(starts)], dtype=np.int64))
-    _spans(rows, starts, ends, len(checked))
-    return dispatch.active.allowed_in_slices(rows, starts, ends, checked)
+    _slices(rows, starts, ends)
+    allowed = dispatch.active.allowed_in_slices(rows, starts, ends, checked)
+    if allowed is None:
+        raise _disorder(len(checked))
+    return allowed
 
 
 def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
@@ -88,42 +102,42 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     return dispatch.active.invert(term_ids, counts, offsets, first_row)
 
 
-def check_postings(postings: Postings) -> None:
-    """Refuse postings that a kernel cannot read safely."""
+def check_postings(postings: Postings, ordered: bool) -> None:
+    """Refuse postings that a kernel cannot read; the order of rows is not checked where it is known."""
     rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b = postings
     _slices(rows, starts, ends, slice_offsets)
     array("counts", counts, contract.u8, rows.shape[0])
     array("idf", idf, contract.f32, starts.shape[0])
     array("lengths", lengths, contract.f32, None)
-    _spans(rows, starts, ends, lengths.shape[0])
+    if not ordered and not _in_order(rows, starts, ends, lengths.shape[0]):
+        raise _disorder(lengths.shape[0])
     contract.finite("idf", idf)
     if idf.size and float(idf.min()) < 0:
         raise KernelError(f"idf: holds {float(idf.min())}; wanted 0 or more")
-    contract.real("average_length", average_length, above=0.0)
-    contract.real("k1", k1, low=0.0)
-    contract.real("b", b, low=0.0, high=1.0)
+    k1, b = contract.real("k1", k1, low=0.0, high=MOST), contract.real("b", b, low=0.0, high=1.0)
+    average_length = contract.real("average_length", average_length, above=0.0)
+    contract.real("k1 * b / average_length", k1 * b / average_length, high=MOST)  # finite in float32 too
 
 
-def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64) -> None:
+def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64 | None = None) -> None:
     array("rows", rows, contract.i32, None)
     array("starts", starts, contract.i64, None)
     array("ends", ends, contract.i64, starts.shape[0])
-    contract.offsets("slice_offsets", slice_offsets, starts.shape[0])
+    if slice_offsets is not None:
+        contract.offsets("slice_offsets", slice_offsets, starts.shape[0])
     size = rows.shape[0]
     if starts.size and not (int(starts.min()) >= 0 and bool((starts <= ends).all()) and int(ends.max()) <= size):
         raise KernelError(f"starts, ends: a slice is out of order or of range; wanted 0 <= start <= end <= {size}")
 
 
-def _spans(rows: I32, starts: I64, ends: I64, n: int) -> None:
-    """Rows ascend within a slice, so its two ends bound it."""
-    # For the few slices of a query plain Python is faster than NumPy; for many it is slower.
-    if starts.shape[0] < 32:
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            if start < end and not 0 <= rows.item(start) <= rows.item(end - 1) < n:
-                raise KernelError(f"rows: span {rows.item(start)} to {rows.item(end - 1)}; wanted 0 to {n - 1}")
-        return
-    held = starts < ends
-    if held.any():
-        first, last = int(rows[starts[held]].min()), int(rows[ends[held] - 1].max())
-        if not 0 <= first <= last < n:
-            raise KernelError(f"rows: span {first} to {last}; wanted ascending, 0 to {n - 1}")
+def _in_order(rows: I32, starts: I64, ends: I64, n: int) -> bool:
+    """Whether the rows of each slice ascend strictly from 0 to below n."""
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        part = rows[start:end]
+        if start < end and not (part.item(0) >= 0 and part.item(-1) < n and bool((part[1:] > part[:-1]).all())):
+            return False
+    return True
+
+
+def _disorder(n: int) -> KernelError:
+    return KernelError(f"rows: a slice is out of order or of range; wanted strictly ascending rows from 0 to {n - 1}")

@@ -1,7 +1,8 @@
 """The registry of kernels: each is a method of `Backend`, and a function of that name in a module of both backends.
 
 Arguments are already checked: masks are never None (an empty one allows every row), queries of a cosine are unit
-vectors or zero. Both backends give the same results; None instead of one means NaN, infinity or an index out of range.
+vectors or zero. Both backends give the same results; None instead of one means NaN, infinity, an index out of range or
+rows out of order.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ _MODULES = (
 
 
 class Backend(Protocol):
-    def sketch(self, vectors: F32) -> U64: ...
+    def sketch(self, vectors: F32) -> U64 | None: ...
     def quantize_int8(self, vectors: F32) -> tuple[I8, F32]: ...
     def hamming_shortlist(
         self, queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
-    ) -> tuple[I64, U16]: ...
+    ) -> tuple[I64, U16] | None: ...
     def rescore_shortlist(
         self, queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
     ) -> tuple[I64, F32]: ...
@@ -59,7 +60,7 @@ class Backend(Protocol):
         self, rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64,
         candidates: I64,
     ) -> tuple[F64, U8]: ...  # fmt: skip
-    def allowed_in_slices(self, rows: I32, starts: I64, ends: I64, mask: U8) -> I64: ...
+    def allowed_in_slices(self, rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None: ...
     def invert(self, term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]: ...
 
     def rank_candidates(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from recollect_kernels import contract, dispatch
@@ -11,15 +12,15 @@ from recollect_kernels.contract import F64, I32, I64, KernelError, array
 def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float = 60.0) -> F64:
     """Sum over signals of weight / (k + rank) (Cormack, Clarke and Buettcher, 2009).
 
-    ranks int64 (s, m), 1 is best and 0 is absent; weights float64 (s,) -> float64 (m,).
+    ranks int64 (s, m), 1 is best and 0 is absent; weights float64 (s,), with a finite sum -> float64 (m,).
     """
     array("ranks", ranks, contract.i64, None, None)
     if ranks.size and int(ranks.min()) < 0:
         raise KernelError(f"ranks: holds {int(ranks.min())}; wanted 1 for the best, 0 for absent")
     array("weights", weights, contract.f64, ranks.shape[0])
     contract.finite("weights", weights)
-    if weights.size and (float(weights.min()) < 0 or float(weights.sum()) <= 0):
-        raise KernelError(f"weights: {weights.tolist()}; wanted none negative and a sum above 0")
+    if weights.size and (float(weights.min()) < 0 or not 0 < sum(weights.tolist()) < math.inf):
+        raise KernelError(f"weights: {weights.tolist()}; wanted none negative and a finite sum above 0")
     return dispatch.active.reciprocal_rank_fusion(ranks, weights, contract.real("k", k, low=0.0))
 
 

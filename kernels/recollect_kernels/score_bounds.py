@@ -12,7 +12,7 @@ import numpy as np
 from recollect_kernels import contract, dispatch
 from recollect_kernels.arguments import NO_SKETCHES, Codes, Records, Sketches
 from recollect_kernels.contract import F64, I64, KernelError, Mask, array
-from recollect_kernels.rank import check_codes, normalised
+from recollect_kernels.rank import check_codes, check_parameters
 from recollect_kernels.signals import RankParameters
 
 
@@ -27,7 +27,8 @@ def score_bound_candidates(
     [0, 1]; one without has BM25 alone, and is left out where that is 0. With `sketches` codes are read only of rows
     whose sketch is near enough for the cosine that they need.
 
-    Nothing spreads. Returns offsets int64 (q + 1,) and rows int64, ascending within a query.
+    Nothing spreads. A row whose importance is NaN is left out. Returns offsets int64 (q + 1,) and rows int64,
+    ascending within a query.
     """
     n = records.created_at.shape[0]
     queries = array("floors", floors, contract.f64, None).shape[0]
@@ -39,6 +40,7 @@ def score_bound_candidates(
     array("importance", records.importance, contract.f32, n)
     if np.isnan(floors).any():
         raise KernelError("floors: holds NaN; wanted numbers, or -inf for every row")
+    parameters = check_parameters(parameters)
     if parameters.rrf_k >= 0 or not parameters.weighted_sum:
         raise KernelError("parameters: of ranks or of a product; wanted a sum of weighted signals")
     if codes is not None:
@@ -51,7 +53,7 @@ def score_bound_candidates(
                 raise KernelError("limits: fewer than two; wanted one for each step of the cosine from 0 to 1")
     checked = contract.mask(mask, n)
     found = dispatch.active.score_bound_candidates(
-        offsets, rows, floors, word_ceilings, codes, sketches or NO_SKETCHES, checked, records, normalised(parameters)
+        offsets, rows, floors, word_ceilings, codes, sketches or NO_SKETCHES, checked, records, parameters
     )
     if found is None:
         raise KernelError("first_place, parts: name a place that is not there")

@@ -15,10 +15,14 @@ def sketch(vectors: F32) -> U64:
     """One bit per component, set where it is above 0.
 
     vectors float32 (n, d) -> uint64 (n, ceil(d / 64)); component j is bit j % 64 (least significant first) of
-    word j // 64, so that the little-endian bytes equal sqlite-vec's `vec_quantize_binary`.
+    word j // 64, so that the little-endian bytes equal sqlite-vec's `vec_quantize_binary`. NaN and infinity are
+    refused.
     """
     array("vectors", vectors, contract.f32, None, None)
-    return dispatch.active.sketch(vectors)
+    sketches = dispatch.active.sketch(vectors)
+    if sketches is None:
+        raise contract.not_finite("vectors", vectors)
+    return sketches
 
 
 def quantize_int8(vectors: F32) -> tuple[I8, F32]:
@@ -38,8 +42,8 @@ def hamming_shortlist(
     """The `size` rows nearest to each query in Hamming distance: rows int64 (q, s), distances uint16 (q, s).
 
     queries uint64 (q, w), sketches uint64 (n, w). Of rows start to stop, or of the rows that allowed[start:stop]
-    names, int64 ascending; a pool of threads can share them. s is `size` or as many as there are. Nearest first,
-    ties by ascending row.
+    names, int64; a pool of threads can share them. s is `size` or as many as there are. Nearest first, ties by
+    ascending row, of `allowed` by the place there: the same where it ascends.
     """
     array("queries", queries, contract.u64, None, None)
     words = queries.shape[1]
@@ -49,13 +53,14 @@ def hamming_shortlist(
     n = sketches.shape[0]
     listed = allowed is not None
     chosen = NO_ROWS if allowed is None else array("allowed", allowed, contract.i64, None)
-    if listed:
-        _bounded("allowed", chosen, n)
-        n = chosen.shape[0]
-    stop = contract.whole("stop", stop, 0, n)
+    count = chosen.shape[0] if listed else n
+    stop = contract.whole("stop", stop, 0, count)
     start = contract.whole("start", start, 0, stop)
-    size = min(contract.whole("size", size, 1), max(n, 1))
-    return dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
+    size = min(contract.whole("size", size, 1), max(count, 1))
+    found = dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
+    if found is None:
+        raise contract.out_of_range("allowed", chosen[start:stop], n)
+    return found
 
 
 def rescore_shortlist(
@@ -104,9 +109,3 @@ def unit(name: str, vectors: F32) -> F32:
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("...i,...i->...", wide, wide))
     return np.divide(wide, np.where(norms > 0, norms, 1.0)[..., None]).astype(np.float32)
-
-
-def _bounded(name: str, rows: I64, n: int) -> None:
-    """Refuse rows out of range; they ascend, so the two ends suffice."""
-    if rows.size and not 0 <= rows.item(0) <= rows.item(-1) < n:
-        raise KernelError(f"{name}: spans {rows.item(0)} to {rows.item(-1)}; wanted ascending, 0 to {n - 1}")

@@ -30,6 +30,12 @@ def unknown(count=3):
     return np.full(count, np.nan, np.float32)
 
 
+def spoilt(value):
+    vectors = matrix.copy()
+    vectors[1, 2] = value
+    return vectors
+
+
 def read_only(count=3):
     return np.frombuffer(b"\0" * 4 * count, np.float32)
 
@@ -95,6 +101,26 @@ def rank(**changed):
     )
 
 
+def full_forest(leaf):
+    """Two trees of one node, whose leaves are all the same."""
+    return kernels.Forest(np.zeros((2, 1), np.uint8), np.zeros((2, 1)), np.full((2, 2), leaf))
+
+
+def evidence(bm25):
+    """That of one record with this BM25."""
+    own = np.zeros((len(kernels.SIGNALS), 1))
+    own[kernels.SIGNALS.bm25] = bm25
+    weighed = kernels.Weighed(np.array([0, 1]), own, *np.ones((4, 1)), 1.0)
+    return kernels.measure_evidence(np.zeros_like(own), np.array([0, 1]), weighed)
+
+
+def changes(keys):
+    """Two candidates of one query with these keys."""
+    frames = np.ones((2, 1), np.uint32)
+    some = kernels.Statements(np.array([0, 2]), frames, frames, np.zeros(2, np.int64), keys)
+    return kernels.order_changes(some, kernels.Asked(np.zeros(1, np.int64), np.zeros(1, np.uint8)))
+
+
 def top(**changed):
     scratch = changed.pop("scratch", np.zeros(3, np.float32))
     return kernels.bm25_top_k(bm25(**changed), mask=None, scratch=scratch, k=1)
@@ -104,7 +130,10 @@ def shortlist(queries=bit, sketches=bits, allowed=None, start=0, stop=3, size=2)
     return kernels.hamming_shortlist(queries, sketches, allowed, start, stop, size)
 
 
+OUT_OF_ORDER = "rows: a slice is out of order or of range; wanted strictly ascending rows from 0 to 2"
 REFUSED = [
+    ("vectors: nan at (1, 2); wanted finite", lambda: kernels.sketch(spoilt(np.nan))),
+    ("vectors: -inf at (1, 2); wanted finite", lambda: kernels.sketch(spoilt(-np.inf))),
     ("vectors: list; wanted a numpy array of float32", lambda: kernels.sketch([[1.0]])),
     ("vectors: dtype float64; wanted float32", lambda: kernels.sketch(matrix.astype(np.float64))),
     ("vectors: dtype >f4; wanted float32", lambda: kernels.sketch(matrix.astype(">f4"))),
@@ -124,9 +153,9 @@ REFUSED = [
     ("stop: 3; wanted from 0 to 2", lambda: shortlist(allowed=np.array([0, 2]))),
     ("start: 3; wanted from 0 to 2", lambda: shortlist(start=3, stop=2)),
     ("start: -1; wanted from 0 to 3", lambda: shortlist(start=-1)),
-    ("allowed: spans 1 to 3; wanted ascending, 0 to 2", lambda: shortlist(allowed=np.array([1, 2, 3]))),
-    ("allowed: spans -1 to 2", lambda: shortlist(allowed=np.array([-1, 1, 2]))),
-    ("allowed: spans 2 to 0", lambda: shortlist(allowed=np.array([2, 1, 0]))),
+    ("allowed: holds 3; wanted 0 to 2", lambda: shortlist(allowed=np.array([1, 2, 3]))),
+    ("allowed: holds -1; wanted 0 to 2", lambda: shortlist(allowed=np.array([1, -1, 2]))),
+    ("allowed: holds 7; wanted 0 to 2", lambda: shortlist(allowed=np.array([0, 7, 2]))),
     ("allowed: dtype uint8; wanted int64", lambda: shortlist(allowed=np.ones(3, np.uint8))),
     ("queries: nan at (0, 1)", lambda: rescored(queries=np.array([[0, np.nan, 0, 1]], np.float32))),
     ("codes: shape (3, 4); wanted (any, 2)", lambda: rescored(queries=np.ones((1, 2), np.float32))),
@@ -141,8 +170,13 @@ REFUSED = [
     ("starts, ends: a slice is out of order or of range", lambda: top(ends=np.array([3]))),
     ("starts, ends: a slice is out of order or of range", lambda: look_up(starts=np.array([-1]))),
     ("starts, ends: a slice is out of order or of range", lambda: top(starts=np.array([2]), ends=np.array([1]))),
-    ("rows: span 0 to 3", lambda: look_up(rows=np.array([0, 3], np.int32))),
-    ("rows: span -1 to 2", lambda: top(rows=np.array([-1, 2], np.int32))),
+    (OUT_OF_ORDER, lambda: look_up(rows=np.array([0, 3], np.int32))),
+    (OUT_OF_ORDER, lambda: look_up(rows=np.array([2, 2], np.int32))),
+    (OUT_OF_ORDER, lambda: top(rows=np.array([-1, 2], np.int32))),
+    (OUT_OF_ORDER, lambda: top(rows=np.array([2, 0], np.int32))),
+    (OUT_OF_ORDER, lambda: top(rows=np.array([0, 2**31 - 1, 2], np.int32), counts=np.ones(3, np.uint8), ends=ends[1:])),
+    (OUT_OF_ORDER, lambda: rank(postings=bm25(rows=np.array([2, 0], np.int32)))),
+    ("rows: a slice is out of order", lambda: coverage(rows=np.array([2, 0], np.int32))),
     ("slice_offsets: not CSR offsets; wanted ascending int64 from 0 to 1", lambda: top(slice_offsets=np.array([0, 2]))),
     ("slice_offsets: not CSR offsets", lambda: top(slice_offsets=none)),
     ("candidates: holds 3", lambda: look_up(np.array([3]))),
@@ -170,7 +204,14 @@ REFUSED = [
         lambda: kernels.allowed_in_slices(chain, np.array([0]), np.array([0]), scales),
     ),
     (
-        "rows: span -1 to -1; wanted 0 to 2",
+        OUT_OF_ORDER,
+        lambda: kernels.allowed_in_slices(
+            np.array([0, -5, 2], np.int32), np.array([0]), np.array([3]), np.ones(3, np.uint8)
+        ),
+    ),
+    ("mask: wanted a numpy array", lambda: kernels.allowed_in_slices(chain, ends[:1], ends[:1], None)),
+    (
+        OUT_OF_ORDER,
         lambda: kernels.allowed_in_slices(chain, np.array([0]), np.array([3]), np.ones(3, np.uint8)),
     ),
     (
@@ -224,8 +265,36 @@ REFUSED = [
     ("offsets: not CSR offsets", lambda: rank(token_offsets=np.array([0, 2]))),
     ("starts: shape (3,); wanted (4)", lambda: rank(token_starts=np.array([0, 1, 2]))),
     ("token codes: shape (3, 1); wanted (any)", lambda: rank(token_codes=bits)),
-    ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_depth=-1)),
-    ("parameters: rerank_weight and rerank_depth", lambda: rank(rerank_weight=np.inf)),
+    ("parameters.rerank_depth: -1; wanted from 0 to", lambda: rank(rerank_depth=-1)),
+    ("parameters.rerank_weight: inf; wanted finite", lambda: rank(rerank_weight=np.inf)),
+    ("parameters.expansion_depth: 1.5; wanted a whole number", lambda: rank(expansion_depth=1.5)),
+    ("parameters.expansion_depth: 100", lambda: rank(expansion_depth=10**30)),
+    ("parameters.clock: '1'; wanted a whole number", lambda: rank(clock="1")),
+    ("parameters.clock: 9223372036854775808; wanted from", lambda: rank(clock=2**63)),
+    ("parameters.near: None; wanted a number", lambda: rank(near=None)),
+    ("parameters.near: '1'; wanted a number", lambda: rank(near="1")),
+    ("parameters.far: [1]; wanted a number", lambda: rank(far=[1])),
+    ("parameters.far: nan; wanted finite", lambda: rank(far=float("nan"))),
+    ("parameters.lone_share: 1000", lambda: rank(lone_share=10**400)),
+    ("parameters.vector_weight: 1e+308; wanted finite, at least 0, at most 1e+100", lambda: rank(vector_weight=1e308)),
+    ("parameters.importance_weight: -0.1; wanted", lambda: rank(importance_weight=-0.1)),
+    ("parameters.half_life_days: 0.0; wanted finite, at least 1e-09", lambda: rank(half_life_days=0.0)),
+    ("parameters.decay_floor: 1.5; wanted finite, at least 0, at most 1", lambda: rank(decay_floor=1.5)),
+    ("parameters.rrf_k: inf; wanted finite", lambda: rank(rrf_k=np.inf)),
+    ("parameters.exponential: 2; wanted from 0 to 1", lambda: rank(exponential=2)),
+    ("parameters: vector_weight and keyword_weight are 0", lambda: rank(vector_weight=0, keyword_weight=0.0)),
+    ("parameters: the weights of the sum are 0", lambda: rank(weighted_sum=1, importance_weight=0.0)),
+    ("signals: inf at (0, 0)", lambda: rank(cosines=np.full((1, 3), np.inf, np.float32))),
+    ("signals: -inf at (0, 1)", lambda: rank(cosines=np.array([[0, -np.inf, 0]], np.float32), rrf_k=60.0)),
+    (
+        "weights: [1e+308, 1e+308]; wanted none negative and a finite sum",
+        lambda: kernels.reciprocal_rank_fusion(np.ones((2, 1), np.int64), np.full(2, 1e308), 0.0),
+    ),
+    ("k1: 1e+308; wanted finite, at least 0", lambda: top(k1=1e308)),
+    ("k1 * b / average_length: inf; wanted finite", lambda: top(average_length=5e-324)),
+    ("leaves: holds NaN or infinity", lambda: kernels.forest_scores(np.zeros((1, 1)), full_forest(1e308))),
+    ("evidence: nan at (3, 0)", lambda: evidence(-2.0)),
+    ("keys: two candidates of a query have the same", lambda: changes(np.array([4, 4]))),
     ("moments: shape (2,); wanted (3)", lambda: rank(moments=np.arange(2))),
     ("moments_until: dtype int32; wanted int64", lambda: rank(moments_until=np.zeros(3, np.int32))),
     ("resolved: dtype bool; wanted uint8", lambda: rank(resolved=np.zeros(3, np.bool_))),
@@ -236,7 +305,7 @@ REFUSED = [
     ("span_offsets: not CSR offsets", lambda: rank(span_offsets=np.array([0, 2]))),
     ("ends: shape (2,); wanted (1)", lambda: rank(ends=np.array([5, 6]))),
     ("fades: dtype int32; wanted int64", lambda: rank(fades=np.array([5], np.int32))),
-    ("parameters: speaker_weight, date_weight", lambda: rank(date_weight=-0.1)),
+    ("parameters.date_weight: -0.1; wanted finite, at least 0", lambda: rank(date_weight=-0.1)),
     ("rerank: nan at 1", lambda: rank(rerank=np.array([1, np.nan, 1]))),
 ]
 

@@ -90,7 +90,9 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, best_three: Any) -> No
 
 @exact
 def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: Any) -> Any:
-    """Fill in what reaches each candidate: see `signals.later_signals`. False where a row is out of range."""
+    """Fill in what reaches each candidate: see `signals.later_signals`. False where a row is out of range,
+    or the strength of a link that reaches a candidate is no finite number of 0 or more.
+    """
     previous, following, heads = graph.previous, graph.following, graph.heads
     nexts, targets, strengths, mask = graph.nexts, graph.targets, graph.strengths, graph.mask
     by_chain, by_link, best_three, neighbourhood = reached
@@ -126,6 +128,8 @@ def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: A
             if at >= 0 and seen[mixed(at, seen)] and not (masked and mask[at] == 0):
                 place = find_candidate(rows, m, i, at)
                 if place >= 0:
+                    if not 0 <= strengths[edge] < np.inf:
+                        return False
                     by_link[i] = max(by_link[i], np.float64(strengths[edge]) * scores[place])
             edge = np.int64(nexts[edge])
     best_of_sources(rows, scores, graph.sources, best_three)

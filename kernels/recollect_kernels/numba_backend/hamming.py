@@ -13,30 +13,30 @@ from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import helper, kernel
 
 BLOCK_ROWS = 1024  # 48 KB of sketches, which stay in the second-level cache for all queries
+GREATEST = np.float32(np.finfo(np.float32).max)
 ROOM = 4096  # rows kept beyond those wanted before the farthest are dropped
 
 
-def sketch(vectors: F32) -> U64:
+def sketch(vectors: F32) -> U64 | None:
     n, d = vectors.shape
     out = np.empty((n, -(-d // 64)), np.uint64)
-    _sketch.call(vectors, out)
-    return out
+    return out if _sketch.call(vectors, out) else None
 
 
 def hamming_shortlist(
     queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
-) -> tuple[I64, U16]:
+) -> tuple[I64, U16] | None:
     count, words = queries.shape
     size = min(size, stop - start)
     capacity = min(size + ROOM, stop - start)
     rows, distances = np.empty((count, size), np.int64), np.empty((count, size), np.uint16)
-    _hamming_shortlist.call(
+    in_range = _hamming_shortlist.call(
         queries, sketches, allowed, int(listed), start, stop,
         np.empty((count, capacity), np.int64), np.empty((count, capacity), np.uint16),
         np.full(count, 64 * words + 1, np.int64), np.zeros(count, np.int64), np.empty(64 * words + 2, np.int64),
         rows, distances,
     )  # fmt: skip
-    return rows, distances
+    return (rows, distances) if in_range else None
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:
@@ -49,16 +49,20 @@ def _popcount(typing_context: Any, word: Any) -> Any:
 popcount: Any = intrinsic(_popcount)
 
 
-@kernel(_jit.F32_2, _jit.OUT_U64_2)
-def _sketch(vectors: Any, out: Any) -> None:
+@kernel(_jit.F32_2, _jit.OUT_U64_2, returns=_jit.I64)
+def _sketch(vectors: Any, out: Any) -> Any:
+    """Returns 0 if a component is not finite."""
     n, d = vectors.shape
+    finite = True
     for i in range(n):
         for word in range(out.shape[1]):
             bits = np.uint64(0)
             first = word * 64
             for j in range(min(64, d - first)):
+                finite &= abs(vectors[i, first + j]) <= GREATEST
                 bits |= np.uint64(vectors[i, first + j] > 0) << np.uint64(j)
             out[i, word] = bits
+    return 1 if finite else 0
 
 
 @helper
@@ -89,13 +93,15 @@ def keep_nearest(rows: Any, distances: Any, held: Any, size: Any, histogram: Any
 
 @kernel(
     _jit.U64_2, _jit.U64_2, _jit.I64_1, _jit.I64, _jit.I64, _jit.I64, _jit.OUT_I64_2, _jit.OUT_U16_2,
-    _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64_2, _jit.OUT_U16_2,
+    _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64_2, _jit.OUT_U16_2, returns=_jit.I64,
 )  # fmt: skip
 def _hamming_shortlist(
     queries: Any, sketches: Any, allowed: Any, listed: Any, start: Any, stop: Any, held_rows: Any,
     held_distances: Any, limits: Any, counts: Any, histogram: Any, rows: Any, distances: Any,
-) -> None:  # fmt: skip
+) -> Any:  # fmt: skip
     """One pass that appends what is nearer than the limit; a full buffer is cut to the nearest, which sets the limit.
+
+    Returns 0 if an allowed row is out of range.
 
     Exact, and little is ever appended: a million rows took 3.2 ms; writing and counting every distance took 4.3.
     """
@@ -122,6 +128,8 @@ def _hamming_shortlist(
             else:
                 for at in range(np.uintp(first), np.uintp(last)):
                     place = np.uintp(allowed[at]) if listed else np.uintp(at)
+                    if place >= np.uintp(sketches.shape[0]):
+                        return 0
                     total = np.uint64(0)
                     for word in range(np.uintp(words)):
                         total += popcount(queries[q, word] ^ sketches[place, word])
@@ -149,3 +157,4 @@ def _hamming_shortlist(
             histogram[distance] += 1
             rows[q, rank] = held_rows[q, at]
             distances[q, rank] = held_distances[q, at]
+    return 1

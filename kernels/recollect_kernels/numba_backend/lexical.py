@@ -35,10 +35,9 @@ def word_coverage(
     return covered, met
 
 
-def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
+def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
     out = np.empty(len(starts), np.int64)
-    _allowed_in_slices.call(rows, starts, ends, mask, out)
-    return out
+    return out if _allowed_in_slices.call(rows, starts, ends, mask, out) else None
 
 
 def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
@@ -67,10 +66,22 @@ def impact(count: Any, weight: Any, length: Any, constant: Any, slope: Any) -> A
     return weight * frequency / (frequency + constant + slope * length)
 
 
+@helper
+def in_order(rows: Any, start: Any, end: Any, n: Any) -> Any:
+    """Whether rows[start:end] ascend strictly from 0 to below n: the bounds of every index that is one of them."""
+    if start == end:
+        return True
+    ascend = rows[np.uintp(start)] >= 0 and np.int64(rows[np.uintp(end - 1)]) < n
+    for p in range(np.uintp(start + 1), np.uintp(end)):
+        ascend &= rows[p - np.uintp(1)] < rows[p]
+    return ascend
+
+
 @kernel(
     _jit.POSTINGS, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32_2, _jit.OUT_I64_2, _jit.OUT_I64, returns=_jit.I64, fast=True
 )
 def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any, sizes: Any) -> Any:
+    """Returns 0 if a score is not finite or the rows of a slice are out of order."""
     rows, counts, lengths = postings.rows, postings.counts, postings.lengths
     starts, ends, idf, slice_offsets = postings.starts, postings.ends, postings.idf, postings.slice_offsets
     factor, constant, slope = bm25_constants(postings)
@@ -79,6 +90,9 @@ def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_r
     finite = True
     for q in range(heap_scores.shape[0]):
         best_scores, best_rows = heap_scores[q], heap_rows[q]
+        for s in range(slice_offsets[q], slice_offsets[q + 1]):
+            if not in_order(rows, starts[s], ends[s], scratch.shape[0]):
+                return 0
         for s in range(slice_offsets[q], slice_offsets[q + 1]):
             weight = idf[s] * factor
             for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
@@ -188,13 +202,17 @@ def _word_coverage(
                     met[np.uintp(words[s])] = 1
 
 
-@kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64)
-def _allowed_in_slices(rows: Any, starts: Any, ends: Any, mask: Any, out: Any) -> None:
+@kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64, returns=_jit.I64)
+def _allowed_in_slices(rows: Any, starts: Any, ends: Any, mask: Any, out: Any) -> Any:
+    """Returns 0 if the rows of a slice are out of order."""
     for s in range(starts.shape[0]):
+        if not in_order(rows, starts[s], ends[s], mask.shape[0]):
+            return 0
         allowed = 0
         for p in range(np.uintp(starts[s]), np.uintp(ends[s])):
             allowed += mask[np.uintp(rows[p])] != 0
         out[s] = allowed
+    return 1
 
 
 @kernel(

@@ -113,7 +113,7 @@ def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
             if mentions.names[place] == first or mentions.names[place] == last:
                 speaker = 1.0
         moment, until = np.float64(records.moments[row]), records.moments_until[row]
-        lasting = 0.0 if until == NEVER else np.float64(until - records.moments[row])
+        lasting = 0.0 if until == NEVER else np.float64(until) - moment
         told = np.float64(records.created_at[row]) if records.resolved[row] == 1 else moment
         for place in range(mentions.span_offsets[query], mentions.span_offsets[query + 1]):
             begin, end = np.float64(mentions.begins[place]), np.float64(mentions.ends[place])
@@ -139,7 +139,7 @@ def score(query: Any, rows: Any, cosine: Any, bm25: Any, rerank: Any, fused: Any
         if not activate(rows, np.maximum(fused, 0.0), graph, parameters.near, parameters.far, reached):
             return False
     for i in range(m):
-        age_days = np.float64(parameters.clock - created_at[rows[i]]) / DAY_US
+        age_days = (np.float64(parameters.clock) - np.float64(created_at[rows[i]])) / DAY_US
         speaker, date = mentioned(query, rows[i], records, mentions)
         values = later_signals(
             fused[i], by_chain[i], by_link[i], best_three[i], neighbourhood[i], age_days,

@@ -100,12 +100,12 @@ def rows_by_rest(
 ) -> Any:
     """Keep the rows that age and importance alone do not rule out; returns how many."""
     created_at, importance = records.created_at, records.importance
-    recency, weighty, clock = parameters.recency_weight, parameters.importance_weight, parameters.clock
+    recency, weighty, clock = parameters.recency_weight, parameters.importance_weight, np.float64(parameters.clock)
     a_step, last = STEPS_A_LIFE / (parameters.half_life_days * DAY_US), np.float64(STEPS - 1)
     count = np.uintp(0)
     for i in range(np.uintp(size)):
         row = np.uintp(first) + i
-        age = max(np.float64(clock - created_at[row]), 0.0) * a_step
+        age = max(clock - np.float64(created_at[row]), 0.0) * a_step
         rest = recency * decays[np.uintp(np.int32(min(age, last)))] + weighty * np.float64(importance[row])
         rests[i] = rest
         kept[count] = np.int64(i)

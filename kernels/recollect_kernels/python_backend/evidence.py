@@ -9,6 +9,7 @@ from recollect_kernels.contract import F64, I64
 from recollect_kernels.signals import COMPARED, EVIDENCE, evidence_of
 
 
+@np.errstate(all="ignore")
 def measure_evidence(signals: F64, offsets: I64, weighed: Weighed) -> F64:
     evidence = np.empty((len(EVIDENCE), weighed.signals.shape[1]))
     compared, own = signals[COMPARED, :], weighed.signals[COMPARED, :]

@@ -8,6 +8,7 @@ from recollect_kernels.arguments import Forest
 from recollect_kernels.contract import F64
 
 
+@np.errstate(all="ignore")
 def forest_scores(features: F64, forest: Forest) -> F64:
     trees, nodes = forest.nodes.shape
     candidates = np.arange(features.shape[1])

@@ -10,30 +10,35 @@ from recollect_kernels.contract import F64, I64, U8
 
 
 def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> tuple[F64, F64, F64, F64] | None:
-    """What reaches each candidate: see `signals.later_signals`. None where a chain or a link leaves the records."""
+    """What reaches each candidate: see `signals.later_signals`. None where a chain or a link leaves the records.
+
+    None too where the strength of a link that reaches a candidate is no finite number of 0 or more.
+    """
     n, mask = len(graph.previous), graph.mask
     by_chain, by_link, neighbourhood = np.zeros(len(rows)), np.full(len(rows), -1.0), np.ones(len(rows))
     for chain in (graph.previous, graph.following):
         at = rows
         for weight in (near, far):
-            at = np.where(at >= 0, chain[at], -1).astype(np.int64)
+            at = np.where(at >= 0, np.maximum(chain[at], -1), -1).astype(np.int64)
             if int(at.max()) >= n:
                 return None
             neighbourhood += (at >= 0) & (mask[at] > 0) if mask.size else at >= 0
             among, place = _among(rows, at, mask)
             by_chain[among] = np.maximum(by_chain[among], weight * scores[place[among]])
-    edges, steps = graph.heads[rows], 0
+    edges, steps = np.maximum(graph.heads[rows], -1), 0
     while (edges >= 0).any():
         steps += 1
         if steps > len(graph.targets) or int(edges.max()) >= len(graph.targets):
             return None
-        at = np.where(edges >= 0, graph.targets[edges], -1).astype(np.int64)
+        at = np.where(edges >= 0, np.maximum(graph.targets[edges], -1), -1).astype(np.int64)
         if int(at.max()) >= n:
             return None
         among, place = _among(rows, at, mask)
         strength = graph.strengths[edges[among]].astype(np.float64)
+        if not ((strength >= 0) & (strength < np.inf)).all():
+            return None
         by_link[among] = np.maximum(by_link[among], strength * scores[place[among]])
-        edges = np.where(edges >= 0, graph.nexts[edges], -1)
+        edges = np.where(edges >= 0, np.maximum(graph.nexts[edges], -1), -1)
     return (by_chain, by_link, _best_three(scores, graph.sources[rows]), np.minimum(neighbourhood, 3.0))
 
 

@@ -9,7 +9,9 @@ from recollect_kernels.contract import F32, I64, U8, U16, U64
 BLOCK_ROWS = 8192
 
 
-def sketch(vectors: F32) -> U64:
+def sketch(vectors: F32) -> U64 | None:
+    if not np.isfinite(vectors).all():
+        return None
     n, d = vectors.shape
     words = -(-d // 64)
     packed = np.zeros((n, words * 8), np.uint8)
@@ -19,7 +21,10 @@ def sketch(vectors: F32) -> U64:
 
 def hamming_shortlist(
     queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
-) -> tuple[I64, U16]:
+) -> tuple[I64, U16] | None:
+    some = allowed[start:stop]
+    if listed and some.size and not 0 <= int(some.min()) <= int(some.max()) < len(sketches):
+        return None
     size = min(size, stop - start)
     rows, nearest = np.empty((len(queries), size), np.int64), np.empty((len(queries), size), np.uint16)
     distances = np.empty(stop - start, np.uint16)

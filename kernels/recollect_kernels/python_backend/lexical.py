@@ -12,6 +12,7 @@ from recollect_kernels.contract import F32, F64, I32, I64, U8
 from recollect_kernels.python_backend.vectors import best
 
 
+@np.errstate(all="ignore")
 def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
     """What one slice adds to the score of each of its documents."""
     frequency = counts.astype(np.float32)
@@ -21,8 +22,7 @@ def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1
     norm += constant
     norm += frequency
     frequency *= idf * np.float32(k1 + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        frequency /= norm
+    frequency /= norm
     frequency[counts == 0] = 0
     return frequency
 
@@ -34,6 +34,8 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64,
     sizes = np.zeros(queries, np.int64)
     for query in range(queries):
         slices = range(slice_offsets[query], slice_offsets[query + 1])
+        if not all(_in_order(rows[starts[each] : ends[each]], len(lengths)) for each in slices):
+            return None
         for slice_ in slices:
             part = slice(starts[slice_], ends[slice_])
             documents = rows[part]
@@ -71,9 +73,11 @@ def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> N
     wanted, length = candidates[at].astype(np.int32), lengths[candidates[at]]
     totals = np.zeros(len(at), np.float32)
     for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
-        places, held = _look_up(rows[starts[slice_] : ends[slice_]], wanted)
-        frequency = np.where(held, counts[starts[slice_] + places], 0).astype(np.uint8)
-        totals += impacts(frequency, idf[slice_], length, *numbers)
+        part = slice(starts[slice_], ends[slice_])
+        if part.start < part.stop:
+            places, held = _look_up(rows[part], wanted)
+            frequency = np.where(held, counts[part][places], 0).astype(np.uint8)
+            totals += impacts(frequency, idf[slice_], length, *numbers)
     scores[at] = totals
 
 
@@ -90,9 +94,16 @@ def word_coverage(
     return covered, met
 
 
-def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64:
-    counts = [np.count_nonzero(mask[rows[start:end]]) for start, end in zip(starts, ends, strict=True)]
-    return np.array(counts, np.int64)
+def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
+    parts = [rows[start:end] for start, end in zip(starts, ends, strict=True)]
+    if not all(_in_order(part, len(mask)) for part in parts):
+        return None
+    return np.array([np.count_nonzero(mask[part]) for part in parts], np.int64)
+
+
+def _in_order(part: I32, n: int) -> bool:
+    """Whether the rows of a slice ascend strictly from 0 to below n."""
+    return not len(part) or (part.item(0) >= 0 and part.item(-1) < n and bool((part[1:] > part[:-1]).all()))
 
 
 def _look_up(part: I32, wanted: I32) -> tuple[I64, NDArray[np.bool_]]:

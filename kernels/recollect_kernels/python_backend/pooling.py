@@ -9,6 +9,7 @@ import numpy as np
 from recollect_kernels.contract import F32, I8, I64
 
 
+@np.errstate(all="ignore")
 def pool_tokens(codes: I8, scales: F32, token_ids: I64, offsets: I64) -> F32:
     out = np.zeros((len(offsets) - 1, codes.shape[1]), np.float32)
     # One product per text: gathering the rows of all texts at once took twice as long.

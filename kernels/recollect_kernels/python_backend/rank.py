@@ -24,6 +24,7 @@ from recollect_kernels.signals import (
 )
 
 
+@np.errstate(all="ignore")
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
     rerank: F64, mentions: Mentions, tokens: Tokens,
@@ -52,7 +53,7 @@ def rank_candidates(
             reached = activate(rows, np.maximum(fused, 0.0), graph, parameters.near, parameters.far)
         if reached is None:
             return None
-        age_days = (parameters.clock - records.created_at[rows]) / DAY_US
+        age_days = (float(parameters.clock) - records.created_at[rows].astype(np.float64)) / DAY_US
         importance = records.importance[rows].astype(np.float64)
         if len(mentions.name_offsets):
             signals[SIGNALS.speaker], signals[SIGNALS.date] = _mentioned(query, rows, records, mentions)
@@ -71,7 +72,8 @@ def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> t
     named: NDArray[np.bool_] = np.isin(records.speakers[rows], mentions.names[start:stop])
     date: F64 = np.zeros(len(rows))
     begins, untils = records.moments[rows], records.moments_until[rows]
-    moments, lasting = begins.astype(np.float64), np.where(untils == NEVER, 0, untils - begins).astype(np.float64)
+    moments = begins.astype(np.float64)
+    lasting = np.where(untils == NEVER, 0.0, untils.astype(np.float64) - moments)
     told = np.where(records.resolved[rows] == 1, records.created_at[rows], begins).astype(np.float64)
     start, stop = mentions.span_offsets[query : query + 2].tolist()
     for place in range(start, stop):

@@ -15,6 +15,7 @@ def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
     return out
 
 
+@np.errstate(all="ignore")
 def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
     decayed: F64 = formulas.decay(ages_days, half_life_days, floor, int(exponential))
     return decayed

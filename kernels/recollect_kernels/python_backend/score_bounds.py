@@ -12,13 +12,14 @@ from recollect_kernels.python_backend.hamming import bit_count
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 
+@np.errstate(all="ignore")
 def score_bound_candidates(
     offsets: I64, rows: I64, floors: F64, word_ceilings: F64, codes: Codes | None, sketches: Sketches, mask: U8,
     records: Records, parameters: RankParameters,
 ) -> tuple[I64, I64] | None:  # fmt: skip
     n = len(records.created_at)
     weight = parameters.vector_weight / (parameters.vector_weight + parameters.keyword_weight)
-    ages = (parameters.clock - records.created_at) / DAY_US
+    ages = (float(parameters.clock) - records.created_at.astype(np.float64)) / DAY_US
     recency = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
     rest = parameters.recency_weight * recency + parameters.importance_weight * records.importance.astype(np.float64)
     allowed = np.ones(n, np.bool_) if not mask.size else mask > 0

@@ -31,6 +31,7 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     return codes, scales
 
 
+@np.errstate(all="ignore")
 def rescore_shortlist(
     queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
 ) -> tuple[I64, F32]:
@@ -64,6 +65,7 @@ def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
         cosines[at] = np.minimum(np.maximum.reduceat(scores, starts), codes.ceilings[query])
 
 
+@np.errstate(all="ignore")
 def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
     # Not a BLAS product: there the last bit of a dot depends on its place, and equal vectors would not tie.
     dots: F32 = np.einsum("ij,j->i", codes[places].astype(np.float32), query) * scales[places]
