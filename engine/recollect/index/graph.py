@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -79,6 +79,17 @@ class RecordGraph(IndexPart):
         """Take over what `arrays` gave."""
         super().restore(saved)
         self._loaded_rows, self._loaded_sources = saved["loaded_rows"].array, saved["loaded_sources"].array
+
+    def check(self, rows: int, vectors: int) -> None:
+        """Chains and links lead to rows."""
+        check_lengths(rows, self.previous, self.next, self._heads.array)
+        check_lengths(len(self._targets), self._nexts.array, self._strengths.array)
+        check_lengths(len(self._loaded_rows), self._loaded_sources)
+        for chain in (self.previous, self.next, self._targets.array):
+            check_within(chain, -1, rows)
+        for links in (self._heads.array, self._nexts.array):
+            check_within(links, -1, len(self._targets))
+        check_within(self._loaded_rows, 0, rows)
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
 from recollect.numerics import kernels
 from recollect.store.values import TermBlock
 from recollect.text.record_words import MOST, NAME
@@ -127,6 +127,7 @@ class LexicalIndex(IndexPart):
         sizes = saved["segments"].array
         ends = np.cumsum(sizes)
         terms, starts = saved["terms"].array, saved["starts"].array
+        check_lengths(int(sizes.sum()), terms, starts[len(sizes) :])
         self._segments = [
             _Segment(terms[end - size : end], starts[end - size + place : end + place + 1])
             for place, (size, end) in enumerate(zip(sizes.tolist(), ends.tolist(), strict=True))
@@ -135,6 +136,23 @@ class LexicalIndex(IndexPart):
         self._tail_segment = len(self._tail_offsets) > 1
         self._sealed = int(self._segments[-1].starts[0]) if self._tail_segment else len(self._rows)
         self._live_words = float(saved["live_words"].array[0])
+
+    def check(self, rows: int, vectors: int) -> None:
+        """Segments follow one another through the buffer; the rows of each word ascend strictly."""
+        postings, words = self._rows.array, len(self._tail_terms)
+        check_lengths(rows, self._lengths.array, self._speakers.array)
+        check_lengths(len(postings), self._counts.array)
+        check_lengths(words, self._tail_counts.array)
+        check_offsets(self._tail_offsets.array, 0, words)
+        check_within(postings, 0, rows)
+        begins, end = np.zeros(len(postings) + 1, dtype=np.bool_), 0
+        for segment in self._segments:
+            check_lengths(len(segment.terms) + 1, segment.starts)
+            check_offsets(segment.starts, end, int(segment.starts[-1]))
+            end = int(segment.starts[-1])
+            begins[segment.starts] = True
+        if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
+            raise ValueError("postings of a word are not in the order of their rows")
 
     def load(self, blocks: Iterable[TermBlock], live: NDArray[np.uint8]) -> None:
         """Append the words of all rows at once; they become one segment."""
@@ -224,8 +242,9 @@ class LexicalIndex(IndexPart):
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         covered, found = kernels.word_coverage(
-            self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets, rows
-        )
+            self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets,
+            rows, ordered=True,
+        )  # fmt: skip
         return covered, found.view(np.bool_)
 
     def postings(self, slices: Slices, statistics: CorpusStatistics) -> kernels.Postings:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
 from recollect.index import bulk
@@ -262,19 +263,15 @@ class MemoryIndex:
         return {f"{part}.{name}": array for part, each in self._parts() for name, array in each.arrays().items()}
 
     def adopt(self, saved: Snapshot, embedder_id: int | None) -> None:
-        """Replace all parts by those of a snapshot; KeyError or ValueError where they are inconsistent."""
+        """Replace all parts by those of a snapshot; raises where they do not fit together."""
         self._reset()
         self.vectors = VectorIndex(saved.header.dimension) if saved.header.dimension else None
         self.embedder_id = embedder_id
         for name, part in self._parts():
             own = f"{name}."
             part.restore({key[len(own) :]: array for key, array in saved.arrays.items() if key.startswith(own)})
-        rows = len(self.table)
-        held = [len(self.words), len(self.graph.previous), len(self.graph.next)]
-        if any(length != rows for length in held):
-            raise ValueError(f"{rows} records, but {held}")
-        if self.vectors is not None and len(self.tokens) != len(self.vectors):
-            raise ValueError(f"{len(self.vectors)} vectors, but {len(self.tokens)} with codes of tokens")
+        for _, part in self._parts():
+            part.check(len(self.table), 0 if self.vectors is None else len(self.vectors))
         self._keep_in_folder()
         self.commit = saved.header.commit
         self.origin, self.changed = "snapshot", 0
@@ -290,7 +287,7 @@ class MemoryIndex:
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
             self.loads += 1
-        except (KeyError, ValueError):
+        except (LookupError, TypeError, ValueError, msgspec.DecodeError):
             self._reset()
             self.commit = None
 

@@ -202,6 +202,7 @@ class QueryBatch:
             rerank,
             self._mentions,
             compared,
+            ordered=True,
         )
 
     def _records(self) -> kernels.Records:
@@ -235,7 +236,7 @@ class QueryBatch:
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
             scores = np.full(len(bare), np.nan, dtype=np.float32)
             postings = index.words.postings(self.slices, self._statistics)
-            kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores)
+            kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores, ordered=True)
             worded[bare] = scores > 0
         kept = np.concatenate([[0], np.cumsum(worded)])
         return kept[ends].astype(np.int64), found[worded]

@@ -132,8 +132,10 @@ def read(path: str, *, folder: str | None = None) -> Snapshot | None:
                     return None
                 shape = (section.capacity, *section.shape[1:])
                 data = mapped[begin : begin + dtype.itemsize * math.prod(shape)].view(dtype).reshape(shape)
+                if not 0 <= section.shape[0] <= section.capacity:
+                    return None
                 arrays[section.name] = Growable.over(data, section.shape[0])
-    except (OSError, ValueError, struct.error, msgspec.DecodeError):
+    except (OSError, LookupError, TypeError, ValueError, struct.error, msgspec.DecodeError):
         return None
     return Snapshot(contents.header, arrays)
 

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, json
 from numpy.typing import NDArray
 
-from recollect.index.growable import Growable, IndexPart
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
 from recollect.store.values import NEVER, Columns
 
 
@@ -177,6 +177,11 @@ class RecordTable(IndexPart):
         self._used = {name for name in _SPARSE if (getattr(self, f"_{name}").array != NEVER).any()}
         self._sparse = {}
         self.dead_rows = len(self) - int(self._present.array.sum())
+
+    def check(self, rows: int, vectors: int) -> None:
+        """Every column has a value for each row; a record that was appended again has one of them."""
+        check_lengths(rows, *(column.array for column in self.growables().values()))
+        check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,11 @@ class TokenIndex(IndexPart):
     def codes(self) -> NDArray[np.uint64]:
         """The words of all codes."""
         return self._codes.array
+
+    def check(self, rows: int, vectors: int) -> None:
+        """The codes of the vectors follow one another."""
+        check_lengths(vectors + 1, self.starts)
+        check_offsets(self.starts, 0, len(self.codes))
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
         """Append the codes of vectors with these row ids; those that `block` lacks have none."""

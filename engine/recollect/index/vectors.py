@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
 from recollect.numerics import kernels
 from recollect.parallel import blocks
 
@@ -107,6 +107,15 @@ class VectorIndex(IndexPart):
         parts = self._parts.array
         self.has_parts = bool((parts > 1).any())
         self._aligned = bool((self.owners == np.arange(len(self))).all())
+
+    def check(self, rows: int, vectors: int) -> None:
+        """Vectors belong to rows, and the parts of a row are vectors."""
+        check_lengths(vectors, *(each.array for each in (self._sketches, self._codes, self._scales, self._ids)))
+        check_lengths(rows, self._first_place.array, self._parts.array)
+        check_within(self.owners, 0, rows)
+        check_within(self._first_place.array, -1, max(vectors, 1))
+        check_within(self._parts.array, 0, vectors + 1)
+        check_within((self._first_place.array + self._parts.array)[self._parts.array > 0], 1, vectors + 1)
 
     def reserve(self, capacity: int) -> None:
         """Reserve capacity for this many vectors."""
