@@ -174,12 +174,13 @@ def _traits(statement: Statement) -> Traits:
     labels: dict[str, str] = {}
     states: dict[int, str] = {}
     names, order = set(), []
-    begins, before = True, None
+    begins, before, listed = True, None, False
     alike, status = _ALIKE.get, lx.STATUS
     for word in statement.words:
         kind = word.kind
         if kind in (STOP, COMMA, MARK, UNIT):
             begins, before = kind == STOP, None
+            listed = listed or kind == COMMA
             continue
         key = key_of(word) if word.value else word.stem
         key = alike(key, key)
@@ -215,7 +216,7 @@ def _traits(statement: Statement) -> Traits:
         subjects=frozenset(SUBJECTS[key] for key in weights if key in SUBJECTS),
         order=tuple(order),
         states=states,
-        listed="and" in words or any(word.kind == COMMA for word in statement.words),
+        listed=listed or "and" in words,
         first=not words.isdisjoint(_FIRST),
         pronoun=bool(statement.words) and statement.words[0].text in _ANAPHORS,
         past=bool(clauses) and all(clause.past and not clause.perfect for clause in clauses),

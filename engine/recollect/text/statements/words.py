@@ -173,7 +173,8 @@ def _words_of(token: str) -> tuple[Word, ...]:
                 first if kind == STOP and "?" not in token else "?" if "?" in token else first, "", kind, "", "", False
             ),
         )
-    if match := _NUMBER.fullmatch(token):
+    letters = token.isalpha()
+    if not letters and (match := _NUMBER.fullmatch(token)):
         return _number(match, lower)
     if "'" in token:
         return _contraction(token)
@@ -196,7 +197,7 @@ def _words_of(token: str) -> tuple[Word, ...]:
         return (Word(lower, lower[0] + "m", UNIT, lower[0] + "m", lower, False),)
     if lower in UNITS and not (capital and len(lower) > 2):
         return (Word(lower, _stem(lower), UNIT, UNITS[lower], lower, capital),)
-    if (
+    if not letters and (
         any(map(str.isdigit, token))
         or any(mark in token for mark in "_/\\@:")
         or ("." in token[:-1] and token.count(".") == 1 and token[0].islower())
