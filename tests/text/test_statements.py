@@ -331,5 +331,7 @@ def test_clauses_told_apart_are_those_of_which_no_rule_says_anything() -> None:
 def test_what_says_much_is_no_statement_and_the_same_only_where_its_words_are() -> None:
     long = "Dana lives in Oslo " + "and then some more was said of it " * 5
     assert statement_of(long).clauses == ()
+    assert statement_of(long, much=True).clauses
+    assert statement_of(long * 3, much=True).clauses == ()
     assert outcome(long, long.upper()) == "same"
     assert outcome(long, long + "today") == "independent"

@@ -67,7 +67,7 @@ def follow(question: str, hits: Hits, request: Request, ask: Ask) -> None:
 def _values(hit: Hit) -> list[tuple[frozenset[str], str]]:
     """The stems and the text of the value that each clause of a hit gives its subject."""
     found = []
-    for clause in statement_of(hit.text, hit.context).clauses[:2]:
+    for clause in statement_of(hit.text, hit.context, much=True).clauses[:2]:
         if clause.chunks and not clause.negated:
             words = [word for word in clause.chunks[0][1] if word.stem not in clause.nouns]
             if words:
@@ -79,7 +79,7 @@ def _about(value: frozenset[str], hits: Hits) -> list[Hit]:
     """The first hits that have a value as the subject of a clause, and hold."""
     found = []
     for hit in hits:
-        clauses = statement_of(hit.text, hit.context).clauses
+        clauses = statement_of(hit.text, hit.context, much=True).clauses
         if not hit.superseded_by and any(value <= clause.subject for clause in clauses):
             found.append(hit)
     return found[:_BROUGHT]

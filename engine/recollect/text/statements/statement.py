@@ -17,6 +17,7 @@ from recollect.text.tokens import stem_of
 # What says more is hardly replaced as a whole, nor one change: of 4,531 pairs of the fit none has so long a text, and
 # of lines of chat those which have take half the time of reading all.
 MOST_CHARS, MOST_WORDS = 200, 30
+LONGEST = 400
 _MOST_SENTENCES = 4
 _SPEAKER = re.compile(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
@@ -51,10 +52,13 @@ class Statement(Struct):
         return self.canonical
 
 
-def statement_of(text: str, context: str | None = None) -> Statement:
-    """The statement that a text makes under its context, such as the name of who says it."""
+def statement_of(text: str, context: str | None = None, *, much: bool = False) -> Statement:
+    """The statement that a text makes under its context, such as the name of who says it.
+
+    `much`: also of a text that says more than can be replaced.
+    """
     speaker = _speaker(context)
-    if len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS:
+    if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
         return Statement(text, speaker)
     return _read(text, speaker)
 
