@@ -179,6 +179,10 @@ def test_several_values_stay_several_and_the_table_can_be_extended(memory):
     memory.remember("Dana leads Atlas now")
     assert memory.remember("Dana leads Borealis now", policy=policy).supersedes == ()
     assert memory.remember("Dana leads Castor now").supersedes
+    lives = WritePolicy(several_values=("lives",))
+    memory.remember("Dana lives in Oslo now", policy=lives)
+    assert memory.remember("Dana lives in Bergen now", policy=lives).supersedes == ()
+    assert memory.remember("Dana no longer lives in Bergen", policy=lives).supersedes
 
 
 def test_a_policy_chooses_what_is_done_and_above_which_confidence(memory):

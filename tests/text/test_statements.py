@@ -47,7 +47,7 @@ def outcome(old: str, new: str, *, by: tuple[str | None, str | None] = (None, No
 def test_another_value_supersedes_where_the_text_tells_of_change(old: str, new: str) -> None:
     verdict = judge(statement_of(new, None), statement_of(old, None), cosine=None, later=True)
     assert verdict.outcome == "supersedes"
-    assert verdict.confidence >= 0.9
+    assert verdict.confidence >= 0.8
 
 
 @pytest.mark.parametrize(
@@ -335,3 +335,8 @@ def test_what_says_much_is_no_statement_and_the_same_only_where_its_words_are() 
     assert statement_of(long * 3, much=True).clauses == ()
     assert outcome(long, long.upper()) == "same"
     assert outcome(long, long + "today") == "independent"
+
+
+def test_what_says_too_is_another_one() -> None:
+    old, new = statement_of("red apple pie recipe", None), statement_of("red apple pie recipe too", None)
+    assert judge(new, old, cosine=None, later=True).outcome == "independent"

@@ -10,9 +10,11 @@ import pytest
 from recollect.text.statements import judge, statement_of
 from recollect.text.statements.evidence import evidence_of
 from recollect.text.statements.judging import judge_by_rules
-from recollect.text.statements.likelihood import DEPTH, FILE, chance_replaced, is_known, threshold
+from recollect.text.statements.likelihood import DEPTH, FILE, chance_replaced, is_cued, is_known
+from recollect.text.statements.traits import traits_of
 from recollect_models.training.boosting import Boosted, boosted_logits, fit_boosted
-from recollect_models.training.changes import Fit, Pair, chances, digest, pairs, recalls
+from recollect_models.training.changes import Fit, Pair, chances, digest, pairs, recalls, terms_of
+from recollect_models.training.wording import Wording, fit_wording
 
 MADE = json.loads(FILE.read_text(encoding="utf-8"))
 
@@ -27,12 +29,14 @@ def test_the_fit_finds_more_than_the_rules_with_higher_precision() -> None:
     by_precision = figures["recall and threshold by precision"]
     assert figures["rules"]["precision"] < 0.9
     assert by_precision["0.9"][0] > 2 * figures["rules"]["recall"]
-    assert threshold() == by_precision["0.97"][1]
+    assert figures["of those that tell of change"]["0.98"][1] == MADE["threshold"]
+    assert figures["of those that do not, but a rule finds"]["0.98"][1] == MADE["threshold_uncued"]
 
 
 @pytest.mark.parametrize("cosine", [None, 0.4])
 def test_chances_are_those_of_the_script(cosine: float | None) -> None:
     fitted = Fit(np.array([*MADE["weights"], MADE["bias"]]), Boosted(MADE["base"], MADE["trees"]))
+    wording = Wording(MADE["wording"], MADE["wording_bias"])
     seen = 0
     for pair in pairs()[:400]:
         new, old = statement_of(pair.new, pair.new_context), statement_of(pair.old, pair.old_context)
@@ -41,10 +45,13 @@ def test_chances_are_those_of_the_script(cosine: float | None) -> None:
         if chance is None:
             assert not is_known(new, old)
             continue
-        found = evidence_of(new, old, rules, cosine)
+        found = evidence_of(new, old, rules, cosine) | {"wording": float(wording.logits(terms_of([pair]))[0])}
+        cued = is_cued(traits_of(new), traits_of(old))
+        least = MADE["threshold"] if cued else MADE["threshold_uncued"]
         expected = chances(fitted, np.array([[found.get(name, 0.0) for name in MADE["features"]]]))[0]
-        assert chance == pytest.approx(expected) or (chance == 0.0 and expected < threshold())
-        seen += chance > 0
+        unlikely = chance.value == 0.0 and not chance.sure
+        assert chance.value == pytest.approx(expected) or (unlikely and (expected < least or not cued))
+        seen += chance.value > 0
     assert seen > 40
 
 
@@ -76,6 +83,14 @@ def test_trees_learn_what_two_columns_say_together() -> None:
     assert ((boosted_logits(model, values) > 0) == truth).mean() > 0.95
 
 
+def test_words_are_weighed_by_what_they_tell() -> None:
+    terms = [{"+sell", f"={place}"} for place in range(20)] + [{"+wash", f"={place}"} for place in range(20)]
+    fitted = fit_wording(terms, [str(place) for place in range(40)], np.arange(40) < 20)
+    assert fitted.weights.keys() == {"+sell", "+wash"}
+    assert fitted.weights["+sell"] > 0 > fitted.weights["+wash"]
+    assert fitted.logits([{"+sell"}, {"never seen"}])[0] > fitted.bias
+
+
 def test_recalls_name_the_chance_from_which_precision_holds() -> None:
     chance, truth = np.array([0.9, 0.8, 0.7, 0.2]), np.array([True, True, False, True])
     assert recalls(chance, truth)["0.97"] == (0.667, 0.8)
@@ -84,4 +99,5 @@ def test_recalls_name_the_chance_from_which_precision_holds() -> None:
 def test_pairs_of_one_moment_or_two_speakers_are_left_out() -> None:
     assert not Pair("contradicts", "a", "b", "g", moment=True).told
     assert not Pair("contradicts", "a", "b", "g", old_context="Ana", new_context="Ben").told
-    assert Pair("contradicts", "a", "b", "g", new_context="Ben").told
+    assert not Pair("contradicts", "a", "b", "g", new_context="Ben").told
+    assert Pair("supersedes", "a", "b", "g", old_context="Ben", new_context="Ben").told

@@ -1,9 +1,12 @@
 """Fits the chance that a later statement replaces an earlier one: python -m recollect_models.training.changes
 
-`changes/pairs.jsonl` has pairs that were written for it by hand: for about 570 older statements some that replace them,
-and more that say something else of the same, or alike of something else. `changes/elsewhere.jsonl` has, for each that
-replaces one, the nearest older statement of another group, by the vectors of the default embedder: what it leaves
-alone. Pairs of one group are in one fold. Each pair is shown with and without the cosine of its vectors.
+`changes/pairs.jsonl` and `changes/styles.jsonl` have pairs that were written for it by hand: for about 900 older
+statements some that replace them, and more that say something else of the same, or alike of something else; the second
+file in more styles (notes, tickets, settings, facts that agents extract), and half of what replaces without a word of
+change. `changes/elsewhere.jsonl` has, for each that replaces one, the nearest older statement of another group, by the
+vectors of the default embedder: what it leaves alone. Pairs of one group are in one fold. Each pair is shown with and
+without the cosine of its vectors. The weights of single words are fitted first; what the other models are shown of them
+is, for each pair, the logit by a fit on other groups.
 """
 
 from __future__ import annotations
@@ -23,19 +26,23 @@ from recollect.embedding import embed_documents, load
 from recollect.text.statements import Outcome, statement_of
 from recollect.text.statements.evidence import evidence_of
 from recollect.text.statements.judging import judge_by_rules
-from recollect.text.statements.likelihood import DEPTH, FILE, is_known
+from recollect.text.statements.likelihood import DEPTH, FILE, is_cued, is_known
+from recollect.text.statements.traits import Traits, traits_of
+from recollect.text.statements.wording import wording_of
 from recollect_models.training.boosting import Boosted, boosted_logits, fit_boosted
 from recollect_models.training.logistic import fit_logistic
+from recollect_models.training.wording import Wording, crossed_logits, fit_wording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOLDER = Path(__file__).with_name("changes")
-FILES = ("pairs.jsonl", "elsewhere.jsonl", "chat.jsonl")
-PRECISION = 0.97
+FILES = ("pairs.jsonl", "styles.jsonl", "elsewhere.jsonl", "chat.jsonl")
+# Of the pairs of the files more replace another than of those that a store meets.
+PRECISION = 0.98
 _FOLDS, _BATCH = 5, 64
 _RIDGE = 3e-3
-_TREES = {"trees": 200, "depth": DEPTH, "rate": 0.07, "share": 0.35}
+_TREES = {"trees": 180, "depth": DEPTH, "rate": 0.08, "share": 0.35}
 
 
 class Pair(msgspec.Struct):
@@ -56,9 +63,7 @@ class Pair(msgspec.Struct):
     @property
     def told(self) -> bool:
         """Whether neither time nor speaker rules out that one replaces the other."""
-        return not self.moment and (
-            self.old_context == self.new_context or None in (self.old_context, self.new_context)
-        )
+        return not self.moment and self.old_context == self.new_context
 
     @property
     def known(self) -> bool:
@@ -74,13 +79,32 @@ class Fit(NamedTuple):
     boosted: Boosted
 
 
+class Shown(NamedTuple):
+    """What the models are shown of each pair.
+
+    `values`: the evidence with the cosine, and without, float64 (pairs, 2, columns); `terms`: those of the words;
+    `groups`; `truth`: whether the newer statement replaces the older one.
+    """
+
+    values: NDArray[np.float64]
+    terms: list[set[str]]
+    groups: list[str]
+    truth: NDArray[np.bool_]
+
+    def of(self, inside: NDArray[np.bool_]) -> Shown:
+        """Some of the pairs."""
+        places = np.flatnonzero(inside).tolist()
+        terms, groups = [self.terms[place] for place in places], [self.groups[place] for place in places]
+        return Shown(self.values[inside], terms, groups, self.truth[inside])
+
+
 def pairs() -> list[Pair]:
     """The pairs of the files."""
     found = []
     for name in FILES:
         for line in (FOLDER / name).read_bytes().splitlines():
             pair = msgspec.json.decode(line, type=Pair)
-            pair.elsewhere = name != FILES[0]
+            pair.elsewhere = name not in FILES[:2]
             found.append(pair)
     return found
 
@@ -112,6 +136,29 @@ def observe(some: Sequence[Pair], cosines: Sequence[float | None]) -> list[dict[
     return found
 
 
+def terms_of(some: Sequence[Pair]) -> list[set[str]]:
+    """The terms of each pair."""
+    return [wording_of(*_traits(each)) for each in some]
+
+
+def _traits(pair: Pair) -> tuple[Traits, Traits]:
+    new, old = statement_of(pair.new, pair.new_context), statement_of(pair.old, pair.old_context)
+    return traits_of(new), traits_of(old)
+
+
+def fit_all(shown: Shown) -> tuple[Fit, Wording]:
+    """The weights of words, and the models on the evidence with their logits."""
+    logits = crossed_logits(shown.terms, shown.groups, shown.truth)
+    values = np.concatenate(with_logits(shown.values, logits).swapaxes(0, 1))
+    return fit(values, np.tile(shown.truth, 2)), fit_wording(shown.terms, shown.groups, shown.truth)
+
+
+def with_logits(values: NDArray[np.float64], logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values with the logits of the words as the last column."""
+    column = np.broadcast_to(logits[:, None, None], (*values.shape[:2], 1))
+    return np.concatenate([values, column], axis=2)
+
+
 def fit(values: NDArray[np.float64], truth: NDArray[np.bool_]) -> Fit:
     """Both models."""
     weights = np.ones(len(values))
@@ -132,7 +179,7 @@ def recalls(chance: NDArray[np.float64], truth: NDArray[np.bool_]) -> dict[str, 
     right = np.cumsum(truth[order])
     precision = right / np.arange(1, len(order) + 1)
     found = {}
-    for least in (0.98, PRECISION, 0.95, 0.9):
+    for least in (PRECISION, 0.97, 0.95, 0.9):
         places = np.flatnonzero(precision >= least)
         if len(places):
             last = places[-1]
@@ -146,51 +193,60 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()
     some = pairs()
-    seen = observe(some, cosines_of(some)) + observe(some, [None] * len(some))
-    names = sorted({name for each in seen for name in each})
-    values = np.array([[each.get(name, 0.0) for name in names] for each in seen])
-    truth = np.array([pair.outcome == "supersedes" for pair in some] * 2)
-    told = np.array([pair.told and pair.known for pair in some] * 2)
-    folds = np.array([zlib.crc32(pair.group.encode()) % _FOLDS for pair in some] * 2)
-    chance = np.zeros(len(values))
+    seen = observe(some, cosines_of(some)), observe(some, [None] * len(some))
+    names = sorted({name for way in seen for each in way for name in each})
+    values = np.array([[[each.get(name, 0.0) for name in names] for each in both] for both in zip(*seen, strict=True)])
+    truth = np.array([pair.outcome == "supersedes" for pair in some])
+    told = np.array([pair.told and pair.known for pair in some])
+    folds = np.array([zlib.crc32(pair.group.encode()) % _FOLDS for pair in some])
+    shown = Shown(values, terms_of(some), [pair.group for pair in some], truth)
+    chance = np.zeros((len(some), 2))
     for fold in range(_FOLDS):
         inside = told & (folds == fold)
-        model = fit(values[told & (folds != fold)], truth[told & (folds != fold)])
-        chance[inside] = chances(model, values[inside])
-    own = np.array([not pair.elsewhere for pair in some] * 2)
-    known = np.arange(len(values)) < len(some)
-    rules = np.array([each.get("rules supersedes", 0.0) > 0 for each in seen]) & told
+        model, wording = fit_all(shown.of(told & (folds != fold)))
+        tested = shown.of(inside)
+        rows = with_logits(tested.values, wording.logits(tested.terms))
+        chance[inside] = np.stack([chances(model, rows[:, way]) for way in (0, 1)], axis=1)
+    own = np.array([not pair.elsewhere for pair in some])
+    rules = np.array([each.get("rules supersedes", 0.0) > 0 for each in seen[0]]) & told
+    cued = np.array([is_cued(*traits) for traits in map(_traits, some)])
+    known, bare = chance[:, 0], chance[:, 1]
     figures: dict[str, Any] = {
         "rules": {
-            "precision": round(float(truth[rules & own & known].mean()), 3),
-            "recall": round(float((rules & truth)[own & known].sum() / truth[own & known].sum()), 3),
+            "precision": round(float(truth[rules & own].mean()), 3),
+            "recall": round(float((rules & truth)[own].sum() / truth[own].sum()), 3),
         },
-        "recall and threshold by precision": recalls(chance[own & known], truth[own & known]),
-        "the same without cosines": recalls(chance[own & ~known], truth[own & ~known]),
-        "the same with pairs from elsewhere": recalls(chance[known], truth[known]),
+        "recall and threshold by precision": recalls(known[own], truth[own]),
+        "the same without cosines": recalls(bare[own], truth[own]),
+        "the same with pairs from elsewhere": recalls(known, truth),
+        "of those that tell of change": recalls(known[own & cued], truth[own & cued]),
+        "of those that do not, but a rule finds": recalls(known[own & ~cued & rules], truth[own & ~cued & rules]),
         "reliability": [
             (round(low, 2), int(inside.sum()), round(float(truth[inside].mean()), 3))
             for low in np.arange(0.0, 1.0, 0.1).tolist()
-            if (inside := told & own & (chance >= low) & (chance < low + 0.1)).any()
+            if (inside := told & own & (known >= low) & (known < low + 0.1)).any()
         ],
     }
-    model = fit(values[told], truth[told])
+    model, wording = fit_all(shown.of(told))
     made = {
         "made_by": "python -m recollect_models.training.changes",
         "pairs": len(some),
         "hash": digest(),
         "figures": figures,
-        "threshold": figures["recall and threshold by precision"][str(PRECISION)][1],
-        "features": names,
+        "threshold": figures["of those that tell of change"][str(PRECISION)][1],
+        "threshold_uncued": figures["of those that do not, but a rule finds"][str(PRECISION)][1],
+        "features": [*names, "wording"],
         "weights": np.round(model.weights[:-1], 4).tolist(),
         "bias": round(float(model.weights[-1]), 4),
         "base": model.boosted.base,
         "trees": model.boosted.trees,
+        "wording_bias": wording.bias,
+        "wording": wording.weights,
     }
     text = json.dumps(made, indent=1)
     head, _, tail = text.partition('"features"')
     options.out.write_text(head + '"features"' + " ".join(tail.split()) + "\n", encoding="utf-8")
-    print(json.dumps({"threshold": made["threshold"], **figures}, indent=1))
+    print(json.dumps({"thresholds": [made["threshold"], made["threshold_uncued"]], **figures}, indent=1))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from recollect.text.statements.traits import Traits, content_of, traits_of, unif
 from recollect.text.statements.verdict import Verdict
 from recollect.text.statements.words import TYPED
 
-_CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
+CHANGING = frozenset(("stopped", "ended", "changed", "shifted", "corrected", "done", "again", "now", "instead"))
 _FORMS = ("plan", "perfect", "unreal", "sourced", "corrected", "yet", "definite", "command")
 _UNSURE = 0.85
 
@@ -56,7 +56,7 @@ def _words(found: dict[str, float], one: Traits, two: Traits) -> None:
     common, rarest = sum(shared), max(shared, default=0.0)
     covered = common / two.total if two.total else 0.0
     covering = common / one.total if one.total else 0.0
-    changing = float(not one.cues.isdisjoint(_CHANGING))
+    changing = float(not one.cues.isdisjoint(CHANGING))
     found["covered"], found["covering"] = covered, covering
     found["rarest"], found["common"] = rarest / 10.0, min(common, 40.0) / 20.0
     found["none shared"] = float(not shared)
@@ -107,13 +107,6 @@ def _values(found: dict[str, float], one: Traits, two: Traits) -> None:
     found["same topic"], found["topic changing"] = float(same), same * found["changing"]
     opposed = any(line in two.states and two.states[line] != stem for line, stem in one.states.items())
     found["state differs"], found["state differs covered"] = float(opposed), covered * opposed
-
-
-def tells_change(one: Traits, two: Traits) -> bool:
-    """Whether the newer statement has a word of change, another value of the same kind, or the opposite."""
-    if not one.cues.isdisjoint(_CHANGING) or one.negated != two.negated:
-        return True
-    return not one.numbers.keys().isdisjoint(two.numbers) or not one.states.keys().isdisjoint(two.states)
 
 
 def other_label(one: Traits, two: Traits) -> bool:

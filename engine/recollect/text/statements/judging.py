@@ -11,7 +11,7 @@ import msgspec
 from recollect.text.normalise import text_key
 from recollect.text.statements.changes import apart, compare
 from recollect.text.statements.clause import Clause
-from recollect.text.statements.likelihood import chance_replaced, threshold
+from recollect.text.statements.likelihood import chance_replaced
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.verdict import Finding, Outcome, Verdict
@@ -21,8 +21,11 @@ _ORDER: tuple[Outcome, ...] = ("independent", "same", "contradicts", "supersedes
 FILE = Path(__file__).with_name("confidence.json")
 """How often each rule is right, as `recollect_models.training.statements` counted."""
 _UNRATED = 0.7
-# What the rules find and the fit holds for less likely than this is not sure enough to be marked by default.
-_DOUBTED = 0.3
+# The least confidence of what the fit is sure of: that which policies ask for by default.
+_SURE = 0.8
+# Where the surest rules find that a value was replaced, the fit has to hold it only for likely.
+_CERTAIN, _LIKELY = 0.97, 0.6
+_TOO = frozenset(("too", "also"))
 _MOST_CLAUSES = 2
 _MOST_ADDED = 3
 _NOTHING: frozenset[str] = frozenset()
@@ -47,25 +50,37 @@ def judge(
     rules = judge_by_rules(new, old, later=True, several=several)
     if rules.outcome == "same":
         return rules
-    chance = chance_replaced(new, old, rules, cosine)
-    if rules.outcome != "supersedes" and (chance is None or chance < threshold()):
+    only_adds = several != SEVERAL and _added(new, old, several - SEVERAL)
+    chance = None if only_adds else chance_replaced(new, old, rules, cosine)
+    sure = chance is not None and (
+        chance.sure or (rules.confidence >= _CERTAIN and chance.value >= _LIKELY and rules.outcome == "supersedes")
+    )
+    if rules.outcome != "supersedes" and not sure:
         return rules
     reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
     if not later:
         return Verdict("contradicts", _UNRATED, f"{reason}, but began earlier")
     if _of_two_sources(new, old):
         return Verdict("contradicts", _UNRATED, f"{reason}; of two sources")
-    confidence = rules.confidence if rules.outcome == "supersedes" else 0.0
-    if chance is not None and chance >= threshold():
-        confidence = max(confidence, chance)
-    elif chance is not None and chance < _DOUBTED:
-        confidence = min(confidence, _UNRATED)
+    if chance is None:
+        return rules
+    # What a rule finds is among the evidence of the fit, which doubts it in a tenth of such pairs, and is mostly right.
+    confidence = max(chance.value, _SURE) if sure else min(chance.value, _UNRATED)
     return Verdict("supersedes", round(confidence, 3), reason)
 
 
+def _added(new: Statement, old: Statement, more: frozenset[str]) -> bool:
+    """Whether both say one of `more` relations, which hold several values."""
+    return any(
+        one.relation == other.relation and one.relation in more and not one.stopped and not one.gone
+        for one in new.clauses
+        for other in old.clauses
+    )
+
+
 def _of_two_sources(new: Statement, old: Statement) -> bool:
-    """Whether two that are named say it, and neither of the other."""
-    if new.speaker == old.speaker or "i" in (new.speaker, old.speaker):
+    """Whether two say it, and neither of the other. Who is not named is another than who is."""
+    if new.speaker == old.speaker:
         return False
     named = {stem for clause in new.clauses for stem in clause.subject if stem != new.speaker}
     named |= {stem for clause in old.clauses for stem in clause.subject if stem != old.speaker}
@@ -78,7 +93,7 @@ def judge_by_rules(new: Statement, old: Statement, *, later: bool, several: froz
         return Verdict("same", 1.0, "the same text")
     if not new.words and not old.words and new.speaker == old.speaker and text_key(new.text) == text_key(old.text):
         return Verdict("same", 0.97, "the same text but for its case and marks")
-    if (new.canon() and new.canon() == old.canon()) or _same(new, old):
+    if ((new.canon() and new.canon() == old.canon()) or _same(new, old)) and not _another(new, old):
         return Verdict("same", 0.97, "says the same")
     best: Finding | None = None
     pairs = [(clause, former) for clause in new.clauses for former in old.clauses if not apart(clause, former)]
@@ -147,6 +162,15 @@ def _same(new: Statement, old: Statement) -> bool:
     if one.subject == other.subject and said[0] == said[1]:
         return True
     return one.relation == "be" and one.subject == other.every and other.subject == one.every
+
+
+def _another(new: Statement, old: Statement) -> bool:
+    """Whether one says "too" of what the other says: it is another one."""
+    return _adds(new) != _adds(old)
+
+
+def _adds(statement: Statement) -> bool:
+    return any(word.text in _TOO for word in statement.words)
 
 
 def _form(clause: Clause) -> tuple[object, ...]:

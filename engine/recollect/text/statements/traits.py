@@ -123,7 +123,8 @@ class Traits(Struct, frozen=True):
     - `weights`: how rare its content words are, in bits; `total`: their sum; `heads`: those of its subjects
     - `persons`: kin and names; `headed`: those that are a subject or own it; `names`: names alone
     - `numbers`: values by unit or kind; `labels`: numbers that name, with what they number ("invoice 443")
-    - `subjects`: what its words are about; `order`: all words; `states`: words of `lexicon.STATUS` with their line
+    - `subjects`: what its words are about; `order`: all words; `terms`: the same, but "@" for names, kinds for values
+    - `states`: words of `lexicon.STATUS` with their line
     - `listed`: it lists or has parts; `first`: in the first person; `pronoun`: begins with a pronoun
     - `past`: tells of events alone; `lasting`: of a state or plan
     """
@@ -139,6 +140,7 @@ class Traits(Struct, frozen=True):
     labels: dict[str, str]
     subjects: frozenset[str]
     order: tuple[str, ...]
+    terms: tuple[str, ...]
     states: dict[int, str]
     listed: bool
     first: bool
@@ -173,7 +175,7 @@ def _traits(statement: Statement) -> Traits:
     numbers: dict[str, set[str]] = {}
     labels: dict[str, str] = {}
     states: dict[int, str] = {}
-    names, order = set(), []
+    names, order, terms = set(), [], []
     begins, before, listed = True, None, False
     alike, status = _ALIKE.get, lx.STATUS
     for word in statement.words:
@@ -185,6 +187,7 @@ def _traits(statement: Statement) -> Traits:
         key = key_of(word) if word.value else word.stem
         key = alike(key, key)
         order.append(key)
+        terms.append(f"#{kind}" if kind in TYPED or kind == IDENTIFIER else key)
         if word.text in status:
             states[status[word.text]] = word.stem
         if kind in TYPED:
@@ -199,6 +202,7 @@ def _traits(statement: Statement) -> Traits:
             weight = weights[key] = _weight_of(word.stem)
             if kind == NAME and not (begins and (weight < _UNNAMED_WEIGHT or word.stem in lx.ATTRIBUTES)):
                 names.add(key)
+                terms[-1] = "@"
         begins, before = False, word
     clauses = statement.clauses
     head = {unified(word) for clause in clauses for word in clause.head}
@@ -215,6 +219,7 @@ def _traits(statement: Statement) -> Traits:
         labels=labels,
         subjects=frozenset(SUBJECTS[key] for key in weights if key in SUBJECTS),
         order=tuple(order),
+        terms=tuple(terms),
         states=states,
         listed=listed or "and" in words,
         first=not words.isdisjoint(_FIRST),

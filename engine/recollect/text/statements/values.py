@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
+from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.verdict import Finding
 from recollect.text.statements.words import CLOCK, IDENTIFIER, NAME, NUMBER, TYPED, Word, key_of
 
@@ -58,7 +59,8 @@ def another_value(
         return None
     typed = _same_type(mine, other)
     attribute = not subject.isdisjoint(lx.ATTRIBUTES)
-    if not typed and role == "" and (relation in several or new.relation in several):
+    open_to = several.intersection((relation, new.relation))
+    if open_to and ((not typed and role == "") or not open_to <= SEVERAL):
         return None
     opinion = _opposed_opinions(mine, other) if relation == "be" else None
     if opinion is not None:
