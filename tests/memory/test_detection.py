@@ -317,3 +317,45 @@ def test_the_profiles_of_other_systems(path):
         assert memory.remember(OSLO + ".").outcome == "duplicate"
         new = memory.remember(BERGEN)
         assert ([each.text for each in new.contradictions], memory.count()) == ([OSLO], 2)
+
+
+def test_a_value_that_returns_is_the_last_word(memory):
+    first, second, third = (
+        memory.remember(
+            f"The office closes at {hour}", created_at=f"2026-0{month}-01", policy=WritePolicy(supersede_confidence=1.0)
+        )
+        for month, hour in ((1, "six"), (2, "five"), (3, "six"))
+    )
+    assert second.contradictions
+    assert third.outcome == "created"
+    assert first.id in third.supersedes
+    hits = memory.recall("When does the office close?", vector=unit(0))
+    assert [hit.id for hit in hits][:1] == [third.id]
+
+
+def test_an_announcement_replaces_the_one_before_it(memory):
+    first = memory.remember("The review is on Friday", created_at="2026-01-05", event_at="2026-01-09")
+    second = memory.remember("The review is on Thursday", created_at="2026-01-06", event_at="2026-01-08")
+    assert second.supersedes == (first.id,)
+
+
+def test_what_was_over_before_the_other_was_said_replaces_nothing(memory):
+    memory.remember("Dana lives in Oslo", created_at="2026-01-05")
+    assert memory.remember("Dana moved to Bergen in 2019", created_at="2026-02-05").supersedes == ()
+    assert memory.remember("Dana moved to Bergen last week", created_at="2026-02-05").supersedes != ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"userId": "a"}, {"userId": "b"}),
+        ({"user_id": "a"}, None),
+        (None, {"project": "a"}),
+        ({"role": "user"}, {"role": "assistant"}),
+    ],
+)
+def test_metadata_that_says_whose_statement_it_is_keeps_them_apart(memory, one, other):
+    memory.remember("I live in Oslo", created_at="2026-01-05", metadata=one)
+    assert memory.remember("I live in Bergen now", created_at="2026-02-05", metadata=other).supersedes == ()
+    again = memory.remember("I live in Rome now", created_at="2026-03-05", metadata=other)
+    assert len(again.supersedes) == 1

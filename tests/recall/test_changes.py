@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from recollect import Memory
+from recollect.policies import WritePolicy
 from tests.memory.support import unit
 
 OSLO, BERGEN, TRONDHEIM = (f"Dana lives in {place}" for place in ("Oslo", "Bergen", "Trondheim"))
+# Detection would mark them when they are written.
+UNDETECTED = WritePolicy(supersede_confidence=None, contradict_confidence=None)
 NURSE = "Dana is a nurse at the hospital"
 
 
@@ -15,7 +18,11 @@ def remember(memory, *texts, first=2020, **fields):
     """One a year, with vectors that make the first the nearest to `unit(0)`."""
     return [
         memory.remember(
-            text, created_at=f"{first + place}-01-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **fields
+            text,
+            created_at=f"{first + place}-01-01T00:00:00Z",
+            vector=unit(0) + 0.1 * place * unit(place),
+            policy=UNDETECTED,
+            **fields,
         )
         for place, text in enumerate(texts)
     ]
@@ -101,15 +108,21 @@ def test_a_supersession_counts_where_the_texts_do_not_say_it(memory):
 
 
 def test_the_event_time_counts_not_the_order_of_writing(memory):
-    memory.remember(BERGEN, event_at="2022-01-01", vector=unit(0) + unit(1))
-    memory.remember(OSLO, event_at="2019-01-01", vector=unit(0))
+    memory.remember(BERGEN, event_at="2022-01-01", vector=unit(0) + unit(1), policy=UNDETECTED)
+    memory.remember(OSLO, event_at="2019-01-01", vector=unit(0), policy=UNDETECTED)
     assert texts(ask(memory, "Where does Dana live?")) == [BERGEN, OSLO]
 
 
 def test_what_is_announced_holds_from_when_it_was_said(memory):
-    memory.remember("The review is on Friday", created_at="2026-01-05", event_at="2026-01-09", vector=unit(0))
     memory.remember(
-        "The review is on Thursday", created_at="2026-01-06", event_at="2026-01-08", vector=unit(0) + unit(1)
+        "The review is on Friday", created_at="2026-01-05", event_at="2026-01-09", vector=unit(0), policy=UNDETECTED
+    )
+    memory.remember(
+        "The review is on Thursday",
+        created_at="2026-01-06",
+        event_at="2026-01-08",
+        vector=unit(0) + unit(1),
+        policy=UNDETECTED,
     )
     assert texts(ask(memory, "When is the review?")) == ["The review is on Thursday", "The review is on Friday"]
 

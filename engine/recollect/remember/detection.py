@@ -38,9 +38,12 @@ _UNCHANGING = ("episode", "chunk", "procedure")
 # Metadata that says whose statement it is: "I live in Oslo" of two users are two facts.
 _WHOSE = frozenset(
     name + end
-    for name in ("user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner")
-    for end in ("", "_id", "_name")
-)
+    for name in (
+        "user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner", "role",
+        "name", "project", "workspace", "repository", "repo", "environment", "env", "device", "host", "server",
+    )
+    for end in ("", "id", "name")
+)  # fmt: skip
 
 Known: TypeAlias = Row | StatementCandidate
 """A record that a row is compared with: a row of the batch, or a stored one."""
@@ -99,14 +102,20 @@ class Detection:
         statement = statement_of(row.text, row.context)
         cosines = _Cosines(self._writer, self._embedder, row, others)
         found: dict[str, list[Relation]] = {}
+        same: Relation | None = None
         for other in others:
             relation = self._relation(row, statement, other, cosines)
             if relation.verdict.outcome == "same":
-                if self._policy.duplicates == "count" and _adds_nothing(row, other):
-                    return Detected(relation)
+                if same is None and self._policy.duplicates == "count" and _adds_nothing(row, other):
+                    same = relation
             elif relation.verdict.outcome != "independent" and _on_one_subject(row, other):
                 for name in self._effects(row, relation):
                     found.setdefault(name, []).append(relation)
+        if same is not None:
+            if not self._is_said_again(row, same, [*found.get("superseded", ()), *found.get("contradicted", ())]):
+                return Detected(same)
+            again = same.verdict._replace(outcome="supersedes", reason="said again after another value")
+            found.setdefault("superseded", []).append(same._replace(verdict=again))
         for some in found.values():
             some.sort(key=lambda each: -each.verdict.confidence)
         return Detected(
@@ -150,7 +159,8 @@ class Detection:
 
         def stated(record_id: int) -> datetime:
             record = records[record_id]
-            return record.created_at if record.event_at is None or record.event_resolved else record.event_at
+            given = None if record.event_resolved else record.event_at
+            return record.created_at if given is None else min(given, record.created_at)
 
         def supersedes(record_id: int, *, later: bool) -> bool:
             other = statement_of(records[record_id].text, records[record_id].context)
@@ -163,6 +173,12 @@ class Detection:
         before = [each.old_id for each in self._writer.supersessions.of_new([first])]
         earlier = [each for each in before if stated(each) <= moment and supersedes(each, later=False)]
         return points[first], [points[each] for each in earlier]
+
+    def _is_said_again(self, row: Row, same: Relation, others: Sequence[Relation]) -> bool:
+        """Whether something else was said between a statement and its repetition, which then is the last word."""
+        least = self._policy.supersede_confidence
+        between = range(stated_at(same.other) + 1, stated_at(row) + 1)
+        return least is not None and any(stated_at(each.other) in between for each in others)
 
     def _is_sure(self, verdict: Verdict) -> bool:
         """Whether the policy has a supersession of this confidence marked."""
@@ -229,7 +245,7 @@ class Detection:
         new, old = (other, row) if late else (row, other)
         # What expires would leave nothing in the place of what does not.
         allowed = new.expires_at is None or old.expires_at is not None
-        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict):
+        if verdict.outcome == "supersedes" and allowed and self._is_sure(verdict) and not _was_before(new, old):
             return ("successors" if late else "superseded",)
         effects = ["undecided"] if allowed and policy.judge else []
         if policy.contradict_confidence is not None and verdict.confidence >= policy.contradict_confidence:
@@ -274,9 +290,15 @@ def begins_at(known: Known | Standpoint) -> int:
 def stated_at(known: Known) -> int:
     """The time as of which a record says what it does: a date in its text is that of an event, which may be to come.
 
-    "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it.
+    "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it. What is to come was announced.
     """
-    return known.created_at if known.event_at is None or known.event_resolved else known.event_at
+    given = None if known.event_resolved else known.event_at
+    return known.created_at if given is None else min(given, known.created_at)
+
+
+def _was_before(new: Known, old: Known) -> bool:
+    """Whether what a later text tells of was over when the older one was told: "I moved to Rome in 2010"."""
+    return bool(new.event_resolved and new.event_until is not None and new.event_until <= stated_at(old))
 
 
 def _adds_nothing(row: Row, other: Known) -> bool:
@@ -294,15 +316,20 @@ def _adds_nothing(row: Row, other: Known) -> bool:
 
 
 def _on_one_subject(row: Row, other: Known) -> bool:
-    if row.metadata is None or other.metadata is None or row.metadata == other.metadata:
+    if row.metadata == other.metadata:
         return on_one_subject((row.topic, other.topic), {}, {})
-    return on_one_subject(
-        (row.topic, other.topic), msgspec.json.decode(row.metadata), msgspec.json.decode(other.metadata)
-    )
+    one, two = (msgspec.json.decode(each.metadata or b"{}") for each in (row, other))
+    return on_one_subject((row.topic, other.topic), one, two)
 
 
 def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
     """Whether neither the topics nor the metadata of two records say that they are about different things."""
     if None not in topics and topics[0] != topics[1]:
         return False
-    return all(one[name] == two[name] for name in _WHOSE & one.keys() & two.keys())
+    return _whose(one) == _whose(two)
+
+
+def _whose(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What says whose statement it is, by names without case and underscores: "userId" is "user_id"."""
+    named = ((name.replace("_", "").replace("-", "").lower(), value) for name, value in metadata.items())
+    return {name: value for name, value in named if name in _WHOSE}

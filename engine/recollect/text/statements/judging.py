@@ -11,6 +11,7 @@ import msgspec
 from recollect.text.normalise import text_key
 from recollect.text.statements.changes import apart, compare
 from recollect.text.statements.clause import Clause
+from recollect.text.statements.doubts import doubt, spelled_alike
 from recollect.text.statements.likelihood import chance_replaced
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
@@ -49,7 +50,7 @@ def judge(
     """
     rules = judge_by_rules(new, old, later=True, several=several)
     if rules.outcome == "same":
-        return rules
+        return rules if spelled_alike(new.text, old.text) else Verdict("independent", _UNRATED, "spelled otherwise")
     only_adds = several != SEVERAL and _added(new, old, several - SEVERAL)
     chance = None if only_adds else chance_replaced(new, old, rules, cosine)
     sure = chance is not None and (
@@ -58,6 +59,9 @@ def judge(
     if rules.outcome != "supersedes" and not sure:
         return rules
     reason = rules.reason if rules.outcome == "supersedes" else "says what changed"
+    doubted = doubt(new, old)
+    if doubted is not None:
+        return Verdict(doubted.outcome, _UNRATED, f"{reason}, but {doubted.reason}")
     if not later:
         return Verdict("contradicts", _UNRATED, f"{reason}, but began earlier")
     if _of_two_sources(new, old):
