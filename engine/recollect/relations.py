@@ -37,7 +37,8 @@ class Relations:
         `include_superseded` do, and `restore` undoes it. `old` and `new` are an id or a list of ids: every one of the
         new stands in the place of every one of the old. `at` is the event time from which the new ones hold, by default
         when each begins (its event_at, else created_at). `reason` and `strength` are those of the links "supersedes"
-        from the new to the old. All of it is done or nothing.
+        from the new to the old. Given again with another `reason` or `at`, these are corrected. All of it is done or
+        nothing.
 
         When all that supersede a memory are forgotten or have expired, it is current again; if they were superseded
         themselves, what supersedes them follows.

@@ -514,3 +514,18 @@ def test_it_is_awaited_too():
             return await memory.count(), len(await memory.history(old.id, chain=False))
 
     assert asyncio.run(run()) == (2, 1)
+
+
+def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
+    oslo, bergen = (
+        memory.remember(f"The office is in {place}", created_at="2026-01-01").id for place in ("Oslo", "Bergen")
+    )
+    memory.supersede(oslo, bergen, reason="heard", at="2026-02-01")
+    memory.supersede(oslo, bergen)
+    (link,) = memory.neighbors(oslo, types=["supersedes"])
+    assert link.reason == "heard"
+    memory.supersede(oslo, bergen, reason="decided", at="2026-03-01")
+    (link,) = memory.neighbors(oslo, types=["supersedes"])
+    assert link.reason == "decided"
+    assert memory.get(oslo).held_until.month == 3
+    assert memory.verify().problems == ()

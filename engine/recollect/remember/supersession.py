@@ -104,6 +104,15 @@ def put_in_place(
     _check_alike(olds, news)
     now = checks.now_us()
     standing = _standing(writer, olds, {each.record_id for each in news}, now)
+    if reason is not None or holds_from is not None:  # given again, they take the place of those that were
+        corrected = [
+            row.old_id
+            for row in writer.supersessions.of_old(sorted(standing))
+            if (reason is not None and row.reason != reason)
+            or (holds_from is not None and row.holds_from != holds_from)
+        ]
+        writer.supersessions.undo(corrected, now)
+        standing = standing.difference(corrected)
     _check_acyclic(writer, olds, news)
     rows = []
     for old in olds:

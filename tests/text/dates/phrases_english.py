@@ -173,6 +173,11 @@ By 2030 the city wants to be carbon neutral | 2030-01-01..2031-01-01
 """
 
 LEFT_ALONE = """
+29 February 2023 was cold
+We met on 31 April 2025
+I saw Saturday Night Live
+I like the song Yesterday
+The demo is now, not tomorrow
 It was cancelled 3 days before
 The week after the wedding we flew home
 Two weeks later she called

@@ -218,6 +218,7 @@ class Language:
                 try:
                     time = form.time_of(match, today, self)
                 except (ValueError, OverflowError, KeyError):  # 30 February; letters that only match, such as \u017f
+                    taken.append((start, stop))  # its month alone is not meant
                     continue
                 taken.append((start, stop))
                 yield Found(start, stop, form.kind, time)

@@ -27,6 +27,8 @@ _BARE = frozenset(("weekday", "month", "season"))
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+ $")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
 # A number alone is a year only where nothing follows that it could count.
+_NAMES_ON = re.compile(r" [A-Z][a-z]")
+_ON = re.compile(r"(?:^|\b(?:on|by|until|till|from|since|next|last|this|and|or|to)) $|^$")
 _COUNTABLE = re.compile(r" ([^\W\d_]+)")
 
 
@@ -134,7 +136,13 @@ def _is_doubtful(text: str, folded: str, found: Found, language: Language) -> bo
     following = folded[found.stop : found.stop + 2]
     if following in ("'s", "s'") or (following[:1] == "s" and found.kind == "weekday"):
         return True
-    if found.kind == "weekday":  # Man Friday, Ruby Tuesday
+    if folded.endswith("not ", 0, found.start):
+        return True
+    if found.kind == "named":  # the song Yesterday
+        return text[found.start].isupper() and found.start > _sentence(folded, found.start)[0]
+    if found.kind == "weekday":  # Man Friday, Ruby Tuesday, Saturday Night Live
+        if language.code == "en" and _NAMES_ON.match(text, found.stop) and not _ON.search(folded, 0, found.start):
+            return True
         before = _WORD_BEFORE.search(text, 0, found.start)
         return before is not None and before.start() > _sentence(folded, found.start)[0] and before[0][0].isupper()
     named = ("year", "season", "month") if language.code == "en" else ("year",)
