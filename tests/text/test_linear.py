@@ -20,7 +20,7 @@ from recollect.knowledge.html import load_html
 from recollect.knowledge.plain import load_text
 from recollect.recall.decomposition import split_question
 from recollect.text.chunking import ChunkSize, chunk_markdown, chunk_plain, front_matter
-from recollect.text.contrast import Statement, contradiction, same_statement
+from recollect.text.contrast import Statement, other_subject
 from recollect.text.normalise import content_hash, text_key
 from recollect.text.quotes import Quotation
 from recollect.text.quoting import quoted, unquoted, without_quotes
@@ -40,16 +40,7 @@ _MOST = 1_000_000
 
 
 def _statements(text):
-    one, other = Statement.of(text), Statement.of(f"{text} not")
-    return same_statement(one, other), contradiction(one, other)
-
-
-def _rotated(text):
-    words = tuple(text.split())
-    return same_statement(
-        Statement(tokens=(), content=(*words, "a"), numbers=(), negations=0),
-        Statement(tokens=(), content=(*words, "b"), numbers=(), negations=0),
-    )
+    return other_subject(Statement.of(text), Statement.of(f"{text} not"))
 
 
 def _lines(format):
@@ -79,7 +70,6 @@ SCANNERS = {
     "text_key": text_key,
     "split_question": split_question,
     "statements": _statements,
-    "rotated": _rotated,
     "quotation": Quotation.of,
     "quoted": quoted,
     "unquoted": unquoted,

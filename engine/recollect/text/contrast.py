@@ -6,19 +6,15 @@ Other languages are compared word by word: any word that differs counts as a dif
 from __future__ import annotations
 
 import re
-from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal
 
 from msgspec import Struct
 
 from recollect.text.normalise import normalized
 from recollect.text.stopwords import STOP_WORDS
 from recollect.text.tokens import tokenize
-
-Difference = Literal["negation", "number", "value"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -52,15 +48,6 @@ _MEANINGFUL = _words(
     """
 )
 _PLAIN = (STOP_WORDS - _MEANINGFUL) | _FILLERS
-# Verbs that can hold of several things: "likes tea" and "likes coffee" agree.
-_ADDING = frozenset(
-    tokenize(
-        """
-        like love enjoy visit meet met see saw buy bought read watch eat ate play know speak own try tried learn
-        study want need add include support mention discuss talk say said ask write wrote make made finish complete
-        """
-    )
-)
 _STATES = _words("is are was were am be been has have had will 's 're")
 _DEFINITE = _words("the our my your his her its their")
 _ONLY = _words("the our")
@@ -133,49 +120,6 @@ def _parted(word: str) -> tuple[str, ...]:
     return (word,)
 
 
-def same_statement(one: Statement, other: Statement) -> bool:
-    """Whether two texts with nearly equal vectors state the same.
-
-    Negations, numbers with units, and content words agree in the same order, or with a part moved from one end to the
-    other ("Yesterday I met Bob", "I met Bob yesterday"); "Alice paid Bob" is not "Bob paid Alice".
-    """
-    if (one.negations, one.numbers, one.units) != (other.negations, other.numbers, other.units):
-        return False
-    if one.content == other.content:
-        return bool(one.content or one.numbers) or one.tokens == other.tokens
-    if len(one.content) != len(other.content) or len(one.content) < 3:
-        return False
-    # As a string, for a search in linear time; a term has no space.
-    return f" {' '.join(one.content)} " in f" {' '.join(other.content * 2)} "
-
-
-def contradiction(one: Statement, other: Statement) -> Difference | None:
-    """Why two texts about the same thing may contradict each other; None where they do not.
-
-    - "negation": one negates the other in similar words
-    - "number": the same words with another number or date
-    - "value": the same words with another value, where only one can be true ("We use A", "We use B")
-    """
-    if max(len(one.tokens), len(other.tokens)) > _LONGEST or "?" in (*one.tokens[-1:], *other.tokens[-1:]):
-        return None
-    shared = sum((Counter(one.content) & Counter(other.content)).values())
-    fewer, more = sorted((len(one.content), len(other.content)))
-    if (one.negations % 2) != (other.negations % 2):
-        alike = shared >= max(1, fewer - 1) and shared * 2 >= more and one.numbers == other.numbers
-        return "negation" if alike and _same_subject(one, other) else None
-    slot = _slot(one.tokens, other.tokens)
-    if slot is None:
-        return None
-    before, old, new, after = slot
-    if not _predicate_slot(before, after):
-        return None
-    counted = any(map(_number, old)), any(map(_number, new))
-    if all(counted):
-        return "number" if one.numbers != other.numbers and shared * 2 >= more else None
-    exclusive = _tells(old) and _tells(new) and _ADDING.isdisjoint(tokenize(" ".join(before)))
-    return "value" if exclusive and not any(counted) else None
-
-
 def other_subject(one: Statement, other: Statement) -> bool:
     """Whether two texts say the same about different things: "The left tyre is flat", "The right tyre is flat"."""
     if max(len(one.tokens), len(other.tokens)) > _LONGEST:
@@ -219,13 +163,6 @@ def _predicate_slot(before: list[str], after: list[str]) -> bool:
         return any(state in _STATES and what in _ONLY for state, what in pairwise(after[:3]))
     # "Room 3 is blue", "Room 4 is blue": the difference is in the subject.
     return not (after and after[0] in _STATES and not any(token in _STATES for token in before))
-
-
-def _same_subject(one: Statement, other: Statement) -> bool:
-    """Whether two statements begin, or end, with the same content word."""
-    if not one.content or not other.content:
-        return True
-    return one.content[0] == other.content[0] or one.content[-1] == other.content[-1]
 
 
 def _number(token: str) -> bool:
