@@ -28,6 +28,7 @@ FLOORS = {
     "extras": 0,
     "text": 1,
     "checks": 1,
+    "whose": 0,
     "folders": 2,
     "records": 1,
     "reports": 2,

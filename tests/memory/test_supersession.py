@@ -524,8 +524,15 @@ def test_a_reason_and_a_time_are_corrected_when_they_are_given_again(memory):
     memory.supersede(oslo, bergen)
     (link,) = memory.neighbors(oslo, types=["supersedes"])
     assert link.reason == "heard"
-    memory.supersede(oslo, bergen, reason="decided", at="2026-03-01")
+    memory.supersede(oslo, bergen, reason="decided")
     (link,) = memory.neighbors(oslo, types=["supersedes"])
     assert link.reason == "decided"
+    assert memory.get(oslo).held_until.month == 2
+    memory.supersede(oslo, bergen, at="2026-03-01")
+    (link,) = memory.neighbors(oslo, types=["supersedes"])
+    assert link.reason == "decided"
+    assert memory.get(oslo).held_until.month == 3
+    with pytest.raises(InvalidInput, match="holds from"):
+        memory.supersede(oslo, bergen, at="2025-03-01")
     assert memory.get(oslo).held_until.month == 3
     assert memory.verify().problems == ()

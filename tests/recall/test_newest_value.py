@@ -57,9 +57,42 @@ def test_other_questions_and_those_about_the_past_are_left_as_they_are(memory, q
     assert [hit.id for hit in ask(memory, question)] == [march, april]
 
 
-def test_what_someone_else_says_is_not_compared(memory):
-    ids = [remember(memory, text, context=who)[0] for text, who in ((MARCH, "Ada"), (APRIL, "Bob"))]
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ({"context": "Ada"}, {"context": "Bob"}),
+        ({"scope": "/a"}, {"scope": "/b"}),
+        ({"metadata": {"user_id": "a"}}, {"metadata": {"user_id": "b"}}),
+        ({"metadata": {"user_id": "a"}}, {}),
+        ({"kind": "fact"}, {"kind": "note"}),
+    ],
+)
+def test_what_someone_else_says_or_of_something_else_is_not_compared(memory, fields):
+    ids = [
+        memory.remember(
+            text, created_at=f"2024-0{3 + place}-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(place), **own
+        ).id
+        for place, (text, own) in enumerate(zip((MARCH, APRIL), fields, strict=True))
+    ]
     assert [hit.id for hit in ask(memory, ASKED)] == ids
+
+
+def test_texts_of_one_moment_stay_in_their_order(memory):
+    ids = [
+        memory.remember(text, created_at="2024-03-01T00:00:00Z", vector=unit(0) + 0.1 * place * unit(1)).id
+        for place, text in enumerate((MARCH, APRIL))
+    ]
+    assert [hit.id for hit in ask(memory, ASKED)] == ids
+
+
+def test_what_is_to_come_was_told_before(memory):
+    ids = [
+        memory.remember(
+            text, created_at=f"2024-0{month}-01T00:00:00Z", event_at=at, vector=unit(0) + 0.1 * month * unit(month)
+        ).id
+        for text, month, at in ((MARCH, 1, "2024-09-01T00:00:00Z"), (APRIL, 2, None))
+    ]
+    assert [hit.id for hit in ask(memory, ASKED)] == ids[::-1]
 
 
 def test_a_text_about_something_else_stays_behind(memory):
@@ -78,7 +111,19 @@ def test_questions_for_a_value(question, number):
     assert asked.number is number
 
 
-@pytest.mark.parametrize("question", ["", "?", "Who is Dana?", "now", "How many?", "Where did I live before now?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "?",
+        "How much was the rent when I moved in?",
+        "When did I visit Paris?",
+        "Who is Dana?",
+        "now",
+        "How many?",
+        "Where did I live before now?",
+    ],
+)
 def test_questions_for_none(question):
     assert asked_value(question) is None
 

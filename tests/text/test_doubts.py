@@ -18,6 +18,7 @@ def verdict(old, new):
         # guessed, told or wished
         ("Dana lives in Oslo", "Maybe Dana lives in Bergen now"),
         ("Dana lives in Oslo", "Bob thinks Dana lives in Bergen now"),
+        ("Dana lives in Oslo", "Bob said that Dana lives in Bergen now"),
         ("Dana lives in Oslo", "I wish Dana lived in Bergen now"),
         # nothing changed
         ("We use Postgres", "We did not switch from Postgres to MySQL"),
@@ -57,6 +58,11 @@ def test_what_may_still_hold_is_not_superseded(old, new):
     ("old", "new"),
     [
         ("Dana lives in Oslo", "Dana lives in Bergen now"),
+        ("The ticket costs 5 dollars", "The ticket went up from 5 to 7 dollars"),
+        ("I run twice a week", "I run once a week now"),
+        ("I sell cars", "I don't sell cars anymore"),
+        ("I go to the gym", "I'm not going to the gym anymore"),
+        ("The timeout is 30 seconds", "The timeout is 2 minutes now"),
         ("The standup is on Monday", "The standup is on Tuesday next week"),
         ("I work at Google", "I no longer work at Google"),
         ("I'm allergic to nuts and milk", "I'm no longer allergic to nuts or milk"),

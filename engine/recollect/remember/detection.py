@@ -18,11 +18,12 @@ import numpy as np
 from recollect.checks import now_us, to_datetime
 from recollect.policies import WritePolicy
 from recollect.store.protocol import Writer
-from recollect.store.supersession_values import Sought, Standpoint, StatementCandidate, beginning
+from recollect.store.supersession_values import Sought, Standpoint, StatementCandidate, beginning, telling
 from recollect.store.values import EmbedderRow, Row
 from recollect.text.statements import Statement, Verdict, judge, several_valued, statement_of
 from recollect.text.statements.records import sought_keys, stored_keys
 from recollect.text.topics import same_topic
+from recollect.whose import whose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,16 +36,6 @@ _MOST_OF_A_KEY = 32
 _AT_ONCE = 256
 # Kinds of what happened, what a file says and how to do something: no later text changes it.
 _UNCHANGING = ("episode", "chunk", "procedure")
-# Metadata that says whose statement it is: "I live in Oslo" of two users are two facts.
-_WHOSE = frozenset(
-    name + end
-    for name in (
-        "user", "speaker", "author", "agent", "actor", "person", "customer", "account", "tenant", "owner", "role",
-        "name", "project", "workspace", "repository", "repo", "environment", "env", "device", "host", "server",
-    )
-    for end in ("", "id", "name")
-)  # fmt: skip
-
 Known: TypeAlias = Row | StatementCandidate
 """A record that a row is compared with: a row of the batch, or a stored one."""
 
@@ -106,7 +97,8 @@ class Detection:
         for other in others:
             relation = self._relation(row, statement, other, cosines)
             if relation.verdict.outcome == "same":
-                if same is None and self._policy.duplicates == "count" and _adds_nothing(row, other):
+                counted = same is None and self._policy.duplicates == "count"
+                if counted and _adds_nothing(row, other) and _on_one_subject(row, other):
                     same = relation
             elif relation.verdict.outcome != "independent" and _on_one_subject(row, other):
                 for name in self._effects(row, relation):
@@ -232,7 +224,7 @@ class Detection:
         new, old = statement, statement_of(other.text, other.context)
         if stated_at(row) < stated_at(other):
             new, old = old, new
-        later = begins_at(row) != begins_at(other)
+        later = stated_at(row) != stated_at(other)
         verdict = judge(new, old, cosine=lambda: cosines.of(other), later=later, several=self._several)
         # That of an independent one is of no use.
         return Relation(other, verdict, None if verdict.outcome == "independent" else cosines.of(other))
@@ -292,8 +284,7 @@ def stated_at(known: Known) -> int:
 
     "The exam is on 4 May" was said before "the exam is on 3 May", which supersedes it. What is to come was announced.
     """
-    given = None if known.event_resolved else known.event_at
-    return known.created_at if given is None else min(given, known.created_at)
+    return telling(known.created_at, known.event_at, resolved=known.event_resolved)
 
 
 def _was_before(new: Known, old: Known) -> bool:
@@ -326,10 +317,4 @@ def on_one_subject(topics: tuple[str | None, str | None], one: Mapping[str, Any]
     """Whether neither the topics nor the metadata of two records say that they are about different things."""
     if None not in topics and topics[0] != topics[1]:
         return False
-    return _whose(one) == _whose(two)
-
-
-def _whose(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What says whose statement it is, by names without case and underscores: "userId" is "user_id"."""
-    named = ((name.replace("_", "").replace("-", "").lower(), value) for name, value in metadata.items())
-    return {name: value for name, value in named if name in _WHOSE}
+    return whose(one) == whose(two)

@@ -104,29 +104,22 @@ def put_in_place(
     _check_alike(olds, news)
     now = checks.now_us()
     standing = _standing(writer, olds, {each.record_id for each in news}, now)
-    if reason is not None or holds_from is not None:  # given again, they take the place of those that were
-        corrected = [
-            row.old_id
-            for row in writer.supersessions.of_old(sorted(standing))
-            if (reason is not None and row.reason != reason)
-            or (holds_from is not None and row.holds_from != holds_from)
-        ]
-        writer.supersessions.undo(corrected, now)
-        standing = standing.difference(corrected)
     _check_acyclic(writer, olds, news)
-    rows = []
+    rows = _corrected(writer, standing, holds_from, now, reason, strength)
     for old in olds:
-        if old.record_id in standing:
-            continue
-        for new in news:
-            begins = new.begins_at if holds_from is None else holds_from
-            if begins < old.begins_at:
-                raise InvalidInput(
-                    f"{new.public_id} holds from {_iso(begins)} and {old.public_id} only from {_iso(old.begins_at)}: "
-                    "what began later cannot be superseded by what began before; swap them, or give `at`"
-                )
-            known = max(new.valid_from, old.valid_from) if known_from is None else known_from
-            rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+        if old.record_id not in standing:
+            for new in news:
+                begins = new.begins_at if holds_from is None else holds_from
+                known = max(new.valid_from, old.valid_from) if known_from is None else known_from
+                rows.append(Supersession(old.record_id, new.record_id, begins, known, None, reason, strength))
+    for row in rows:
+        old, new = found[row.old_id], found[row.new_id]
+        if row.holds_from < old.begins_at:
+            raise InvalidInput(
+                f"{new.public_id} holds from {_iso(row.holds_from)} and {old.public_id} only from "
+                f"{_iso(old.begins_at)}: what began later cannot be superseded by what began before; swap them, or "
+                "give `at`"
+            )
     writer.supersessions.put(rows)
 
 
@@ -230,6 +223,24 @@ def _standing(writer: Writer, olds: Sequence[Standpoint], news: set[int], now: i
                 "give all that supersede it in one call"
             )
     return found
+
+
+def _corrected(
+    writer: Writer, standing: set[int], holds_from: int | None, now: int, reason: str | None, strength: float
+) -> list[Supersession]:
+    """What stands already and is given again with another reason, time or strength, as it will stand."""
+    before = writer.supersessions.of_old(sorted(standing))
+    after = [
+        row._replace(
+            reason=row.reason if reason is None else reason,
+            holds_from=row.holds_from if holds_from is None else holds_from,
+            strength=row.strength if strength == 1.0 else strength,
+        )
+        for row in before
+    ]
+    changed = {row.old_id for row, given in zip(before, after, strict=True) if row != given}
+    writer.supersessions.undo(sorted(changed), now)
+    return [given._replace(known_from=now) for given in after if given.old_id in changed]
 
 
 def _check_acyclic(writer: Writer, olds: Sequence[Standpoint], news: Sequence[Standpoint]) -> None:

@@ -45,6 +45,11 @@ def beginning(created_at: int, event_at: int | None, *, resolved: bool) -> int:
     return created_at if event_at is None or resolved else event_at
 
 
+def telling(created_at: int, event_at: int | None, *, resolved: bool) -> int:
+    """The time as of which a record says what it does. What is to come was announced when it was told."""
+    return created_at if event_at is None or resolved else min(event_at, created_at)
+
+
 class Standpoint(NamedTuple):
     """What decides whether a record may take part in a supersession."""
 

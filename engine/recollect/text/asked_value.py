@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import log2
+from math import fsum, log2
 from typing import NamedTuple
 
 from recollect.text.past import as_past, in_past_tense
@@ -31,6 +31,7 @@ _PRESENT = re.compile(
     r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
     re.IGNORECASE,
 )
+_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _VALUE = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
@@ -57,13 +58,13 @@ class AskedValue(NamedTuple):
         weights = self.weights
         most = max(
             (
-                sum(weights[term] for term in weights.keys() & set(tokenize(sentence)))
+                fsum(weights[term] for term in weights.keys() & set(tokenize(sentence)))
                 for sentence in _sentences(text)
                 if not self.number or _VALUE.search(sentence)
             ),
             default=0.0,
         )
-        return most / sum(weights.values())
+        return most / fsum(weights.values())
 
 
 def asked_value(question: str) -> AskedValue | None:
@@ -72,7 +73,8 @@ def asked_value(question: str) -> AskedValue | None:
     present = _PRESENT.search(question) is not None
     if not present and not (number and _ASKS.search(question)):
         return None
-    if (in_past_tense(question) and not number) or as_past(question) is not None:
+    # "How many did I buy?" asks for the last count, "when did I buy it?" for a moment.
+    if (in_past_tense(question) and (not number or _WHEN.search(question))) or as_past(question) is not None:
         return None
     terms = set(tokenize(question)) - STOP_TERMS - QUESTION_TERMS
     return AskedValue({term: -log2(share_of(term)) for term in terms}, number) if terms else None

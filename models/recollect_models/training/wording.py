@@ -31,7 +31,7 @@ class Wording(NamedTuple):
 
 
 def fit_wording(terms: Sequence[set[str]], groups: Sequence[str], truth: NDArray[np.bool_]) -> Wording:
-    """Logistic regression on the terms that occur in at least four groups, with a ridge.
+    """Logistic regression on the terms that occur in at least five groups, with a ridge.
 
     Newton's steps with the bound of the curvature that holds everywhere (Böhning and Lindsay, 1988): one inversion.
     """

@@ -25,30 +25,37 @@ _UNSURE = re.compile(
     r"|would like to|hop(?:e|es|ing) to|think(?:s|ing)? (?:of|about)|consider(?:s|ing)?"
     r"|decided (?:not to|against)|pretend(?:s|ed)?)\b"
 )
-_SAID = re.compile(r"\b\w+ (?:thinks|claims|believes|guesses|suspects|assumes)\b")
+_SAID = re.compile(
+    r"\b(?:thinks|claims|believes|guesses|suspects|assumes|reckons|said|says|mentioned|told (?:me|us)|(?:i|we) heard"
+    r"|according to)\b"
+)
 _NOTHING = re.compile(
     r"(?:\b(?:did|do|does|have|has|will|must|should|can) not|n't|\bnever) (?:\w+ )?(?:quit|stop(?:ped)?|leave|left"
     r"|switch(?:ed)?|cancel|moved?|changed?|sell|sold|give up|drop)\b"
 )
+_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _TO_COME = re.compile(
-    r"\b(?:next (?!to\b|door\b)\w+|tomorrow|soon|one day|some day|later this \w+"
-    r"|in (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?|years?)|(?:will|'ll) (?:\w+ ){0,4}in \d{4}"
-    rf"|(?:from|starting|as of|beginning)(?: in| on)? (?:{_MONTHS}|next|the \d|\d|\w+day))\b"
+    r"\b(?:next (?!to\b|door\b)\w+|tomorrow|soon|one day|some day|later this \w+|(?:will|'ll) (?:\w+ ){0,4}in \d{4}"
+    rf"|(?:from|starting|as of|beginning)(?: in| on)? (?:the )?(?:{_DAYS}|{_MONTHS}|next|20\d\d"
+    rf"|\d\d?(?:st|nd|rd|th)?(?: of)? (?:{_MONTHS})))\b"
 )
-_WILL = re.compile(r"\b(?:will|going to|gonna)\b|'ll\b")
+_SPAN = re.compile(r"\bin (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?|years?)\b")
+_WILL = re.compile(r"\b(?:will|gonna|going to (?!(?:the|a|an|my|our|school|work|church|bed)\b))\b|'ll\b")
 _PLANS = re.compile(r"\bplan(?:s|ned|ning)? (?:to|on)\b")
 _LONG_AGO = re.compile(
     r"\b(?:when (?:i|we|he|she|they) (?:was|were)|as an? (?:child|kid|student|teenager|baby|boy|girl)"
     r"|in (?:my|his|her|their) (?:\w+ )?(?:childhood|youth|teens|twenties|thirties|forties)"
-    r"|long ago|back in|back then|once)\b"
+    r"|long ago|back in (?:\d|the \d)\w*|back then|once(?! an?\b| every\b| per\b| in\b))\b"
 )
 _FOR_A_WHILE = re.compile(
     r"\b(?:today|tonight|this (?:morning|afternoon|evening|week|weekend|month|term|time)|temporarily"
     r"|for (?:now|today|tonight|the (?:day|week|weekend|month|time being|moment)"
     r"|(?:a|an|two|three|four|five|\d+) (?:days?|weeks?|months?|hours?)))\b"
 )
-_FOR_GOOD = re.compile(r"\b(?:since|from|last|as of|hit|reached)\b")
+# "Public since today", "8:30 from this term on", "my last day today", "savings hit 15,000 today".
+_FOR_GOOD = re.compile(r"\b(?:since|from this|last|as of|hit|reached)\b")
+_ENDED = re.compile(r"\b(?:any ?more|any longer)\b")
 _AGAIN_AND_AGAIN = re.compile(
     r"\b(?:every|each|daily|weekly|monthly|yearly|always|usually|regular(?:ly)?"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b"
@@ -60,16 +67,25 @@ _SOME = re.compile(
 _NOT = re.compile(r"\b(?:no|not|never)\b|n't\b")
 _SINCE = re.compile(r"\b(?:since|as of|from|starting)\b")
 _LIMITS = re.compile(r"\b(?:at night|in the (?:morning|afternoon|evening)s?|(?:after|before) \d)\b")
-_SYMBOL = re.compile(r"[^\w\s.,!?;:'\"()\u2019\u2018\u201c\u201d-]")
+_SYMBOL = re.compile(r"[^\w\s.,!?;:'\"()\u2019\u2018\u201c\u201d\u2013\u2014-]")
 _SPELLED = re.compile(r"\w+")
+_FIRST = re.compile(r"(?:^|[.!?:\n])\W{0,3}(\w+)")
 _LEADING = frozenset(("for", "in", "on", "at", "under", "with", "within", "during"))
 _LIMITING = frozenset(("for", "after", "before", "during", "with", "on"))
 _ALL = frozenset(("all", "both", "everything", "everyone", "neither", "none", "each", "either", "any"))
 _SPEAKERS = frozenset(("i", "we"))
 _ANY_SUBJECT = frozenset(("i", "we", "topic"))
+# Another unit of time or of data is another value; "200 cm" may be the "2 m" that there were.
+_DIMENSIONS = (
+    frozenset(("ms", "s", "sec", "min", "h", "hour", "day", "week", "month", "year")),
+    frozenset(("kb", "mb", "gb", "tb")),
+    frozenset(("k", "$", "\u20ac", "\u00a3", "\u00a5")),
+)
 _NAMED = frozenset((NAME, IDENTIFIER))
 _PLACES = frozenset(("in", "on", "at", "near"))
-_UNCERTAIN = "is not certain"
+_UNCERTAIN, _TO_BE, _A_WHILE, _A_PART = "is not certain", "is to come", "holds for a while", "is about a part of it"
+# With these, what both say does not fit together, and a language model may know more.
+_OPEN = frozenset((_UNCERTAIN, _TO_BE, _A_WHILE, _A_PART))
 
 Chunks: TypeAlias = Mapping[str, tuple[Word, ...]]
 
@@ -84,7 +100,7 @@ class Doubt(NamedTuple):
 def doubt(new: Statement, old: Statement) -> Doubt | None:
     """Why `old` may still hold although `new` seems to replace it; None where nothing says so."""
     reason = _reason(new, old)
-    return None if reason is None else Doubt("contradicts" if reason == _UNCERTAIN else "independent", reason)
+    return None if reason is None else Doubt("contradicts" if reason in _OPEN else "independent", reason)
 
 
 def _reason(new: Statement, old: Statement) -> str | None:
@@ -95,7 +111,7 @@ def _reason(new: Statement, old: Statement) -> str | None:
         (_SAID, _UNCERTAIN),
         (_NOTHING, "says that nothing changed"),
     ):
-        if pattern.search(one) and not pattern.search(other):
+        if pattern.search(one) and not pattern.search(other) and not (pattern is _NOTHING and _ENDED.search(one)):
             return reason
     if any(
         clause.negated and not clause.stopped and (clause.change or clause.ends or clause.gone)
@@ -109,19 +125,21 @@ def _reason(new: Statement, old: Statement) -> str | None:
 
 def _of_another_time(new: Statement, old: Statement, one: str, other: str) -> str | None:
     """Whether it holds at another time: later, long ago, or for a while."""
-    timed = any(word.kind in TYPED and word.kind in (DAY, DATE) for word in old.words)
-    if not timed and _TO_COME.search(one) and not _TO_COME.search(other):
-        return "is to come"
+    timed = any(word.kind in (DAY, DATE) for word in old.words)
+    done = bool(new.clauses) and all(clause.past for clause in new.clauses)
+    to_come = _TO_COME.search(one) or (not done and _SPAN.search(one))
+    if not timed and to_come and not _TO_COME.search(other):
+        return _TO_BE
     if any(clause.plan for clause in new.clauses) and _PLANS.search(one) and not _PLANS.search(other):
-        return "is to come"
+        return _TO_BE
     if _WILL.search(one) and any(clause.stopped or clause.ends for clause in new.clauses):
-        return "is to come"
+        return _TO_BE
     if _LONG_AGO.search(one) and not _LONG_AGO.search(other):
         return "was long ago"
     if _FOR_A_WHILE.search(one) and not _FOR_GOOD.search(one) and (not timed or _AGAIN_AND_AGAIN.search(other)):
         done = all(clause.past or clause.ends or clause.change for clause in new.clauses)
         if not done or _AGAIN_AND_AGAIN.search(other):
-            return "holds for a while"
+            return _A_WHILE
     return None
 
 
@@ -177,9 +195,9 @@ def _says_alike(clause: Clause, former: Clause) -> bool:
     ]
     if len(differing) > 1 and not (clause.change or clause.corrected):
         return False
-    roles = differing or [next(iter(mine), "")]
+    roles = differing or [min(mine, default="")]
     return all(
-        _kind_alike(ours.get(role, ()), theirs.get(role, ()) or theirs.get(next(iter(his), ""), ())) for role in roles
+        _kind_alike(ours.get(role, ()), theirs.get(role, ()) or theirs.get(min(his, default=""), ())) for role in roles
     )
 
 
@@ -197,7 +215,7 @@ def _kind_alike(mine: tuple[Word, ...], his: tuple[Word, ...]) -> bool:
     if not mine or not his:
         return True
     units = [{word.unit for word in words if word.unit} for words in (mine, his)]
-    if all(units) and units[0].isdisjoint(units[1]) and "k" not in units[0] | units[1]:
+    if all(units) and units[0].isdisjoint(units[1]) and not any(units[0] | units[1] <= alike for alike in _DIMENSIONS):
         return False
     named, typed = ([any(word.kind in kinds for word in words) for words in (mine, his)] for kinds in (_NAMED, TYPED))
     return named[0] == named[1] and (named[0] or typed[0] == typed[1])
@@ -221,17 +239,17 @@ def _in_part(new: Statement, old: Statement, one: str) -> str | None:
     if not _ALL & {word.text for word in new.words}:
         for pair in _listed(old.words):
             if len({unified(word) for word in pair} & known) == 1:
-                return "is about a part of it"
+                return _A_PART
     said = {unified(word) for word in old.words}
     if len(new.clauses) == 1 and _qualified(new.clauses[0], old, one):
-        return "is about a part of it"
+        return _A_PART
     for clause in new.clauses:
         if (clause.stopped and not clause.past) or (clause.negated and not any(each.negated for each in old.clauses)):
             own = content_of(clause.head) | {key for _, words in clause.chunks for key in content_of(words)}
             own |= {unified(word) for word in clause.rest}
             times = {unified(word) for role, words in clause.chunks if role == "time" for word in words}
             if own - times - said and own & said:
-                return "is about a part of it"
+                return _A_PART
     return None
 
 
@@ -270,7 +288,7 @@ def spelled_alike(one: str, other: str) -> bool:
         return False
     forms = [{word.casefold(): word for word in _SPELLED.findall(text)} for text in (one, other)]
     shared = forms[0].keys() & forms[1].keys()
-    firsts = {next(iter(each), "") for each in forms}
+    firsts = {word.casefold() for text in (one, other) for word in _FIRST.findall(text)}
     return all(
         forms[0][word] == forms[1][word] for word in shared if word not in firsts or not _capitalised(forms, word)
     )

@@ -5,6 +5,8 @@ The evidence is weighed by `likelihood`. Each kind has a name; what is absent co
 
 from __future__ import annotations
 
+from math import fsum
+
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.relations import SEVERAL
 from recollect.text.statements.statement import Statement
@@ -53,7 +55,7 @@ def _words(found: dict[str, float], one: Traits, two: Traits) -> None:
     """Which words of the older one the newer one has, rare words counting more."""
     ours, theirs = one.weights, two.weights
     shared = [weight for key, weight in theirs.items() if key in ours]
-    common, rarest = sum(shared), max(shared, default=0.0)
+    common, rarest = fsum(shared), max(shared, default=0.0)
     covered = common / two.total if two.total else 0.0
     covering = common / one.total if one.total else 0.0
     changing = float(not one.cues.isdisjoint(CHANGING))
@@ -63,18 +65,18 @@ def _words(found: dict[str, float], one: Traits, two: Traits) -> None:
     found["changing"] = changing
     found["changing covered"], found["changing covering"] = changing * covered, changing * covering
     found["changing rarest"] = changing * rarest / 10.0
-    mine, his = sum(one.heads.values()), sum(two.heads.values())
+    mine, his = fsum(one.heads.values()), fsum(two.heads.values())
     if mine:
-        known = sum(weight for key, weight in one.heads.items() if key in theirs)
+        known = fsum(weight for key, weight in one.heads.items() if key in theirs)
         found["head new"], found["head known"] = float(not known), known / mine
     if his:
-        kept = sum(weight for key, weight in two.heads.items() if key in ours)
+        kept = fsum(weight for key, weight in two.heads.items() if key in ours)
         found["head kept"], found["head lost"] = kept / his, float(not kept)
-        found["head same"] = sum(weight for key, weight in two.heads.items() if key in one.heads) / his
+        found["head same"] = fsum(weight for key, weight in two.heads.items() if key in one.heads) / his
     said = {key: weight for key, weight in theirs.items() if key not in two.heads}
-    total = sum(said.values())
+    total = fsum(said.values())
     if total > 1:
-        found["said kept"] = sum(weight for key, weight in said.items() if key in ours) / total
+        found["said kept"] = fsum(weight for key, weight in said.items() if key in ours) / total
     found["said is head"] = float(not said.keys().isdisjoint(one.heads))
     found["head first"], found["old head first"] = float(not mine and one.first), float(not his and two.first)
     prefix, suffix = _ends(one.order, two.order)
@@ -170,8 +172,8 @@ def _theme(best: dict[str, float], clause: Clause, said: set[str], one: Traits, 
     weights = one.weights
     theme = set() if clause.relation == "be" else content_of(dict(clause.chunks).get("", ())) & weights.keys()
     theme = theme or {key for key in map(unified, clause.head) if key in weights}
-    kept = sum(weights[key] for key in theme if key in two.weights)
-    share = kept / sum(weights[key] for key in theme) if theme else 0.0
+    kept = fsum(weights[key] for key in theme if key in two.weights)
+    share = kept / fsum(weights[key] for key in theme) if theme else 0.0
     changing = clause.change or clause.ends or clause.stopped
     forms = (
         ("ends", clause.ends), ("stopped", clause.stopped), ("change", clause.change),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from itertools import accumulate
-from math import exp, inf, log
+from math import exp, fsum, inf, log
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,7 +135,7 @@ def chance_replaced(
     found = evidence_of(new, old, rules, cosine() if callable(cosine) else cosine)
     found["wording"] = wording
     weights = model.weights
-    logit = model.bias + sum(value * weights.get(name, 0.0) for name, value in found.items())
+    logit = model.bias + fsum(value * weights.get(name, 0.0) for name, value in found.items())
     least = 2 * model.least if rules.outcome != "supersedes" else -inf
     get = found.get
     for (names, thresholds, leaves), most in zip(model.trees, model.most, strict=True):
