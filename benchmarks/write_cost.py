@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from benchmarks import corpus
 from benchmarks.cached_embedder import CachedEmbedder
 from benchmarks.environment import describe
-from benchmarks.quality.ways import WAYS
 from benchmarks.tables import table
 from recollect import Memory
 from recollect.embedding import Embedder, load
@@ -41,7 +40,8 @@ from recollect.policies import WritePolicy
 __all__ = ["changed", "main", "markdown", "measure"]
 
 RESULTS = Path(__file__).resolve().parent / "results" / "write_cost.json"
-POLICIES: dict[str, WritePolicy | None] = {"with": None, "without": WAYS["neither"].policy}
+_WITHOUT = WritePolicy(supersede_confidence=None, contradict_confidence=None, duplicates="store")
+POLICIES: dict[str, WritePolicy | None] = {"with": None, "without": _WITHOUT}
 _MOST_WORDS, _FEW_WORDS, _FEWEST_WORDS = 25, 12, 5
 _STATES = 1000
 _MANY = 20_000
