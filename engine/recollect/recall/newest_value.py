@@ -16,14 +16,15 @@ from recollect.store.values import CHUNK_KIND, Found
 from recollect.text.asked_value import asked_value
 from recollect.whose import whose
 
-# BEAM's updated values went first for 6 of 10 instead of 4, LongMemEval-S' newer turn before the older one for 7 of 9
-# instead of 6, RealMem's MRR rose by .001 and LoCoMo's stayed. Shares of .6 and .85 gained about the same.
+# BEAM's updated values went first for 7 of 10 instead of 4, its MRR fell by .008; LongMemEval-S' newer turn went before
+# the older one for 7 of 9 instead of 6; RealMem and LoCoMo stayed. Near shares of .6 to .95 gave 5 to 7 of 10, and to
+# ask for a word of change in the newer text gained less.
 _DEPTH = 10
 _LEAST_SCORE_SHARE = 0.6
 # What shorter texts state is known. Without a limit FactConsolidation lost one first place in a hundred.
 _LEAST_CHARS = 120
 _LEAST_ANSWERED = 0.4
-_NEAR_SHARE = 0.75
+_NEAR_SHARE = 0.8
 
 
 def newest_first(question: str, hits: Sequence[ScoredHit], found: Mapping[int, Found]) -> list[ScoredHit]:
