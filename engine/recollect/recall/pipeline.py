@@ -272,11 +272,11 @@ def fetch_hits(
     keys = [key for each in answers for hit in (*each.hits, *each.standing) for key in hit.keys]
     found = reader.records.fetch(keys) if keys else {}
     replaced = Replaced.of(reader, engine.index.table, keys, request)
-    values = request.profile.superseded != "ignore" and not request.about_past and request.spread_over is None
+    newest_leads = request.profile.superseded != "ignore" and not request.about_past and request.spread_over is None
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own
         gaps = each.gaps if queries.gap is None else (*each.gaps, queries.gap)
-        ranked = newest_first(text, each.hits, found) if values else each.hits
+        ranked = newest_first(text, each.hits, found) if newest_leads else each.hits
         hits = load_hits([*ranked, *each.standing], found, replaced, gaps, request, each.candidates)
         left_out = 0
         if request.token_budget is not None:

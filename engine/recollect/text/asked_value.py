@@ -68,7 +68,7 @@ class AskedValue(NamedTuple):
 
 
 def asked_value(question: str) -> AskedValue | None:
-    """What a question asks the value of; None for other questions, and for those about the past."""
+    """What a question asks the value of; None for other questions, and for those about how something was before."""
     number = _NUMBER.search(question) is not None
     present = _PRESENT.search(question) is not None
     if not present and not (number and _ASKS.search(question)):

@@ -26,9 +26,10 @@ _CLAUSE_END = re.compile(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|whic
 _BARE = frozenset(("weekday", "month", "season"))
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+ $")
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
-# A number alone is a year only where nothing follows that it could count.
+# "Saturday Night Live" is a name; "on Saturday Dana came" is not.
 _NAMES_ON = re.compile(r" [A-Z][a-z]")
 _ON = re.compile(r"(?:^|\b(?:on|by|until|till|from|since|next|last|this|and|or|to)) $|^$")
+# A number alone is a year only where nothing follows that it could count.
 _COUNTABLE = re.compile(r" ([^\W\d_]+)")
 
 
