@@ -123,7 +123,8 @@ def repeated(query, count):
 def test_hamming_shortlist(benchmark, backend, generator, sketches, allowed, queries):
     rows = None if allowed == 1.0 else np.flatnonzero(generator.random(ROWS) < allowed).astype(np.int64)
     stop = ROWS if rows is None else len(rows)
-    benchmark(kernels.hamming_shortlist, sketches[:queries], sketches, rows, 0, stop, SHORTLIST)
+    blocks = kernels.sketch_blocks(sketches)
+    benchmark(kernels.hamming_shortlist, sketches[:queries], blocks, rows, 0, stop, SHORTLIST)
 
 
 def test_forest_scores(benchmark, backend, generator):

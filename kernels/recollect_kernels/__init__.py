@@ -18,6 +18,7 @@ from recollect_kernels.arguments import Statements as Statements
 from recollect_kernels.arguments import Tokens as Tokens
 from recollect_kernels.arguments import Weighed as Weighed
 from recollect_kernels.changes import order_changes as order_changes
+from recollect_kernels.contract import LANES as LANES
 from recollect_kernels.contract import KernelError as KernelError
 from recollect_kernels.dispatch import KernelStatus as KernelStatus
 from recollect_kernels.dispatch import cached as cached
@@ -47,3 +48,4 @@ from recollect_kernels.vectors import hamming_shortlist as hamming_shortlist
 from recollect_kernels.vectors import quantize_int8 as quantize_int8
 from recollect_kernels.vectors import rescore_shortlist as rescore_shortlist
 from recollect_kernels.vectors import sketch as sketch
+from recollect_kernels.vectors import sketch_blocks as sketch_blocks

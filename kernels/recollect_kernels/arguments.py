@@ -57,7 +57,7 @@ class Tokens(NamedTuple):
 
 
 class Sketches(NamedTuple):
-    """Sketches uint64 (places, words) and those of the queries (q, words).
+    """Sketches by place in blocks, uint64 (blocks, words, 16), and those of the queries (q, words).
 
     limits int64 (steps + 1,): the greatest Hamming distance at which a cosine may still reach i / steps.
     """
@@ -199,7 +199,7 @@ NO_TOKENS = Tokens(
     np.empty((0, 0), np.uint64), np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64),
     np.empty(0, np.uint64), 1,
 )  # fmt: skip
-NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0), np.uint64), np.empty(0, np.int64))
+NO_SKETCHES = Sketches(np.empty((0, 0), np.uint64), np.empty((0, 0, 16), np.uint64), np.empty(0, np.int64))
 NO_MENTIONS = Mentions(
     np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64),
     np.empty(0, np.int64),

@@ -30,6 +30,10 @@ u8, u16 = np.dtype(np.uint8), np.dtype(np.uint16)
 u32, u64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
+LANES = 16
+"""Sketches stand in blocks of so many rows, word by word."""
+
+
 class KernelError(ValueError):
     """An argument or a setting of this package was refused; the message names it, its value and what is expected."""
 

@@ -46,8 +46,9 @@ def score_bound_candidates(
     if codes is not None:
         check_codes(codes, queries, n)
         if sketches is not None:
-            array("sketches", sketches.sketches, contract.u64, codes.codes.shape[0], None)
-            array("sketched queries", sketches.queries, contract.u64, queries, sketches.sketches.shape[1])
+            words = array("sketched queries", sketches.queries, contract.u64, queries, None).shape[1]
+            blocks = -(-codes.codes.shape[0] // contract.LANES)
+            array("sketches", sketches.sketches, contract.u64, blocks, words, contract.LANES)
             array("limits", sketches.limits, contract.i64, None)
             if sketches.limits.shape[0] < 2:
                 raise KernelError("limits: fewer than two; wanted one for each step of the cosine from 0 to 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recollect_kernels import contract, dispatch
-from recollect_kernels.contract import F32, I8, I64, U16, U64, KernelError, Mask, array
+from recollect_kernels.contract import F32, I8, I64, LANES, U16, U64, KernelError, Mask, array
 
 NO_ROWS: I64 = np.empty(0, np.int64)
 NO_ROWS.flags.writeable = False
@@ -25,6 +25,20 @@ def sketch(vectors: F32) -> U64:
     return sketches
 
 
+def sketch_blocks(sketches: U64) -> U64:
+    """Sketches in blocks of 16 rows, word by word, so that a processor counts the bits of several rows at a time.
+
+    uint64 (n, w) -> (ceil(n / 16), w, 16): row r is [r // 16, :, r % 16]. Rows beyond n are 0.
+    """
+    n, words = array("sketches", sketches, contract.u64, None, None).shape
+    whole = n // LANES * LANES
+    blocks = np.zeros((-(-n // LANES), words, LANES), np.uint64)
+    blocks[: n // LANES] = sketches[:whole].reshape(n // LANES, LANES, words).transpose(0, 2, 1)
+    if whole < n:
+        blocks[-1, :, : n - whole] = sketches[whole:].T
+    return blocks
+
+
 def quantize_int8(vectors: F32) -> tuple[I8, F32]:
     """Symmetric int8 per row: value = code * scale, the largest magnitude of a row is code 127.
 
@@ -41,16 +55,15 @@ def hamming_shortlist(
 ) -> tuple[I64, U16]:
     """The `size` rows nearest to each query in Hamming distance: rows int64 (q, s), distances uint16 (q, s).
 
-    queries uint64 (q, w), sketches uint64 (n, w). Of rows start to stop, or of the rows that allowed[start:stop]
-    names, int64; a pool of threads can share them. s is `size` or as many as there are. Nearest first, ties by
-    ascending row, of `allowed` by the place there: the same where it ascends.
+    queries uint64 (q, w), sketches uint64 (blocks, w, 16) as `sketch_blocks` makes them. Of rows start to stop, or of
+    the rows that allowed[start:stop] names, int64; a pool of threads can share them. s is `size` or as many as there
+    are. Nearest first, ties by ascending row, of `allowed` by the place there: the same where it ascends.
     """
     array("queries", queries, contract.u64, None, None)
     words = queries.shape[1]
     if not 1 <= words <= 1023:
         raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
-    array("sketches", sketches, contract.u64, None, words)
-    n = sketches.shape[0]
+    n = array("sketches", sketches, contract.u64, None, words, LANES).shape[0] * LANES
     listed = allowed is not None
     chosen = NO_ROWS if allowed is None else array("allowed", allowed, contract.i64, None)
     count = chosen.shape[0] if listed else n

@@ -201,6 +201,7 @@ def tokens(generator, texts, vocabulary, d, longest):
 def shortlist_by_blocks(queries, sketches, allowed, size, blocks, run=map):
     """What a pool of threads does: each block finds its own nearest, and they stand side by side."""
     n = len(sketches) if allowed is None else len(allowed)
+    sketches = kernels.sketch_blocks(sketches)
     bounds = pairwise([n * block // blocks for block in range(blocks + 1)])
     found = list(run(lambda some: kernels.hamming_shortlist(queries, sketches, allowed, *some, size), bounds))
     return tuple(np.ascontiguousarray(np.concatenate(column, axis=1)) for column in zip(*found, strict=True))

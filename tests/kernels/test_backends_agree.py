@@ -58,8 +58,8 @@ def test_a_recall_of_a_thousand_records(jit, seed):
     one, other = both(jit, lambda: kernels.sketch(rows))
     assert one.tobytes() == other.tobytes()
     listed = np.flatnonzero(allowed).astype(np.int64)
-    asked, stop = one[[3, 4]].copy(), len(listed)
-    shortlists = both(jit, lambda: kernels.hamming_shortlist(asked, one, listed, 0, stop, 200))
+    asked, blocks, stop = one[[3, 4]].copy(), kernels.sketch_blocks(one), len(listed)
+    shortlists = both(jit, lambda: kernels.hamming_shortlist(asked, blocks, listed, 0, stop, 200))
     for part, other_part in zip(*shortlists, strict=True):
         assert part.tolist() == other_part.tolist()
     (codes, scales), (other_codes, other_scales) = both(jit, lambda: kernels.quantize_int8(rows))

@@ -127,6 +127,7 @@ def top(**changed):
 
 
 def shortlist(queries=bit, sketches=bits, allowed=None, start=0, stop=3, size=2):
+    sketches = kernels.sketch_blocks(sketches) if sketches.ndim == 2 else sketches
     return kernels.hamming_shortlist(queries, sketches, allowed, start, stop, size)
 
 
@@ -147,15 +148,16 @@ REFUSED = [
     ("queries: 1024 words", lambda: shortlist(np.ones((1, 1024), np.uint64), np.ones((3, 1024), np.uint64))),
     ("queries: shape (1,); wanted (any, any)", lambda: shortlist(bits[0])),
     ("queries: dtype int64; wanted uint64", lambda: shortlist(bits.astype(np.int64))),
-    ("sketches: shape (3, 2); wanted (any, 1)", lambda: shortlist(sketches=np.ones((3, 2), np.uint64))),
+    ("sketches: shape (1, 2, 16); wanted (any, 1, 16)", lambda: shortlist(sketches=np.ones((3, 2), np.uint64))),
+    ("sketches: shape (3,); wanted (any, any)", lambda: kernels.sketch_blocks(bits.ravel())),
     ("size: 0; wanted at least 1", lambda: shortlist(size=0)),
-    ("stop: 4; wanted from 0 to 3", lambda: shortlist(stop=4)),
+    ("stop: 17; wanted from 0 to 16", lambda: shortlist(stop=17)),
     ("stop: 3; wanted from 0 to 2", lambda: shortlist(allowed=np.array([0, 2]))),
     ("start: 3; wanted from 0 to 2", lambda: shortlist(start=3, stop=2)),
     ("start: -1; wanted from 0 to 3", lambda: shortlist(start=-1)),
-    ("allowed: holds 3; wanted 0 to 2", lambda: shortlist(allowed=np.array([1, 2, 3]))),
-    ("allowed: holds -1; wanted 0 to 2", lambda: shortlist(allowed=np.array([1, -1, 2]))),
-    ("allowed: holds 7; wanted 0 to 2", lambda: shortlist(allowed=np.array([0, 7, 2]))),
+    ("allowed: holds 16; wanted 0 to 15", lambda: shortlist(allowed=np.array([1, 2, 16]))),
+    ("allowed: holds -1; wanted 0 to 15", lambda: shortlist(allowed=np.array([1, -1, 2]))),
+    ("allowed: holds 70; wanted 0 to 15", lambda: shortlist(allowed=np.array([0, 70, 2]))),
     ("allowed: dtype uint8; wanted int64", lambda: shortlist(allowed=np.ones(3, np.uint8))),
     ("queries: nan at (0, 1)", lambda: rescored(queries=np.array([[0, np.nan, 0, 1]], np.float32))),
     ("codes: shape (3, 4); wanted (any, 2)", lambda: rescored(queries=np.ones((1, 2), np.float32))),
@@ -325,5 +327,5 @@ def test_an_unaligned_array_is_refused():
 def test_every_kernel_of_the_registry_is_public():
     registered = {name for name in vars(Backend) if not name.startswith("_")}
     public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
-    assert public == registered | {"cached", "start_background", "status", "warmup"}
+    assert public == registered | {"cached", "sketch_blocks", "start_background", "status", "warmup"}
     assert issubclass(KernelError, ValueError)

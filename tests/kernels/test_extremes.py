@@ -105,13 +105,14 @@ def test_allowed_rows(jit, seed, n, spoilt, size):
     """Also out of order, twice, and out of range anywhere."""
     generator = rng(seed)
     sketches = generator.integers(0, 4, (n, 6), np.uint64)
+    blocks = kernels.sketch_blocks(sketches)
     allowed = generator.integers(0, n, generator.integers(1, 2 * n + 1))
     at = generator.integers(0, len(allowed), spoilt)
-    allowed[at] = generator.choice(np.array([n, -1, 2**62, -(2**63)]), spoilt)
+    allowed[at] = generator.choice(np.array([-(-n // 16) * 16, -1, 2**62, -(2**63)]), spoilt)
     start, stop = np.sort(generator.integers(0, len(allowed) + 1, 2)).tolist()
-    found = answers(jit, lambda: kernels.hamming_shortlist(sketches[:1], sketches, allowed, start, stop, size))
+    found = answers(jit, lambda: kernels.hamming_shortlist(sketches[:1], blocks, allowed, start, stop, size))
     own = allowed[start:stop]
-    assert (found is None) == bool(((own < 0) | (own >= n)).any())
+    assert (found is None) == bool(((own < 0) | (own >= 16 * len(blocks))).any())
     if found is not None:
         truth = oracle.hamming(sketches[0].tolist(), sketches.tolist())
         places = sorted(range(len(own)), key=lambda place: (truth[own[place]], place))[:size]

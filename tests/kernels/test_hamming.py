@@ -29,9 +29,24 @@ def test_sketch_bytes_are_those_of_sqlite_vec():
     assert packed == bytes([1, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 128])
 
 
+def shortlist(queries, sketches, size):
+    """That of all rows."""
+    return kernels.hamming_shortlist(queries, kernels.sketch_blocks(sketches), None, 0, len(sketches), size)
+
+
+@holds(seed=seeds, n=st.sampled_from([0, 1, 15, 16, 17, 100]), words=st.sampled_from([0, 1, 6]))
+def test_a_row_is_found_in_its_block_and_rows_beyond_the_last_are_0(seed, n, words):
+    sketches = rng(seed).integers(0, 2**64, (n, words), np.uint64)
+    blocks = kernels.sketch_blocks(frozen(sketches))
+    assert blocks.shape == (-(-n // 16), words, 16)
+    every = blocks.transpose(0, 2, 1).reshape(len(blocks) * 16, words)
+    assert every[:n].tolist() == sketches.tolist()
+    assert not every[n:].any()
+
+
 def assert_nearest(queries, sketches, allowed, start, stop, size):
     """What the kernel finds is the definition, in every query."""
-    rows, distances = kernels.hamming_shortlist(queries, sketches, allowed, start, stop, size)
+    rows, distances = kernels.hamming_shortlist(queries, kernels.sketch_blocks(sketches), allowed, start, stop, size)
     looked_at = (range(len(sketches)) if allowed is None else allowed.tolist())[start:stop]
     assert (rows.dtype, distances.dtype) == (np.int64, np.uint16)
     assert rows.shape == distances.shape == (len(queries), min(size, stop - start))
@@ -85,27 +100,44 @@ def test_shortlist_of_more_rows_than_are_held(words, order, listed):
     assert_nearest(queries, sketches, allowed, 17, stop, 50)
 
 
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.2, 0.1, 0.01])
+def test_shortlist_of_a_share_of_the_rows(share):
+    generator = rng(3)
+    n = 20_000
+    sketches = generator.integers(0, 2**64, (n, 6), np.uint64)
+    allowed = np.flatnonzero(generator.random(n) < share).astype(np.int64)
+    assert_nearest(sketches[:2].copy(), sketches, allowed, 3, len(allowed) - 1, 40)
+    out_of_order = generator.permutation(allowed)
+    rows, distances = kernels.hamming_shortlist(
+        sketches[:1].copy(), kernels.sketch_blocks(sketches), out_of_order, 0, len(allowed), 40
+    )
+    truth = np.array(oracle.hamming(sketches[0].tolist(), sketches[out_of_order].tolist()))
+    wanted = np.argsort(truth, kind="stable")[:40]
+    assert rows[0].tolist() == out_of_order[wanted].tolist()
+    assert distances[0].tolist() == truth[wanted].tolist()
+
+
 @pytest.mark.parametrize("n", [ROOM + 2, ROOM + 3, ROOM + 4])
 def test_shortlist_of_as_many_rows_as_are_held(n):
     # All alike: every row is as near as the limit, the lowest win.
-    rows, distances = kernels.hamming_shortlist(np.ones((1, 6), np.uint64), np.ones((n, 6), np.uint64), None, 0, n, 3)
+    rows, distances = shortlist(np.ones((1, 6), np.uint64), np.ones((n, 6), np.uint64), 3)
     assert (rows.tolist(), distances.tolist()) == ([[0, 1, 2]], [[0, 0, 0]])
     # The nearest come last.
     sketches = np.ones((n, 6), np.uint64)
     sketches[-2:] = 0
-    rows, distances = kernels.hamming_shortlist(np.zeros((1, 6), np.uint64), sketches, None, 0, n, 3)
+    rows, distances = shortlist(np.zeros((1, 6), np.uint64), sketches, 3)
     assert (rows.tolist(), distances.tolist()) == ([[n - 2, n - 1, 0]], [[0, 0, 6]])
 
 
 def test_the_greatest_distance_is_counted_too():
     sketches = np.full((4, 1023), 2**64 - 1, np.uint64)
-    rows, distances = kernels.hamming_shortlist(np.zeros((1, 1023), np.uint64), sketches, None, 0, 4, 2)
+    rows, distances = shortlist(np.zeros((1, 1023), np.uint64), sketches, 2)
     assert (rows.tolist(), distances.tolist()) == ([[0, 1]], [[65472, 65472]])
 
 
 def test_a_numpy_without_popcount_counts_by_table(monkeypatch):
     words = rng(4).integers(0, 2**64, (50, 6), np.uint64)
-    wanted = kernels.hamming_shortlist(words[:2].copy(), words, None, 0, 50, 50)
+    wanted = shortlist(words[:2].copy(), words, 50)
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-    for got, one in zip(kernels.hamming_shortlist(words[:2].copy(), words, None, 0, 50, 50), wanted, strict=True):
+    for got, one in zip(shortlist(words[:2].copy(), words, 50), wanted, strict=True):
         assert got.tolist() == one.tolist()

@@ -114,14 +114,15 @@ def test_sketches_that_are_too_far_away_save_reading_codes(seed):
     offsets, held, codes, _, records, _ = case(seed, 2, 80, "none", True)
     exact = codes.codes.astype(np.float32) * codes.scales[:, None]
     sketches = kernels.sketch(exact), kernels.sketch(codes.queries)
+    blocks = kernels.sketch_blocks(sketches[0])
     rest = offsets, held, np.full(2, 0.4), np.zeros(2), codes
     whole = kernels.score_bound_candidates(*rest, None, None, records, parameters())
-    near_enough = kernels.Sketches(sketches[1], sketches[0], np.full(101, D, np.int64))
+    near_enough = kernels.Sketches(sketches[1], blocks, np.full(101, D, np.int64))
     for one, other in zip(
         whole, kernels.score_bound_candidates(*rest, near_enough, None, records, parameters()), strict=True
     ):
         assert one.tolist() == other.tolist()
-    none_near = kernels.Sketches(sketches[1], sketches[0], np.full(101, -1, np.int64))
+    none_near = kernels.Sketches(sketches[1], blocks, np.full(101, -1, np.int64))
     by_rest = kernels.score_bound_candidates(*rest, none_near, None, records, parameters())
     # What reaches the floor without any similarity needs no code; all else is skipped.
     floors = np.array([0.4, 0.4])
@@ -150,5 +151,5 @@ def test_arguments_that_make_no_sense_are_refused():
     refused("parameters", 2, np.zeros(2), parameters(weighted_sum=0))
     refused("parameters", 2, np.zeros(2), parameters(rrf_k=60.0))
     refused("a place that is not there", 4, codes._replace(first_place=codes.first_place + 1000))
-    sketches = kernels.Sketches(np.zeros((2, 1), np.uint64), np.zeros((3, 1), np.uint64), np.zeros(5, np.int64))
+    sketches = kernels.Sketches(np.zeros((2, 1), np.uint64), np.zeros((9, 1, 16), np.uint64), np.zeros(5, np.int64))
     refused("sketches", 5, sketches)

@@ -76,7 +76,8 @@ class VectorIndex(IndexPart):
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self._sketches = Growable(np.uint64, ((dimension + 63) // 64,))
+        # In blocks of rows, as the kernel reads them: see `kernels.sketch_blocks`.
+        self._sketches = Growable(np.uint64, ((dimension + 63) // 64, kernels.LANES))
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
         self._owners = Growable(np.int64)
@@ -110,7 +111,8 @@ class VectorIndex(IndexPart):
 
     def check(self, rows: int, vectors: int) -> None:
         """Vectors belong to rows, and the parts of a row are vectors."""
-        check_lengths(vectors, *(each.array for each in (self._sketches, self._codes, self._scales, self._ids)))
+        check_lengths(vectors, *(each.array for each in (self._codes, self._scales, self._ids)))
+        check_lengths(-(-vectors // kernels.LANES), self._sketches.array)
         check_lengths(rows, self._first_place.array, self._parts.array)
         check_within(self.owners, 0, rows)
         check_within(self._first_place.array, -1, max(vectors, 1))
@@ -119,7 +121,8 @@ class VectorIndex(IndexPart):
 
     def reserve(self, capacity: int) -> None:
         """Reserve capacity for this many vectors."""
-        for buffer in (self._sketches, self._codes, self._scales, self._owners, self._ids):
+        self._sketches.reserve(-(-capacity // kernels.LANES))
+        for buffer in (self._codes, self._scales, self._owners, self._ids):
             buffer.reserve(capacity)
 
     def places(self, mask: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -133,22 +136,35 @@ class VectorIndex(IndexPart):
 
     def append(self, block: PackedVectors) -> None:
         """Append vectors before their records have rows; `settle` must follow."""
-        self._sketches.extend(block.sketches)
+        self._append_sketches(block.sketches)
         self._codes.extend(block.codes)
         self._scales.extend(block.scales)
         self._owners.extend(block.owners)
         self._ids.extend(block.ids)
+
+    def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
+        """Append sketches to those of all vectors, first where the last block has room."""
+        lane = len(self) % kernels.LANES
+        room = kernels.LANES - lane if lane else 0
+        if lane:
+            self._sketches.array[-1, :, lane : lane + len(sketches[:room])] = sketches[:room].T
+        self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
 
     def settle(self, first: int, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Replace the record ids of the vectors from place `first` on by rows."""
         owners = rows_of(self.owners[first:])
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
-            for buffer in (self._sketches, self._codes, self._scales, self._ids):
-                kept = buffer.array[first:][known]
+            kept_places = first + np.flatnonzero(known)
+            sketches = self._sketches.array[kept_places // kernels.LANES, :, kept_places % kernels.LANES]
+            for buffer in (self._codes, self._scales, self._ids):
+                kept = buffer.array[kept_places]
                 buffer.truncate(first)
                 buffer.extend(kept)
             owners = owners[known]
+            self._owners.truncate(first)
+            self._sketches.truncate(-(-first // kernels.LANES))
+            self._append_sketches(sketches)
         self._owners.truncate(first)
         self._owners.extend(owners)
         self._aligned = self._aligned and bool((owners == np.arange(first, first + len(owners))).all())

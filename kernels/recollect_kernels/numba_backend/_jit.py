@@ -58,7 +58,7 @@ I64, F32, F64 = types.int64, types.float32, types.float64
 F32_1, F32_2 = _reads(types.float32, 1), _reads(types.float32, 2)
 F64_1, F64_2 = _reads(types.float64, 1), _reads(types.float64, 2)
 I64_1, I64_2 = _reads(types.int64, 1), _reads(types.int64, 2)
-U64_1, U64_2 = _reads(types.uint64, 1), _reads(types.uint64, 2)
+U64_1, U64_2, U64_3 = _reads(types.uint64, 1), _reads(types.uint64, 2), _reads(types.uint64, 3)
 U32_2 = _reads(types.uint32, 2)
 I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
     _reads(types.int8, 2), _reads(types.int32, 1), _reads(types.int32, 2), _reads(types.uint8, 1),
@@ -73,7 +73,7 @@ OUT_U16_2 = _writes(types.uint16, 2)
 
 LISTS = _types.NamedTuple([I64_2, F32_2, I64_1, I64_2, F32_2, I64_1], Lists)
 CODES = _types.NamedTuple([F32_2, F32_1, I64_1, I32_1, I8_2, F32_1], Codes)
-SKETCHES = _types.NamedTuple([U64_2, U64_2, I64_1], Sketches)
+SKETCHES = _types.NamedTuple([U64_2, U64_3, I64_1], Sketches)
 TOKENS = _types.NamedTuple([U64_2, F32_1, I64_1, I64_1, U64_1, I64], Tokens)
 POSTINGS = _types.NamedTuple([I32_1, U8_1, I64_1, I64_1, F32_1, I64_1, F32_1, F64, F64, F64], Postings)
 GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1], Graph)

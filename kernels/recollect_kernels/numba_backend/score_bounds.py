@@ -14,7 +14,7 @@ from recollect_kernels.arguments import NO_VECTORS, Codes, Records, Sketches
 from recollect_kernels.contract import F64, I64, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, kernel
-from recollect_kernels.numba_backend.hamming import popcount
+from recollect_kernels.numba_backend.hamming import sketch_distance
 from recollect_kernels.numba_backend.vectors import dot_int8
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
@@ -54,19 +54,6 @@ def score_bound_candidates(
         found.append(own)
         ends.append(ends[-1] + len(own))
     return np.array(ends, np.int64), np.concatenate(found)
-
-
-@exact
-def sketch_distance(asked: Any, sketches: Any, place: Any) -> Any:
-    """The Hamming distance; six words, of 384 dimensions, are unrolled."""
-    if asked.shape[0] == 6:
-        distance = popcount(asked[0] ^ sketches[place, 0]) + popcount(asked[1] ^ sketches[place, 1])
-        distance += popcount(asked[2] ^ sketches[place, 2]) + popcount(asked[3] ^ sketches[place, 3])
-        return np.int64(distance + popcount(asked[4] ^ sketches[place, 4]) + popcount(asked[5] ^ sketches[place, 5]))
-    distance = np.uint64(0)
-    for word in range(np.uintp(asked.shape[0])):
-        distance += popcount(asked[word] ^ sketches[place, word])
-    return np.int64(distance)
 
 
 @exact
@@ -121,7 +108,6 @@ def rows_by_sketch(
     """Keep the allowed rows that words or sketch do not rule out; returns how many, -1 for a place out of range."""
     first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
     limits, sketched = sketches.limits, sketches.sketches
-    asked = sketches.queries[query] if limits.shape[0] else np.empty(0, np.uint64)
     by_vector, steps = codes.queries.shape[0] > 0, limits.shape[0] - 1
     near = np.uintp(0)
     for i in range(count):
@@ -142,10 +128,10 @@ def rows_by_sketch(
             near += np.uintp(1)
         elif steps > 0 and bound.per_cosine > 0 and needed <= 1.0 + COSINE_SLACK:
             limit = limits[np.uintp(np.int32(min(needed, 1.0) * steps))]
-            distance = sketch_distance(asked, sketched, np.uintp(start))
+            distance = sketch_distance(sketches.queries, query, sketched, start)
             for place in range(np.uintp(start + 1), np.uintp(start + some)):
-                distance = min(distance, sketch_distance(asked, sketched, place))
-            near += np.uintp(distance <= limit)
+                distance = min(distance, sketch_distance(sketches.queries, query, sketched, place))
+            near += np.uintp(np.int64(distance) <= limit)
     return np.int64(near)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recollect_kernels.contract import F32, I64, U8, U16, U64
+from recollect_kernels.contract import F32, I64, LANES, U8, U16, U64
 
 BLOCK_ROWS = 8192
 
@@ -23,7 +23,7 @@ def hamming_shortlist(
     queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
 ) -> tuple[I64, U16] | None:
     some = allowed[start:stop]
-    if listed and some.size and not 0 <= int(some.min()) <= int(some.max()) < len(sketches):
+    if listed and some.size and not 0 <= int(some.min()) <= int(some.max()) < len(sketches) * LANES:
         return None
     size = min(size, stop - start)
     rows, nearest = np.empty((len(queries), size), np.int64), np.empty((len(queries), size), np.uint16)
@@ -31,8 +31,16 @@ def hamming_shortlist(
     for place, query in enumerate(queries):
         for first in range(start, stop, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, stop)
-            block = sketches[allowed[first:last]] if listed else sketches[first:last]
-            distances[first - start : last - start] = bit_count(block ^ query).sum(axis=1, dtype=np.uint16)
+            own = distances[first - start : last - start]
+            if listed:
+                each = allowed[first:last]
+                words = sketches[each // LANES, :, each % LANES]
+                own[:] = bit_count(words ^ query).sum(axis=1, dtype=np.uint16)
+            else:
+                begin = first // LANES
+                words = sketches[begin : -(-last // LANES)]
+                counts = bit_count(words ^ query[:, None]).sum(axis=1, dtype=np.uint16)
+                own[:] = counts.ravel()[first - begin * LANES : last - begin * LANES]
         # Sorted by distance and place in one key; only the nearest are sorted.
         key = distances.astype(np.int64) << 32 | np.arange(stop - start)
         chosen = np.sort(np.partition(key, size - 1)[:size] if 0 < size < len(key) else key)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from recollect_kernels.arguments import Codes, Records, Sketches
-from recollect_kernels.contract import F64, I64, U8
+from recollect_kernels.contract import F64, I64, LANES, U8
 from recollect_kernels.python_backend.hamming import bit_count
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
@@ -60,7 +60,8 @@ def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketche
     if len(sketches.limits):
         steps = len(sketches.limits) - 1
         limits = sketches.limits[np.minimum((needed * steps).astype(np.int64), steps)]
-        may &= bit_count(sketches.sketches[places] ^ sketches.queries[query]).sum(axis=1, dtype=np.int64) <= limits
+        words = sketches.sketches[places // LANES, :, places % LANES]
+        may &= bit_count(words ^ sketches.queries[query]).sum(axis=1, dtype=np.int64) <= limits
     at = np.flatnonzero(may)
     asked = codes.queries[query]
     scales = codes.scales[places[at]].astype(np.float64)
