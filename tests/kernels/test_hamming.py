@@ -100,6 +100,17 @@ def test_shortlist_of_more_rows_than_are_held(words, order, listed):
     assert_nearest(queries, sketches, allowed, 17, stop, 50)
 
 
+def test_a_sample_that_misleads_changes_nothing():
+    # Every sixth block is near: the sample is of these alone, and promises more near rows than there are.
+    blocks = np.zeros((768, 6, 16), np.uint64)
+    blocks[np.arange(768) % 6 > 0] = rng(2).integers(0, 2**64, (640, 6, 16), np.uint64)
+    sketches = np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1, 6)
+    assert kernels.sketch_blocks(sketches).tobytes() == blocks.tobytes()
+    for allowed in (None, np.arange(5, len(sketches), 2)):
+        stop = len(sketches) if allowed is None else len(allowed)
+        assert_nearest(np.zeros((2, 6), np.uint64), sketches, allowed, 0, stop, stop // 4)
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.2, 0.1, 0.01])
 def test_shortlist_of_a_share_of_the_rows(share):
     generator = rng(3)
