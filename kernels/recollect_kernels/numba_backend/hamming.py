@@ -31,15 +31,34 @@ def hamming_shortlist(
 ) -> tuple[I64, U16] | None:
     count, words = queries.shape
     size = min(size, stop - start)
+    first, masks = _blocks(allowed, listed, start, stop, len(sketches))
     capacity = min(size + ROOM, stop - start)
     rows, distances = np.empty((count, size), np.int64), np.empty((count, size), np.uint16)
     in_range = _hamming_shortlist.call(
         queries, sketches, allowed, int(listed), start, stop,
         np.empty((count, capacity), np.int64), np.empty((count, capacity), np.uint16),
         np.full(count, 64 * words + 1, np.int64), np.zeros(count, np.int64), np.empty(64 * words + 2, np.int64),
-        rows, distances,
+        first, masks, np.empty(GROUP, np.uint16), rows, distances,
     )  # fmt: skip
     return (rows, distances) if in_range else None
+
+
+def _blocks(allowed: I64, listed: bool, start: int, stop: int, blocks: int) -> tuple[int, U16]:
+    """The first block with a row to look at, and a mask of rows for each block from there on, of listed ones still 0.
+
+    No masks where the rows are few, or out of order or of range, as the kernel sees.
+    """
+    if not listed:
+        first, last = start // LANES, -(-stop // LANES)
+        masks = np.full(last - first, 65535, np.uint16)
+        masks[:1] &= 65535 << start % LANES & 65535
+        masks[-1:] &= 65535 >> -stop % LANES
+        return first, masks
+    if start < stop:
+        first, last = allowed.item(start) // LANES, allowed.item(stop - 1) // LANES + 1
+        if 0 <= first < last <= blocks and (last - first) * LANES <= SPARSE * (stop - start):
+            return first, np.zeros(last - first, np.uint16)
+    return 0, np.empty(0, np.uint16)
 
 
 def _popcount(typing_context: Any, word: Any) -> Any:
@@ -135,19 +154,6 @@ def keep_nearest(rows: Any, distances: Any, held: Any, size: Any, histogram: Any
 
 
 @helper
-def fill_masks(allowed: Any, listed: Any, start: Any, stop: Any, first: Any, masks: Any) -> None:
-    """Set a bit for each row from start to stop, or that allowed[start:stop] names, in masks of blocks from `first`."""
-    if not listed:
-        masks[:] = 65535
-        masks[0] &= 65535 << (start % LANES)
-        masks[-1] &= 65535 >> (-stop % LANES)
-        return
-    for at in range(np.uintp(start), np.uintp(stop)):
-        row = allowed[at]
-        masks[np.uintp(row // LANES - first)] |= 1 << (row % LANES)
-
-
-@helper
 def guess_limit(queries: Any, q: Any, sketches: Any, first: Any, masks: Any, rows: Any, size: Any, counted: Any) -> Any:
     """A distance that a few more rows than wanted are nearer than, from a sample of the blocks."""
     counted[:] = 0
@@ -226,33 +232,33 @@ def scan_rows(
 
 @kernel(
     _jit.U64_2, _jit.U64_3, _jit.I64_1, _jit.I64, _jit.I64, _jit.I64, _jit.OUT_I64_2, _jit.OUT_U16_2,
-    _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64_2, _jit.OUT_U16_2, returns=_jit.I64,
+    _jit.OUT_I64, _jit.OUT_I64, _jit.OUT_I64, _jit.I64, _jit.OUT_U16, _jit.OUT_U16, _jit.OUT_I64_2, _jit.OUT_U16_2,
+    returns=_jit.I64,
 )  # fmt: skip
 def _hamming_shortlist(
     queries: Any, sketches: Any, allowed: Any, listed: Any, start: Any, stop: Any, held_rows: Any,
-    held_distances: Any, limits: Any, counts: Any, histogram: Any, rows: Any, distances: Any,
+    held_distances: Any, limits: Any, counts: Any, histogram: Any, first: Any, masks: Any, near: Any, rows: Any,
+    distances: Any,
 ) -> Any:  # fmt: skip
     """One pass that appends what is nearer than a guessed limit, and a second where the guess was too low.
 
     Returns 0 if an allowed row is out of range.
     """
     size, looked_at, greatest = rows.shape[1], stop - start, 64 * queries.shape[1] + 1
-    first, last = start // LANES, -(-stop // LANES)
     in_range, ascending = True, True
     for at in range(np.uintp(start), np.uintp(stop if listed else start)):
         in_range &= bool(np.uintp(allowed[at]) < np.uintp(sketches.shape[0] * LANES))
         ascending &= at == np.uintp(start) or bool(allowed[at - np.uintp(1)] < allowed[at])
     if not in_range:
         return 0
-    if listed and looked_at > 0:
-        first, last = allowed[start] // LANES, allowed[stop - 1] // LANES + 1
-    if listed and (not ascending or looked_at * SPARSE < (last - first) * LANES):
+    if listed and (not ascending or masks.shape[0] == 0):
         scan_rows(
             queries, sketches, allowed, start, stop, size, held_rows, held_distances, limits, counts, histogram
         )  # fmt: skip
-    elif looked_at > 0:
-        masks, near = np.zeros(last - first, np.uint16), np.empty(GROUP, np.uint16)
-        fill_masks(allowed, listed, start, stop, first, masks)
+    else:
+        for at in range(np.uintp(start), np.uintp(stop if listed else start)):
+            row = np.uintp(allowed[at])
+            masks[row // np.uintp(LANES) - np.uintp(first)] |= np.uint16(1 << (row % np.uintp(LANES)))
         for q in range(np.uintp(queries.shape[0] if masks.shape[0] >= 4 * SAMPLE and looked_at >= 4 * size else 0)):
             limits[q] = guess_limit(queries, q, sketches, first, masks, looked_at, size, histogram)
         # Where the guess was too low, that query alone is scanned again.
