@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import corpus, exact
-from benchmarks.cached_embedder import CachedEmbedder
+
+if TYPE_CHECKING:
+    # What asks another commit's Recollect reads data with this module: it must not import this commit's.
+    from benchmarks.cached_embedder import CachedEmbedder
 
 __all__ = ["ASKED", "EXACT", "FILTERS", "REAL", "Dataset", "describe", "parts", "prepare", "write"]
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-__all__ = ["DidNotFinish", "Failed", "finish", "run"]
+__all__ = ["QUIET", "DidNotFinish", "Failed", "finish", "run"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 # Measured libraries get no network, telemetry or progress bars.
-_QUIET = {
+QUIET = {
     "ANONYMIZED_TELEMETRY": "False",
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
@@ -40,7 +40,7 @@ def run(module: str, arguments: Mapping[str, Any], limit_s: float) -> dict[str, 
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, **_QUIET},
+            env={**os.environ, **QUIET},
             cwd=_ROOT,
             capture_output=True,
             text=True,

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks import corpus
 from benchmarks.cached_embedder import CachedTokens
+from benchmarks.compare.ways import OFF
 from benchmarks.environment import describe
 from benchmarks.tables import table
 from recollect import Memory, Settings
@@ -34,14 +35,6 @@ from recollect.embedding import Embedded, QueryTokens, TokenEmbedder, load
 __all__ = ["VARIANTS", "Prepared", "main", "markdown", "measure", "sessions"]
 
 RESULTS = Path(__file__).resolve().parent / "results" / "recall_cost.json"
-OFF: dict[str, Any] = {
-    "rerank_weight": 0.0,
-    "speaker_weight": 0.0,
-    "date_weight": 0.0,
-    "adaptive": False,
-    "learned_ranking": False,
-    "superseded": "ignore",
-}
 VARIANTS: dict[str, dict[str, Any]] = {
     "all turned off": OFF,
     "default": {},

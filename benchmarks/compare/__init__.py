@@ -1,0 +1,1 @@
+"""Recall of two commits, round about, in one run."""

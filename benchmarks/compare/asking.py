@@ -1,0 +1,143 @@
+"""Run as a script: builds, opens and asks a store with the Recollect that PYTHONPATH leads to.
+
+A command is a line of JSON on stdin, its answer one on stdout. Only Recollect's public interface is used, and nothing
+that an older commit may lack without a word: what is not known is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import recollect
+import recollect_kernels
+from benchmarks import corpus
+from benchmarks.compare.ways import TOP, Way
+from benchmarks.dataset import FILTERS, Dataset, parts
+from recollect import Memory, Settings
+
+# Both stores hold the same times, long past: the age of a record then changes no score between two rounds.
+_BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
+
+
+class Store:
+    """What the commands do."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._data, self._path = Dataset(data), folder / "memory.db"
+
+    def open(self) -> dict[str, Any]:
+        """Build the store where there is none, open and warm it. Tells what it opened it with."""
+        told: dict[str, Any] = {"packages": [recollect.__file__, recollect_kernels.__file__]}
+        if not self._path.exists():
+            items = list(_items(self._data))
+            began = time.perf_counter()
+            with Memory(self._path, settings=_settings()) as memory:
+                memory.remember_many(items)
+            told["build_s"] = round(time.perf_counter() - began, 2)
+        began = time.perf_counter()
+        self._memory.warmup()
+        return {**told, "warm_s": round(time.perf_counter() - began, 2)}
+
+    def known(self, options: dict[str, Any]) -> list[str]:
+        """Those of the options that `recall` does not refuse."""
+        return [name for name, value in options.items() if _fault(self._ask, 0, {name: value}) is None]
+
+    def refusal(self, way: dict[str, Any]) -> str | None:
+        """Why this way cannot be asked in; None where it can. It is warm afterwards."""
+        return _fault(self.round, way, [0, 1, 2])
+
+    def round(self, way: dict[str, Any], places: list[int]) -> dict[str, Any]:
+        """Times and answers of the questions at these places, one after the other or, with `many`, in one call.
+
+        A hit's text is read while the clock runs: a commit may build hits when they are first looked at.
+        """
+        given = Way(**way)
+        milliseconds, processor = [], []
+        answers: list[Any] = []
+        for some in [places] if given.many else [[place] for place in places]:
+            began, spent = time.perf_counter(), time.process_time()
+            found = self._many(some, given.options) if given.many else [self._ask(*some, given.options, given.vectors)]
+            for hits in found:
+                _read(hits)
+            processor.append((time.process_time() - spent) * 1e3 / len(some))
+            milliseconds.append((time.perf_counter() - began) * 1e3 / len(some))
+            answers += found
+        return {"ms": milliseconds, "processor_ms": processor, "answers": [_answer(hits) for hits in answers]}
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._memory.close()
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory(self._path, settings=_settings())
+
+    def _ask(self, place: int, options: dict[str, Any], vectors: bool = True) -> Any:
+        vector = self._data.asked[place] if vectors else None
+        return self._memory.recall(self._data.questions[place], vector=vector, limit=TOP, **options)
+
+    def _many(self, places: list[int], options: dict[str, Any]) -> list[Any]:
+        texts, vectors = [self._data.questions[place] for place in places], list(self._data.asked[places])
+        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **options))
+
+
+def _items(data: Dataset) -> Iterator[dict[str, Any]]:
+    """The records with the tags that filters keep them by."""
+    belongs, step = parts(len(data.lines)).tolist(), _YEARS / len(data.lines)
+    for place, item in enumerate(corpus.items(data.lines, data.vectors)):
+        tags = [name for name, below in FILTERS.items() if belongs[place] < below]
+        yield {**item, "tags": tags, "created_at": _BEGAN + step * place}
+
+
+def _settings() -> Settings:
+    try:
+        return Settings(query_cache_size=0)
+    except TypeError:  # A commit without a cache.
+        return Settings()
+
+
+def _fault(call: Callable[..., object], *arguments: Any) -> str | None:
+    try:
+        call(*arguments)
+    except Exception as error:  # Whatever this commit raises for what it does not know.
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _read(hits: Any) -> None:
+    for hit in hits:
+        _ = hit.id, hit.text, hit.score
+
+
+def _answer(hits: Any) -> dict[str, Any]:
+    """What must be the same for both. Ids are each store's own: a record is known by its place in the data."""
+    return {
+        "places": [int(hit.source.id.split()[1]) * corpus.SOURCE_LINES + hit.source.position for hit in hits],
+        "scores": [hit.score for hit in hits],
+        "gaps": list(getattr(hits, "evidence_gaps", ())),
+        "reasons": [list(getattr(hit, "match_reasons", ())) for hit in hits],
+    }
+
+
+def _main() -> None:
+    # What a library prints goes to stderr: answers alone are on stdout.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    given = json.loads(sys.argv[1])
+    store = Store(Path(given["data"]), Path(given["store"]))
+    for line in sys.stdin:
+        command = json.loads(line)
+        answer = getattr(store, command.pop("do"))(**command)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    _main()

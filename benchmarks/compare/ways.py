@@ -1,0 +1,46 @@
+"""The ways that two commits are asked in. Imports nothing of Recollect: it is read by the processes of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.dataset import FILTERS
+
+__all__ = ["OFF", "TOP", "WAYS", "Way"]
+
+TOP = 10
+
+
+@dataclass(frozen=True)
+class Way:
+    """`recall` of a question, or `recall_many` of a round of them.
+
+    - options: what both commits must know; who does not, refuses
+    - off: what turns parts off; not passed to a commit that does not have the part
+    - vectors: the vectors of the questions are given; else the embedder's time counts
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    off: dict[str, Any] = field(default_factory=dict)
+    many: bool = False
+    vectors: bool = True
+
+
+# What recall adds to the formula, turned off; `recall_cost` says what it costs.
+OFF: dict[str, Any] = {
+    "rerank_weight": 0.0,
+    "speaker_weight": 0.0,
+    "date_weight": 0.0,
+    "adaptive": False,
+    "learned_ranking": False,
+    "superseded": "ignore",
+}
+WAYS: dict[str, Way] = {
+    "formula": Way(off=OFF),
+    "default": Way(),
+    "text": Way(vectors=False),
+    "vector": Way({"mode": "vector"}),
+    "recall_many": Way(off=OFF, many=True),
+    **{f"tag {kept}": Way({"tags": [kept]}, OFF) for kept in FILTERS},
+}
