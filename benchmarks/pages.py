@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import embedding, recall_cost, saving, stages, write_cost
+from benchmarks import embedding, recall_cost, saving, stages, ways, write_cost
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -39,6 +39,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "embedding": lambda: embedding.markdown(_saved("embedding")),
     "recall cost": lambda: recall_cost.markdown(_saved("recall_cost")),
+    "ways": lambda: ways.markdown(_saved("ways")),
     "write cost": lambda: write_cost.markdown(_saved("write_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),
     "agents": lambda: agents.markdown(_saved("agents")),
