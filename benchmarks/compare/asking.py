@@ -60,11 +60,15 @@ class Store:
         A hit's text is read while the clock runs: a commit may build hits when they are first looked at.
         """
         given = Way(**way)
-        milliseconds, processor = [], []
+        milliseconds: list[float] = []
+        processor: list[float] = []
         answers: list[Any] = []
         for some in [places] if given.many else [[place] for place in places]:
             began, spent = time.perf_counter(), time.process_time()
-            found = self._many(some, given.options) if given.many else [self._ask(*some, given.options, given.vectors)]
+            if given.many:
+                found = self._many(some, given.options)
+            else:
+                found = [self._ask(some[0], given.options, given.vectors)]
             for hits in found:
                 _read(hits)
             processor.append((time.process_time() - spent) * 1e3 / len(some))
