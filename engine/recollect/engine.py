@@ -120,8 +120,8 @@ class Engine:
     def start_kernels(self, queries: int = 1) -> None:
         """Start loading the JIT kernels, once. Until they are ready, the Python backend answers.
 
-        Only the load of a large index from the store waits for compiled kernels: they save many times that time. The
-        first query of a process does not load them, so that a process with one query does not pay for them.
+        Only the load of a large index from the store waits for compiled kernels, when it has read the words: they save
+        many times that time. The first query does not load them: a process that asks one query does not pay for them.
         """
         # A recall from a million records takes the Python backend 0.1 s; loading Numba takes 0.25 s.
         if self._kernels_started or self._small():
@@ -138,7 +138,7 @@ class Engine:
             self._kernels_started = False
             return
         if loading is not None and compiled and load_index:
-            loading.join()
+            self.index.before_inverting = loading.join
 
     def _small(self) -> bool:
         """Whether the store is too small for the JIT kernels to be worth their memory."""

@@ -119,7 +119,8 @@ def _reverse(array):
         ("graph._previous", _first(60_000)), ("graph._next", _first(-2)), ("graph._heads", _first(10**6)),
         ("graph._nexts", _first(10**6)), ("graph._targets", _first(10**6)), ("graph.loaded_rows", _first(10**6)),
         ("vectors._owners", _first(10**6)), ("vectors._first_place", _first(10**6)), ("vectors._parts", _first(10**6)),
-        ("vectors._parts", _first(-1)), ("tokens._starts", _first(5)), ("table.kind_numbers", _first(0)),
+        ("vectors._parts", _first(-1)), ("vectors._run_places", _first(3)), ("tokens._starts", _first(5)),
+        ("table.kind_numbers", _first(0)), ("table._valid_to._rows", _first(10**6)), ("graph.loaded_starts", _first(2)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -131,7 +132,7 @@ def test_arrays_that_do_not_fit_together_are_seen_though_their_checksums_are_rig
     _written(stored, found.header, arrays, path)
 
 
-@pytest.mark.parametrize("name", ["words._lengths", "words._counts", "graph._nexts", "vectors._codes", "table._keys"])
+@pytest.mark.parametrize("name", ["words._lengths", "words._counts", "graph._nexts", "vectors._codes", "table._ids"])
 def test_an_array_that_lacks_its_last_entry_is_seen(stored, path, name):
     found = snapshot.read(str(stored))
     arrays = {each: array.array.copy() for each, array in found.arrays.items()}

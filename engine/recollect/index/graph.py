@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +15,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.table import RecordTable
+
+
+class _Members(NamedTuple):
+    """Rows int32 (m,): sources[i], int64 (s,) ascending, has those from starts[i] to starts[i + 1], int64 (s + 1,)."""
+
+    rows: NDArray[np.int32]
+    sources: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int32], owners: NDArray[np.int64]) -> _Members:
+        """Rows in the order of the sources `owners`."""
+        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])[: len(owners)])
+        return cls(rows, owners[starts], np.append(starts, len(rows)))
+
+    @classmethod
+    def none(cls) -> _Members:
+        """Those of no source."""
+        return cls.of(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
+
+    def of_source(self, source: int) -> NDArray[np.int32]:
+        """The rows of one source."""
+        place = int(np.searchsorted(self.sources, source))
+        if place == len(self.sources) or self.sources[place] != source:
+            return self.rows[:0]
+        return self.rows[self.starts[place] : self.starts[place + 1]]
 
 
 class RecordGraph(IndexPart):
@@ -27,9 +53,8 @@ class RecordGraph(IndexPart):
         self._table = table
         self._previous = Growable(np.int32)
         self._next = Growable(np.int32)
-        # Members as loaded, by source; a source that has changed has a list of (position, record id, row) instead.
-        self._loaded_rows = np.empty(0, dtype=np.int64)
-        self._loaded_sources = np.empty(0, dtype=np.int64)
+        # Members as loaded; a source that has changed has a list of (position, record id, row) instead.
+        self._loaded = _Members.none()
         self._changed: dict[int, list[tuple[int, int, int]]] = {}
         # Rows taken out of their chain and not yet put back.
         self._loose: set[int] = set()
@@ -57,39 +82,40 @@ class RecordGraph(IndexPart):
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return super().nbytes + self._loaded_rows.nbytes + self._loaded_sources.nbytes
+        return super().nbytes + sum(each.nbytes for each in self._loaded)
 
     def load(self) -> None:
         """Chain all rows of the table at once."""
-        table = self._table
-        self._add_rows(len(table))
-        self._loaded_rows, self._loaded_sources = self._members_of_all()
-        order = self._loaded_rows
-        adjacent = self._loaded_sources[:-1] == self._loaded_sources[1:]
-        self._next.array[order[:-1][adjacent]] = order[1:][adjacent]
-        self._previous.array[order[1:][adjacent]] = order[:-1][adjacent]
+        self._add_rows(len(self._table))
+        self._loaded = self._members_of_all()
+        order, begins = self._loaded.rows, np.zeros(len(self._loaded.rows) + 1, dtype=np.bool_)
+        begins[self._loaded.starts] = True
+        adjacent = ~begins[1:-1]
+        before, after = order[:-1][adjacent], order[1:][adjacent]
+        self._next.array[before] = after
+        self._previous.array[after] = before
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that `restore` needs."""
-        loaded = self._loaded_rows, self._loaded_sources
-        rows, sources = self._members_of_all() if self._changed or self._loose else loaded
-        return {**super().arrays(), "loaded_rows": rows, "loaded_sources": sources}
+        loaded = self._members_of_all() if self._changed or self._loose else self._loaded
+        return {**super().arrays(), **{f"loaded_{name}": each for name, each in loaded._asdict().items()}}
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
-        self._loaded_rows, self._loaded_sources = saved["loaded_rows"].array, saved["loaded_sources"].array
+        self._loaded = _Members(*(saved[f"loaded_{name}"].array for name in _Members._fields))
 
     def check(self, rows: int, vectors: int) -> None:
         """Chains and links lead to rows."""
         check_lengths(rows, self.previous, self.next, self._heads.array)
         check_lengths(len(self._targets), self._nexts.array, self._strengths.array)
-        check_lengths(len(self._loaded_rows), self._loaded_sources)
+        check_lengths(len(self._loaded.sources), self._loaded.starts[1:])
+        check_offsets(self._loaded.starts, 0, len(self._loaded.rows))
         for chain in (self.previous, self.next, self._targets.array):
             check_within(chain, -1, rows)
         for links in (self._heads.array, self._nexts.array):
             check_within(links, -1, len(self._targets))
-        check_within(self._loaded_rows, 0, rows)
+        check_within(self._loaded.rows, 0, rows)
 
     def append(self, rows: NDArray[np.int64]) -> None:
         """Chain the rows that the table has just appended."""
@@ -161,22 +187,26 @@ class RecordGraph(IndexPart):
         for column in (self._previous, self._next, self._heads):
             column.extend(np.full(count, -1, dtype=np.int32))
 
-    def _members_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of all members, ordered by source and position, and the source of each."""
+    def _members_of_all(self) -> _Members:
+        """The members of all sources."""
         table = self._table
-        members = np.flatnonzero((table.sources >= 0) & (table.open == 1))
-        keys = table.sources[members], table.positions[members], table.ids[members]
-        order = members if _ascends(*keys) else members[np.lexsort(keys[::-1])]
-        return order, table.sources[order]
+        chosen = (table.sources >= 0) & (table.open == 1)
+        members = np.flatnonzero(chosen).astype(np.int32)
+        sources, positions, ids = table.sources, table.positions, table.ids
+        if len(members) < len(table):
+            sources, positions, ids = sources[members], positions[members], ids[members]
+        if not _ascends(sources, positions, ids):
+            order = np.lexsort((ids, positions, sources))
+            members, sources = members[order], sources[order]
+        return _Members.of(members, sources)
 
     def _members(self, source: int, excluded: int) -> list[tuple[int, int, int]]:
         members = self._changed.get(source)
         if members is None:
-            start, stop = np.searchsorted(self._loaded_sources, [source, source + 1])
             table = self._table
             members = [
                 self._key(row)
-                for row in self._loaded_rows[start:stop].tolist()
+                for row in self._loaded.of_source(source).tolist()
                 if row != excluded and row not in self._loose and table.open[row] and table.sources[row] == source
             ]
             # Positions may have changed since the load.

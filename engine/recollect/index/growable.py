@@ -96,7 +96,10 @@ class Growable(Generic[Scalar]):
 
 
 class IndexPart:
-    """A part of the index whose growable arrays are saved and restored under the names of its attributes."""
+    """A part of the index whose growable arrays are saved and restored under the names of its attributes.
+
+    The name "a.b" is the attribute b of the attribute a.
+    """
 
     def growables(self) -> dict[str, Growable[Any]]:
         """The growable arrays, by name."""
@@ -116,7 +119,8 @@ class IndexPart:
         for name, own in self.growables().items():
             if saved[name].array.dtype != own.array.dtype or saved[name].array.shape[1:] != own.array.shape[1:]:
                 raise ValueError(f"{name} is {saved[name].array.dtype}{saved[name].array.shape}")
-            setattr(self, name, saved[name])
+            *owner, attribute = name.split(".")
+            setattr(getattr(self, owner[0]) if owner else self, attribute, saved[name])
 
     def check(self, rows: int, vectors: int) -> None:
         """ValueError where a restored part does not fit so many records and vectors: a kernel would read past an end.

@@ -20,7 +20,7 @@ from recollect.text.record_words import MOST, NAME
 from recollect.text.vocabulary import share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -154,33 +154,37 @@ class LexicalIndex(IndexPart):
         if end != len(postings) or not ((postings[1:] > postings[:-1]) | begins[1:-1]).all():
             raise ValueError("postings of a word are not in the order of their rows")
 
-    def load(self, blocks: Iterable[TermBlock], live: NDArray[np.uint8]) -> None:
-        """Append the words of all rows at once; they become one segment."""
-        for block in blocks:
-            self._append(block, live[len(self) :])
-        self._invert_tail()
-
     def extend(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
         """Append the words of the next rows; `live` marks those that count in the statistics."""
-        self._append(block, live)
-        self._invert_tail()
+        self.append(block, live)
+        self.invert()
+
+    def reserve(self, rows: int, postings: int) -> None:
+        """Reserve capacity for so many rows and about so many postings, all of them in the tail."""
+        self._lengths.reserve(rows)
+        self._speakers.reserve(rows)
+        self._tail_offsets.reserve(rows + 1)
+        self._tail_terms.reserve(postings)
+        self._tail_counts.reserve(postings)
 
     @property
     def speakers(self) -> NDArray[np.int32]:
         """The words of each row's context where that is a name, int32 (rows, 2); -1 for none."""
         return self._speakers.array
 
-    def _append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
+    def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
+        """Append the words of the next rows to the tail; they are found when `invert` has been called."""
+        sizes = np.diff(block.offsets)
+        held = np.flatnonzero(sizes)
+        counts = block.counts & np.uint8(MOST)
+        lengths = np.zeros(len(sizes), dtype=np.float32)
+        if len(held):
+            lengths[held] = np.add.reduceat(counts, block.offsets[held], dtype=np.int64)
         self._speakers.extend(_speakers(block))
-        block = block._replace(counts=block.counts & np.uint8(MOST))
-        sums = np.add.reduceat(
-            np.append(block.counts, 0).astype(np.int64), np.minimum(block.offsets[:-1], len(block.counts))
-        )
-        lengths = np.where(np.diff(block.offsets) > 0, sums, 0).astype(np.float32)
         self._lengths.extend(lengths)
         self._live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
-        self._tail_counts.extend(block.counts)
+        self._tail_counts.extend(counts)
         self._tail_offsets.extend(block.offsets[1:] + self._tail_offsets.array[-1])
 
     def discount(self, rows: NDArray[np.int64]) -> None:
@@ -270,7 +274,7 @@ class LexicalIndex(IndexPart):
                 return scratch
         return np.zeros(len(self), dtype=np.float32)
 
-    def _invert_tail(self) -> None:
+    def invert(self) -> None:
         """Make the tail the last segment. A full one becomes final, and segments of similar size merge."""
         if self._segments and len(self._tail_offsets) > 1 and self._tail_segment:
             self._segments.pop()

@@ -63,6 +63,8 @@ class MemoryIndex:
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
         self.changed = 0
+        # Called in a load from the store when all words are read.
+        self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
         self._kept_values: dict[Hashable, tuple[Any, int]] = {}
         self._kept_bytes = 0
@@ -301,7 +303,8 @@ class MemoryIndex:
             self.vectors = VectorIndex(embedder.dimension)
             self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
-        bulk.load(reader, another, self.table, self.words, self.graph, self.vectors, self.tokens, embedder)
+        parts = bulk.Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
+        bulk.load(reader, another, parts, embedder, self.before_inverting)
         self._load_links(reader.blocks.links())
         if self._snapshots is not None:
             self._snapshots.loaded(self)
@@ -360,7 +363,7 @@ class MemoryIndex:
             block = reader.blocks.vectors(self.embedder_id, self.vectors.dimension, ids)
             first = len(self.vectors)
             self.vectors.extend(block, self.table.rows_of)
-            added = self.vectors.ids[first:]
+            added = self.vectors.ids(np.arange(first, len(self.vectors)))
             self.tokens.extend(added, reader.blocks.token_codes(added))
 
     def _overwrite(self, reader: Reader, ids: list[int]) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct, json
 from numpy.typing import NDArray
 
 from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
+from recollect.index.sparse import SparseColumn
 from recollect.store.values import NEVER, Columns
 
 
@@ -47,16 +48,10 @@ class RowFilter(Struct, frozen=True, kw_only=True):
         return self.hidden is not None and len(self.hidden) > 0
 
 
-# What a change to a record may change.
-_MUTABLE = (
-    "scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "valid_to", "expires_at",
-    "superseded_at", "held_until", "importance", "resolved",
-)  # fmt: skip
-
-
-# Columns that few records have a value of.
-_SPARSE = ("expires_at", "moments_until", "superseded_at")
-_NO_ROWS = np.empty(0, dtype=np.int64)
+# What a change to a record may change: all but its id.
+_DENSE = ("scopes", "kinds", "sources", "positions", "created_at", "moments", "moments_until", "importance", "resolved")
+# Columns that few records have a value of: of a million records they would take 40 MB.
+_SPARSE = ("valid_to", "expires_at", "superseded_at", "held_until")
 
 
 class RecordTable(IndexPart):
@@ -71,24 +66,23 @@ class RecordTable(IndexPart):
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
         self._moments_until = Growable(np.int64)
-        self._valid_from = Growable(np.int64)
-        self._valid_to = Growable(np.int64)
-        self._expires_at = Growable(np.int64)
-        self._superseded_at = Growable(np.int64)
-        self._held_until = Growable(np.int64)
+        # Of the rows that became valid after they were created: those of a changed text.
+        self._valid_from = SparseColumn()
+        self._valid_to = SparseColumn()
+        self._expires_at = SparseColumn()
+        self._superseded_at = SparseColumn()
+        self._held_until = SparseColumn()
         self._importance = Growable(np.float32)
         self._resolved = Growable(np.uint8)
         self._present = Growable(np.uint8)
         self._open = Growable(np.uint8)
         self._kind_numbers: dict[str, int] = {}
         # Ascending: the record's id, or the largest before it for a record that was appended again (a changed text);
-        # the row of such a record is in `_moved`.
+        # the row of such a record is in `_moved`. Empty while there is none: the ids are then in order.
         self._keys = Growable(np.int64)
         self._moved: dict[int, int] = {}
-        # The rows that have an expiry, an end of their event time, a successor: in most stores none, which `_used` says
-        # without a search.
-        self._sparse: dict[str, NDArray[np.int64]] = {}
-        self._used: set[str] = set()
+        # The rows that have an end of their event time, found once between two changes.
+        self._lasting: NDArray[np.int64] | None = None
         self.dead_rows = 0
         self.open_rows = 0
 
@@ -136,16 +130,6 @@ class RecordTable(IndexPart):
         return self._resolved.array
 
     @property
-    def superseded_at(self) -> NDArray[np.int64]:
-        """Since when the store knows that each row is superseded; NEVER for none."""
-        return self._superseded_at.array
-
-    @property
-    def held_until(self) -> NDArray[np.int64]:
-        """The event time until which each superseded row held; NEVER for none."""
-        return self._held_until.array
-
-    @property
     def importance(self) -> NDArray[np.float32]:
         """Importance by row."""
         return self._importance.array
@@ -168,35 +152,58 @@ class RecordTable(IndexPart):
             "kind_numbers": np.frombuffer(json.encode(self._kind_numbers), dtype=np.uint8),
         }
 
+    def growables(self) -> dict[str, Growable[Any]]:
+        """The growable arrays by attribute, those of sparse columns after a dot."""
+        sparse = {
+            f"{name}.{part}": array
+            for name, column in vars(self).items()
+            if isinstance(column, SparseColumn)
+            for part, array in column.growables().items()
+        }
+        return super().growables() | sparse
+
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
         self._moved = dict(saved["moved"].array.tolist())
         self._kind_numbers = json.decode(saved["kind_numbers"].array.tobytes())
         self.open_rows = int(self.open.sum())
-        self._used = {name for name in _SPARSE if (getattr(self, f"_{name}").array != NEVER).any()}
-        self._sparse = {}
+        self._lasting = None
         self.dead_rows = len(self) - int(self._present.array.sum())
 
     def check(self, rows: int, vectors: int) -> None:
         """Every column has a value for each row; a record that was appended again has one of them."""
-        check_lengths(rows, *(column.array for column in self.growables().values()))
+        check_lengths(rows, *(column.array for _, column in self._columns(_DENSE)))
+        check_lengths(rows, self.ids, self._present.array, self.open)
+        check_lengths(rows if self._moved else 0, self._keys.array)
         check_within(np.array([*self._moved.values()], dtype=np.int64), 0, rows)
+        for name in (*_SPARSE, "valid_from"):
+            self._sparse(name).check(rows)
 
     def append(self, columns: Columns) -> NDArray[np.int64]:
         """Append records, ascending by row id; returns their rows."""
         first, n = len(self), len(columns.ids)
         self._kind_numbers.update(columns.kind_numbers)
         rows = np.arange(first, first + n, dtype=np.int64)
-        opened = (columns.valid_to == NEVER).astype(np.uint8)
-        for name, column in self._columns(columns._fields[:-1]):
+        opened = columns.valid_to == NEVER
+        self._index_ids(columns.ids, rows)
+        self._ids.extend(columns.ids)
+        for name, column in self._columns(_DENSE):
             column.extend(getattr(columns, name))
+        for name in _SPARSE:
+            self._sparse(name).append(first, getattr(columns, name))
+        self._valid_from.append(first, columns.valid_from, columns.created_at)
         self._present.extend(np.ones(n, dtype=np.uint8))
         self._open.extend(opened)
-        self._index_ids(columns.ids, rows)
         self.open_rows += int(opened.sum())
-        self._note_values(columns)
+        self._lasting = None
         return rows
+
+    def reserve(self, rows: int) -> None:
+        """Reserve capacity for this many rows."""
+        for column in super().growables().values():
+            if column is not self._keys:
+                column.reserve(rows)
 
     def overwrite(self, columns: Columns) -> None:
         """Replace the columns of indexed records."""
@@ -204,17 +211,21 @@ class RecordTable(IndexPart):
         known = rows >= 0
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
-        for name, column in self._columns(_MUTABLE):
+        for name, column in self._columns(_DENSE):
             column.array[rows] = getattr(columns, name)[known]
-        self._note_values(columns)
-
-    def _note_values(self, columns: Columns) -> None:
-        self._sparse = {}
-        self._used.update(name for name in _SPARSE if (getattr(columns, name) != NEVER).any())
+        for name in _SPARSE:
+            self._sparse(name).put(rows, getattr(columns, name)[known])
+        self._valid_from.put(rows, columns.valid_from[known], columns.created_at[known])
+        self._lasting = None
 
     def _columns(self, names: Iterable[str]) -> Iterator[tuple[str, Growable[Any]]]:
         """The arrays of these fields of `Columns`."""
         return ((name, getattr(self, f"_{name}")) for name in names)
+
+    def _sparse(self, name: str) -> SparseColumn:
+        """The sparse column of this field of `Columns`."""
+        column: SparseColumn = getattr(self, f"_{name}")
+        return column
 
     def tombstone(self, ids: Sequence[int]) -> None:
         """Mark the rows of these records as deleted."""
@@ -228,7 +239,11 @@ class RecordTable(IndexPart):
 
     def rows_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row of each record, -1 where it is not indexed. The row may be deleted."""
-        keys = self._keys.array
+        keys = self._keys.array if self._moved else self.ids
+        start = int(np.searchsorted(keys, ids[0])) if len(ids) else 0
+        # A run of all records that are here from one on: a load asks for a million, of which the search takes 50 ms.
+        if not self._moved and np.array_equal(keys[start : start + len(ids)], ids):
+            return np.arange(start, start + len(ids), dtype=np.int64)
         rows = np.searchsorted(keys, ids)
         rows[rows == len(keys)] = 0
         rows[keys[rows] != ids if len(keys) else ...] = -1
@@ -245,12 +260,9 @@ class RecordTable(IndexPart):
         elif row_filter.as_of is None:
             mask = self._open.array.copy()
         else:
-            mask = (
-                (self._present.array == 1)
-                & (self._created_at.array <= moment)
-                & (self._valid_from.array <= moment)
-                & (self._valid_to.array > moment)
-            ).view(np.uint8)
+            mask = ((self._present.array == 1) & (self._created_at.array <= moment)).view(np.uint8)
+            mask[self._valid_from.above(moment)] = 0
+            mask[self._valid_to.up_to(moment)] = 0
         if row_filter.scopes is not None:
             mask &= _among(self._scopes.array, row_filter.scopes)
         if row_filter.kinds:
@@ -258,14 +270,14 @@ class RecordTable(IndexPart):
             mask &= _among(self._kinds.array, numbers)
         if row_filter.since is not None:
             since = self._moments.array >= row_filter.since
-            lasting = self._having("moments_until")
+            lasting = self._lasting_rows()
             since[lasting] |= self._moments_until.array[lasting] > row_filter.since
             mask &= since.view(np.uint8)
         if row_filter.until is not None:
             mask &= (self._moments.array <= row_filter.until).view(np.uint8)
         if row_filter.held_at is not None:
             mask &= (self._moments.array <= row_filter.held_at).view(np.uint8)
-            ended = self._having("moments_until")
+            ended = self._lasting_rows()
             over = (self._moments_until.array[ended] <= row_filter.held_at) & (self._resolved.array[ended] == 0)
             mask[ended[over]] = 0
         if row_filter.listed is not None:
@@ -280,8 +292,8 @@ class RecordTable(IndexPart):
             (self._open.array[rows] == 1)
             & (self._scopes.array[rows] == scope_id)
             & (self._kinds.array[rows] == self._kind_numbers.get(kind, -1))
-            & (self._expires_at.array[rows] > now)
-            & (self._superseded_at.array[rows] == NEVER)
+            & (self._expires_at.at(rows) > now)
+            & (self._superseded_at.at(rows) == NEVER)
         )
         return admitted
 
@@ -294,36 +306,35 @@ class RecordTable(IndexPart):
 
     def expired_rows(self, moment: int) -> NDArray[np.int64]:
         """The rows that have expired at `moment`."""
-        expiring = self._having("expires_at")
-        return expiring[self._expires_at.array[expiring] <= moment] if len(expiring) else expiring
+        return self._expires_at.up_to(moment)
 
     @property
     def any_superseded(self) -> bool:
         """Whether any version has a successor."""
-        return len(self._having("superseded_at")) > 0
+        return len(self._superseded_at) > 0
 
     def superseded_rows(self, known_at: int | None = None, held_at: int | None = None) -> NDArray[np.int64]:
         """The rows that are superseded: as the store knew it at one time, by what held at another (event time)."""
-        rows = self._having("superseded_at")
-        if known_at is not None and len(rows):
-            rows = rows[self._superseded_at.array[rows] <= known_at]
-        if held_at is not None and len(rows):
-            rows = rows[self._held_until.array[rows] <= held_at]
+        rows = self._superseded_at.rows if known_at is None else self._superseded_at.up_to(known_at)
+        if held_at is not None:
+            rows = rows[self._held_until.at(rows) <= held_at]
         return rows
 
-    def _having(self, name: str) -> NDArray[np.int64]:
-        """The rows with a value of a column that few have, found once between two changes."""
-        if name not in self._used:
-            return _NO_ROWS
-        if name not in self._sparse:
-            column: Growable[np.int64] = getattr(self, f"_{name}")
-            self._sparse[name] = np.flatnonzero(column.array != NEVER)
-        return self._sparse[name]
+    def _lasting_rows(self) -> NDArray[np.int64]:
+        """The rows whose event time has an end."""
+        if self._lasting is None:
+            self._lasting = np.flatnonzero(self.moments_until != NEVER)
+        return self._lasting
 
     def _index_ids(self, ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        last = self._keys.array[-1] if len(self._keys) else -1
-        self._keys.extend(np.maximum(ids, last))
+        """Before the ids are appended: note those that are not in order."""
+        before = self._keys.array if self._moved else self.ids
+        last = before[-1] if len(before) else -1
         again = ids <= last
+        if again.any() and not self._moved:
+            self._keys.extend(self.ids)
+        if again.any() or self._moved:
+            self._keys.extend(np.maximum(ids, last))
         self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
+from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
 from recollect.numerics import kernels
 from recollect.parallel import blocks
 
@@ -80,40 +80,46 @@ class VectorIndex(IndexPart):
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64, kernels.LANES))
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
+        # The record row of each vector. Empty while vector i belongs to row i, so that a mask of rows is one of places.
         self._owners = Growable(np.int64)
-        self._ids = Growable(np.int64)
-        # True while vector i belongs to row i: a mask of rows is then a mask of places.
         self._aligned = True
+        # Row ids of the vectors, in runs of consecutive ones: from which place on, and by how much they exceed places.
+        self._run_places = Growable(np.int64)
+        self._run_offsets = Growable(np.int64)
         self.has_parts = False
         # By record row: the place of its first part, -1 for none, and the number of its parts, which are adjacent.
         self._first_place = Growable(np.int64)
         self._parts = Growable(np.int32)
 
     def __len__(self) -> int:
-        return len(self._owners)
+        return len(self._scales)
 
     @property
     def owners(self) -> NDArray[np.int64]:
         """The record row of each vector."""
-        return self._owners.array
+        # While vector i belongs to row i, so is i the first place of row i.
+        return self._first_place.array[: len(self)] if self._aligned else self._owners.array
 
-    @property
-    def ids(self) -> NDArray[np.int64]:
-        """The row id of each vector."""
-        return self._ids.array
+    def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row ids of the vectors at these places, int64."""
+        runs = np.searchsorted(self._run_places.array, places, side="right") - 1
+        ids: NDArray[np.int64] = places + self._run_offsets.array[runs]
+        return ids
 
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
-        parts = self._parts.array
-        self.has_parts = bool((parts > 1).any())
-        self._aligned = bool((self.owners == np.arange(len(self))).all())
+        self.has_parts = bool((self._parts.array > 1).any())
+        self._aligned = not len(self._owners)
 
     def check(self, rows: int, vectors: int) -> None:
         """Vectors belong to rows, and the parts of a row are vectors."""
-        check_lengths(vectors, *(each.array for each in (self._codes, self._scales, self._ids)))
+        check_lengths(vectors, self._codes.array, self._scales.array, self.owners)
         check_lengths(-(-vectors // kernels.LANES), self._sketches.array)
         check_lengths(rows, self._first_place.array, self._parts.array)
+        check_lengths(len(self._run_places), self._run_offsets.array)
+        if vectors:
+            check_offsets(np.append(self._run_places.array, vectors), 0, vectors)
         check_within(self.owners, 0, rows)
         check_within(self._first_place.array, -1, max(vectors, 1))
         check_within(self._parts.array, 0, vectors + 1)
@@ -122,7 +128,7 @@ class VectorIndex(IndexPart):
     def reserve(self, capacity: int) -> None:
         """Reserve capacity for this many vectors."""
         self._sketches.reserve(-(-capacity // kernels.LANES))
-        for buffer in (self._codes, self._scales, self._owners, self._ids):
+        for buffer in (self._codes, self._scales):
             buffer.reserve(capacity)
 
     def places(self, mask: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -131,16 +137,15 @@ class VectorIndex(IndexPart):
 
     def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
+        first = len(self)
         self.append(block)
-        self.settle(len(self) - len(block.ids), rows_of)
+        self.settle(first, block.ids, rows_of(block.owners))
 
     def append(self, block: PackedVectors) -> None:
         """Append vectors before their records have rows; `settle` must follow."""
         self._append_sketches(block.sketches)
         self._codes.extend(block.codes)
         self._scales.extend(block.scales)
-        self._owners.extend(block.owners)
-        self._ids.extend(block.ids)
 
     def _append_sketches(self, sketches: NDArray[np.uint64]) -> None:
         """Append sketches to those of all vectors, first where the last block has room."""
@@ -150,32 +155,47 @@ class VectorIndex(IndexPart):
             self._sketches.array[-1, :, lane : lane + len(sketches[:room])] = sketches[:room].T
         self._sketches.extend(kernels.sketch_blocks(np.array(sketches[room:], order="C")))
 
-    def settle(self, first: int, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Replace the record ids of the vectors from place `first` on by rows."""
-        owners = rows_of(self.owners[first:])
+    def settle(self, first: int, ids: NDArray[np.int64], owners: NDArray[np.int64]) -> None:
+        """Name the vectors from place `first` on: their row ids, and the rows of their records, -1 for none."""
         known = owners >= 0
         if not known.all():  # a record is missing: `verify` names it
-            kept_places = first + np.flatnonzero(known)
-            sketches = self._sketches.array[kept_places // kernels.LANES, :, kept_places % kernels.LANES]
-            for buffer in (self._codes, self._scales, self._ids):
-                kept = buffer.array[kept_places]
-                buffer.truncate(first)
-                buffer.extend(kept)
-            owners = owners[known]
-            self._owners.truncate(first)
-            self._sketches.truncate(-(-first // kernels.LANES))
-            self._append_sketches(sketches)
-        self._owners.truncate(first)
-        self._owners.extend(owners)
-        self._aligned = self._aligned and bool((owners == np.arange(first, first + len(owners))).all())
-        if len(owners) and (owners[1:] > owners[:-1]).all():
-            self._first_place.array[owners] = np.arange(first, first + len(owners))
+            self._keep_only(first, first + np.flatnonzero(known))
+            ids, owners = ids[known], owners[known]
+        if not len(owners):
+            return
+        places = np.arange(first, first + len(owners), dtype=np.int64)
+        self._append_ids(ids - places, places)
+        if self._aligned and not np.array_equal(owners, places):
+            self._owners.extend(np.arange(first, dtype=np.int64))
+            self._aligned = False
+        if not self._aligned:
+            self._owners.extend(owners)
+        if (owners[1:] > owners[:-1]).all():
+            self._first_place.array[owners] = places
             self._parts.array[owners] = 1
             return
         rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
         self.has_parts = self.has_parts or len(rows) < len(owners)
+
+    def _keep_only(self, first: int, places: NDArray[np.int64]) -> None:
+        """Drop the vectors from place `first` on except those at `places`."""
+        sketches = self._sketches.array[places // kernels.LANES, :, places % kernels.LANES]
+        codes, scales = self._codes.array[places], self._scales.array[places]
+        for buffer in (self._codes, self._scales):
+            buffer.truncate(first)
+        self._sketches.truncate(-(-first // kernels.LANES))
+        self._append_sketches(sketches)
+        self._codes.extend(codes)
+        self._scales.extend(scales)
+
+    def _append_ids(self, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+        """Note by how much the row ids of the last vectors exceed their places."""
+        before = self._run_offsets.array[-1:] if len(self._run_offsets) else offsets[:1] - 1
+        begins = offsets != np.append(before, offsets[:-1])
+        self._run_places.extend(places[begins])
+        self._run_offsets.extend(offsets[begins])
 
     def add_rows(self, count: int) -> None:
         """Add record rows up to `count`, without vectors."""
@@ -272,7 +292,7 @@ class VectorIndex(IndexPart):
             starts = np.cumsum(counts) - counts
             owners = np.repeat(held, counts)
             places = np.repeat(places - starts, counts) + np.arange(len(owners))
-        ids, where = np.unique(self._ids.array[places], return_inverse=True)
+        ids, where = np.unique(self.ids(places), return_inverse=True)
         exact = cosines_of_pairs(originals(ids)[where], queries[owners])
         best[held] = exact if starts is None else np.maximum.reduceat(exact, starts)
         return best
