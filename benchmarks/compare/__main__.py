@@ -12,7 +12,7 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def _asked(side: Side, way: Way) -> dict[str, Any]:
     """The way as this side can be asked: without turning off what it does not have."""
     known = side.ask("known", options=way.off)
     off = {name: value for name, value in way.off.items() if name in known}
-    return asdict(Way({**way.options, **off}, many=way.many, vectors=way.vectors))
+    return asdict(replace(way, options={**way.options, **off}, off={}))
 
 
 def _refused(sides: dict[str, Side], ways: dict[str, dict[str, Any]]) -> dict[str, str]:

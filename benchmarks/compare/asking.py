@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,27 +29,21 @@ _BEGAN, _YEARS = datetime(2022, 1, 1, tzinfo=UTC), timedelta(days=730)
 
 
 class Store:
-    """What the commands do."""
+    """What the commands do: on a store with the vectors of the data, and on one with token codes too."""
 
     def __init__(self, data: Path, folder: Path) -> None:
-        self._data, self._path = Dataset(data), folder / "memory.db"
+        self._data, self._folder = Dataset(data), folder
+        self._opened: list[Memory] = []
+        self._seconds: dict[str, float] = {}
 
     def open(self) -> dict[str, Any]:
         """Build the store where there is none, open and warm it. Tells what it opened it with."""
-        told: dict[str, Any] = {"packages": [recollect.__file__, recollect_kernels.__file__]}
-        if not self._path.exists():
-            items = list(_items(self._data))
-            began = time.perf_counter()
-            with Memory(self._path, settings=_settings()) as memory:
-                memory.remember_many(items)
-            told["build_s"] = round(time.perf_counter() - began, 2)
-        began = time.perf_counter()
-        self._memory.warmup()
-        return {**told, "warm_s": round(time.perf_counter() - began, 2)}
+        _ = self._memory
+        return {"packages": [recollect.__file__, recollect_kernels.__file__], **self._seconds}
 
     def known(self, options: dict[str, Any]) -> list[str]:
         """Those of the options that `recall` does not refuse."""
-        return [name for name, value in options.items() if _fault(self._ask, 0, {name: value}) is None]
+        return [name for name, value in options.items() if _fault(self._ask, 0, Way({name: value})) is None]
 
     def refusal(self, way: dict[str, Any]) -> str | None:
         """Why this way cannot be asked in; None where it can. It is warm afterwards."""
@@ -65,10 +60,7 @@ class Store:
         answers: list[Any] = []
         for some in [places] if given.many else [[place] for place in places]:
             began, spent = time.perf_counter(), time.process_time()
-            if given.many:
-                found = self._many(some, given.options)
-            else:
-                found = [self._ask(some[0], given.options, given.vectors)]
+            found = self._many(some, given) if given.many else [self._ask(some[0], given)]
             for hits in found:
                 _read(hits)
             processor.append((time.process_time() - spent) * 1e3 / len(some))
@@ -78,25 +70,57 @@ class Store:
 
     def close(self) -> None:
         """Close what is open."""
-        self._memory.close()
+        for memory in self._opened:
+            memory.close()
+
+    def _ask(self, place: int, way: Way) -> Any:
+        if way.codes:
+            self._at_hand.live = way.text
+            return self._memory_with_codes.recall(self._data.questions[place], limit=TOP, **way.options)
+        vector = self._data.asked[place]
+        return self._memory.recall(self._data.questions[place], vector=vector, limit=TOP, **way.options)
+
+    def _many(self, places: list[int], way: Way) -> list[Any]:
+        texts, vectors = [self._data.questions[place] for place in places], list(self._data.asked[places])
+        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **way.options))
 
     @cached_property
     def _memory(self) -> Memory:
-        return Memory(self._path, settings=_settings())
+        return self._made("vectors", None, self._data.vectors)
 
-    def _ask(self, place: int, options: dict[str, Any], vectors: bool = True) -> Any:
-        vector = self._data.asked[place] if vectors else None
-        return self._memory.recall(self._data.questions[place], vector=vector, limit=TOP, **options)
+    @cached_property
+    def _memory_with_codes(self) -> Memory:
+        return self._made("codes", self._at_hand, None)
 
-    def _many(self, places: list[int], options: dict[str, Any]) -> list[Any]:
-        texts, vectors = [self._data.questions[place] for place in places], list(self._data.asked[places])
-        return list(self._memory.recall_many(texts, vectors=vectors, limit=TOP, **options))
+    @cached_property
+    def _at_hand(self) -> Any:
+        # Here, because a commit before token codes cannot import it: it refuses these ways and answers the others.
+        from benchmarks.compare.at_hand import AtHand
+
+        return AtHand(self._data)
+
+    def _made(self, name: str, embedder: Any, vectors: Any) -> Memory:
+        """The store of that name, warm; built where it was not built to its end."""
+        folder = self._folder / name
+        if not (folder / "built").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            items = list(_items(self._data, vectors))
+            began = time.perf_counter()
+            with Memory(folder / "memory.db", embedder=embedder, settings=_settings()) as memory:
+                memory.remember_many(items)
+            self._seconds["build_s"] = round(time.perf_counter() - began, 2)
+            (folder / "built").touch()
+        memory = Memory(folder / "memory.db", embedder=embedder, settings=_settings())
+        self._opened.append(memory)
+        memory.warmup()
+        return memory
 
 
-def _items(data: Dataset) -> Iterator[dict[str, Any]]:
+def _items(data: Dataset, vectors: Any) -> Iterator[dict[str, Any]]:
     """The records with the tags that filters keep them by."""
     belongs, step = parts(len(data.lines)).tolist(), _YEARS / len(data.lines)
-    for place, item in enumerate(corpus.items(data.lines, data.vectors)):
+    for place, item in enumerate(corpus.items(data.lines, vectors)):
         tags = [name for name, below in FILTERS.items() if belongs[place] < below]
         yield {**item, "tags": tags, "created_at": _BEGAN + step * place}
 

@@ -113,8 +113,9 @@ def _git(*arguments: str) -> str:
 def _fingerprint(tree: Path, data: Path) -> str:
     """Of the code and the data that a store is written with."""
     code = (file for package in _PACKAGES for file in sorted((tree / package).rglob("*")) if file.is_file())
-    digest = hashlib.sha256()
-    for file in (*(file for file in code if file.suffix != ".pyc"), data / "lines.txt", data / "vectors.npy"):
+    here, digest = Path(__file__).parent, hashlib.sha256()
+    asking = (here / "asking.py", here / "at_hand.py", data / "lines.txt", data / "vectors.npy")
+    for file in (*(file for file in code if file.suffix != ".pyc"), *asking):
         with file.open("rb") as stream:
             digest.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()

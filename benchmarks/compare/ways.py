@@ -18,13 +18,16 @@ class Way:
 
     - options: what both commits must know; who does not, refuses
     - off: what turns parts off; not passed to a commit that does not have the part
-    - vectors: the vectors of the questions are given; else the embedder's time counts
+    - codes: the store has token codes, and the tokens of the questions are at hand: late interaction and learned
+      ranking are part of what is asked
+    - text: the model embeds the question while the clock runs
     """
 
     options: dict[str, Any] = field(default_factory=dict)
     off: dict[str, Any] = field(default_factory=dict)
     many: bool = False
-    vectors: bool = True
+    codes: bool = False
+    text: bool = False
 
 
 # What recall adds to the formula, turned off; `recall_cost` says what it costs.
@@ -39,7 +42,8 @@ OFF: dict[str, Any] = {
 WAYS: dict[str, Way] = {
     "formula": Way(off=OFF),
     "default": Way(),
-    "text": Way(vectors=False),
+    "default, codes": Way(codes=True),
+    "text": Way(codes=True, text=True),
     "vector": Way({"mode": "vector"}),
     "recall_many": Way(off=OFF, many=True),
     **{f"tag {kept}": Way({"tags": [kept]}, OFF) for kept in FILTERS},
