@@ -13,14 +13,14 @@ RANGES = [(number, number + 1) for number in range(200)]
 
 def test_blocks_are_appended_in_order_by_any_number_of_threads():
     appended, ends = [], []
-    queue = RangeQueue(RANGES, lambda reader, bounds: bounds[0], lambda block, bounds: appended.append((block, bounds)),
+    queue = RangeQueue(RANGES, lambda reader, bounds: bounds[0], lambda block, number: appended.append((block, number)),
                        lambda: ends.append(len(appended)))  # fmt: skip
     threads = [threading.Thread(target=queue.drain, args=(None,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert appended == [(bounds[0], bounds) for bounds in RANGES]
+    assert appended == [(number, number) for number in range(len(RANGES))]
     assert ends == [len(RANGES)]
 
 
@@ -50,7 +50,7 @@ def test_an_error_of_a_reader_is_raised_and_nothing_follows():
             raise OSError("unreadable")
         return bounds
 
-    queue = RangeQueue(RANGES, read, lambda block, bounds: appended.append(block), lambda: appended.append("end"))
+    queue = RangeQueue(RANGES, read, lambda block, number: appended.append(block), lambda: appended.append("end"))
     with pytest.raises(OSError, match="unreadable"):
         queue.drain(None)
     assert appended == RANGES[:2]

@@ -6,7 +6,7 @@ same commit. While one inverts the words, the other reads vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.
 _WORTH_A_THREAD = 4096
+_NO_WORDS = TermBlock(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+)
 
 
 class Parts(NamedTuple):
@@ -53,53 +56,50 @@ def load(
 
     `another` opens a second read transaction, or returns None. `before_inverting` is called when all words are read.
     """
-    words = _words(reader, parts, before_inverting)
-    queues, vectors = [_columns(reader, parts, words), words], parts.vectors
+    others = [_words(reader, parts, before_inverting)]
+    later = []
+    if parts.vectors is not None and embedder is not None:
+        vectors, tokens = _vectors(reader, parts, parts.vectors, embedder)
+        others, later = [*others, vectors], [tokens]
+    columns = _columns(reader, parts, others)
     last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.ranges("columns")[-1:]])
     with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
-        if vectors is None or embedder is None:
-            drain(readers, queues)
-            return
-        named: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-        drain(readers, [*queues, _vectors(reader, vectors, embedder, named)])
-        vectors.add_rows(len(parts.table))
-        if named:
-            ids, owners = (np.concatenate(each) for each in zip(*named, strict=True))
-            vectors.settle(0, ids, parts.table.rows_of(owners))
-        drain(readers, [_tokens(reader, vectors, parts.tokens)])
+        drain(readers, [columns, *others, *later])
 
 
-def _columns(reader: Reader, parts: Parts, words: RangeQueue) -> RangeQueue:
+def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue]) -> RangeQueue:
+    """The other queues wait for it: the table says which rows their blocks belong to."""
     table = parts.table
     ranges = reader.blocks.ranges("columns")
-    table.reserve(ranges[-1][1] if ranges else 0)
+    table.reserve(_last(ranges))
 
-    def append(columns: Columns, _: Range) -> None:
+    def append(columns: Columns, _: int) -> None:
         table.append(columns)
 
     def finish() -> None:
-        words.open()
+        if parts.vectors is not None:
+            parts.vectors.add_rows(len(table))
+        for each in others:
+            each.open()
         parts.graph.load()
 
     return RangeQueue(ranges, lambda own, bounds: own.blocks.column_range(bounds), append, finish)
 
 
 def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object]) -> RangeQueue:
-    """They wait for the table, which says whose they are."""
     table, words = parts.table, parts.words
     ranges = reader.blocks.ranges("terms")
 
-    def append(block: TermBlock, bounds: Range) -> None:
-        first, stop = len(words), int(np.searchsorted(table.ids, bounds[1], side="right"))
+    def append(block: TermBlock, number: int) -> None:
+        first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
         if not first:
             words.reserve(len(table), len(ranges) * len(block.terms))
         words.append(aligned(block, table.ids[first:stop]), table.open[first:stop])
 
     def finish() -> None:
         first = len(words)
-        missing = reader.blocks.terms([]) if first < len(table) else None
-        if missing is not None:
-            words.append(aligned(missing, table.ids[first:]), table.open[first:])
+        if first < len(table):
+            words.append(aligned(_NO_WORDS, table.ids[first:]), table.open[first:])
         before_inverting()
         words.invert()
 
@@ -107,34 +107,30 @@ def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object])
 
 
 def _vectors(
-    reader: Reader,
-    vectors: VectorIndex,
-    embedder: EmbedderRow,
-    named: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
-) -> RangeQueue:
-    """Adds the row ids of the vectors of each range, and of their records, to `named`."""
+    reader: Reader, parts: Parts, vectors: VectorIndex, embedder: EmbedderRow
+) -> tuple[RangeQueue, RangeQueue]:
+    """The vectors, and the codes of their tokens, which wait for them."""
     ranges = reader.blocks.ranges("vectors")
-    vectors.reserve(ranges[-1][1] if ranges else 0)
+    vectors.reserve(_last(ranges))
+    ends: list[int] = []
 
     def read(own: Reader, bounds: Range) -> PackedVectors:
         return own.blocks.vector_range(embedder.id, embedder.dimension, bounds)
 
-    def append(block: PackedVectors, _: Range) -> None:
-        vectors.append(block)
-        named.append((block.ids.copy(), block.owners.copy()))
+    def append(block: PackedVectors, _: int) -> None:
+        vectors.extend(block, parts.table.rows_of)
+        ends.append(len(vectors))
 
-    return RangeQueue(ranges, read, append)
+    def append_tokens(block: TokenBlock, number: int) -> None:
+        places = np.arange(len(parts.tokens), ends[number])
+        parts.tokens.extend(vectors.ids(places), block)
+
+    tokens = RangeQueue(ranges, lambda own, bounds: own.blocks.token_code_range(bounds), append_tokens, waits=True)
+    return RangeQueue(ranges, read, append, tokens.open, waits=True), tokens
 
 
-def _tokens(reader: Reader, vectors: VectorIndex, tokens: TokenIndex) -> RangeQueue:
-    ids = vectors.ids(np.arange(len(vectors)))
-
-    def append(block: TokenBlock, bounds: Range) -> None:
-        first, stop = len(tokens), int(np.searchsorted(ids, bounds[1], side="right"))
-        tokens.extend(ids[first:stop], block)
-
-    ranges = reader.blocks.ranges("vectors")
-    return RangeQueue(ranges, lambda own, bounds: own.blocks.token_code_range(bounds), append)
+def _last(ranges: Sequence[Range]) -> int:
+    return ranges[-1][1] if ranges else 0
 
 
 @contextmanager
@@ -143,12 +139,13 @@ def _readers(
 ) -> Iterator[list[Reader]]:
     """The reader, and a second one at the same commit where it pays off."""
     opening = another() if worth_it and usable_cpus() > 1 else None
-    if opening is None:
-        yield [reader]
-        return
-    with opening as second:
-        same = second.changes.commit() == reader.changes.commit()
-        yield [reader, second] if same else [reader]
+    with reader.blocks.reading_all():
+        if opening is None:
+            yield [reader]
+            return
+        with opening as second, second.blocks.reading_all():
+            same = second.changes.commit() == reader.changes.commit()
+            yield [reader, second] if same else [reader]
 
 
 def aligned(block: TermBlock, ids: NDArray[np.int64]) -> TermBlock:

@@ -17,15 +17,15 @@ Range = tuple[int, int]
 class RangeQueue:
     """What to read in ranges, and what to do with the blocks.
 
-    `read` is called by any thread, `append` by one at a time and in the order of the ranges, `finish` after the last
-    one. With `waits` nothing is appended until `open` is called; blocks are read all the same.
+    Any thread calls `read`; one at a time calls `append`, with the number of the range, in order, and `finish` at last.
+    With `waits` nothing is appended until `open` is called; blocks are read all the same.
     """
 
     def __init__(
         self,
         ranges: Sequence[Range],
         read: Callable[[Reader, Range], Any],
-        append: Callable[[Any, Range], object],
+        append: Callable[[Any, int], object],
         finish: Callable[[], object] = lambda: None,
         *,
         waits: bool = False,
@@ -66,7 +66,7 @@ class RangeQueue:
             if last:
                 self._finish()
             else:
-                self._append(self._blocks.pop(place), self._ranges[place])
+                self._append(self._blocks.pop(place), place)
                 self._next = place + 1
             self._closed = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from recollect.store.packing import PackedVectors
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 class Blocks(Protocol):
     """Whole columns as arrays, for the in-memory index."""
+
+    def reading_all(self) -> AbstractContextManager[None]:
+        """Within it everything is read once: what has been read need not be cached."""
 
     def columns(self, ids: Sequence[int]) -> Columns:
         """The columns of these records."""

@@ -17,7 +17,7 @@ from recollect.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_
 MEMORY = ":memory:"
 # 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)
-_CACHE_KIB = 32 * 1024
+CACHE_KIB = 32 * 1024
 # 32 MiB of WAL between checkpoints: bulk writing was 1.17 times as fast as at SQLite's 1,000 pages.
 _CHECKPOINT_PAGES = 4000
 # Not mapped: if a mapped file is truncated or its disk fails, the process ends by SIGBUS. With read() a recall from
@@ -81,7 +81,7 @@ def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key:
                 connection.pragma("secure_delete", True)
                 connection.pragma("wal_autocheckpoint", _CHECKPOINT_PAGES)
                 _migrate(connection)
-            connection.pragma("cache_size", -_CACHE_KIB)
+            connection.pragma("cache_size", -CACHE_KIB)
             connection.pragma("temp_store", "memory")
             connection.pragma("mmap_size", _MAPPED_BYTES)
             _load_sqlite_vec(connection)
