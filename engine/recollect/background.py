@@ -28,8 +28,9 @@ class Background:
         with self._lock:
             self._again = True
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._run, args=(task,), name="recollect", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, args=(task,), name="recollect", daemon=True)
+                thread.start()  # RuntimeError where the system has no thread left
+                self._thread = thread
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until nothing is left to do; returns whether that is so."""

@@ -15,6 +15,7 @@ from recollect.reports import ErasureReceipt, Verification
 from recollect.store.protocol import Progress, Store
 from recollect.store.sqlite import erasing, files, rebuilding
 from recollect.store.sqlite.backup import backup
+from recollect.store.sqlite.checkpoints import Checkpoints
 from recollect.store.sqlite.connection import MEMORY, open_connection, resolve
 from recollect.store.sqlite.faults import translated
 from recollect.store.sqlite.keys import Key
@@ -51,7 +52,8 @@ class SqliteStore(Store):
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
         self._closed = False
-        self._writer = self._open()
+        self._checkpoints = Checkpoints(self._connect)
+        self._writer = self._open_writer()
         self.snapshot_path = None
         if not self.in_memory:
             remove_unfinished(self._writer.connection.filename)
@@ -97,6 +99,7 @@ class SqliteStore(Store):
                 raise
             finally:
                 self._depth = 0
+            self._checkpoints.after_commit(connection)
 
     @property
     def nested(self) -> bool:
@@ -120,7 +123,7 @@ class SqliteStore(Store):
         try:
             reader = self._idle.pop()
         except IndexError:
-            reader = self._open(readonly=True)
+            reader = self._open_reader()
         connection = reader.connection
         sound = False
         try:
@@ -175,7 +178,7 @@ class SqliteStore(Store):
 
     def compact(self) -> bool:
         """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
-        with self.exclusive() as connection:
+        with self.exclusive() as connection, self._checkpoints.paused():
             connection.execute("VACUUM").fetchall()
             busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy[0]
@@ -185,7 +188,8 @@ class SqliteStore(Store):
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
         self._numbers.forget()
-        return erasing.prove(self, erased)
+        with self._lock, self._checkpoints.paused():
+            return erasing.prove(self, erased)
 
     def rekey(self, key: str | None) -> None:
         made = None if key is None else Key(key)
@@ -194,7 +198,7 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
-        with self._lock, self._translated(self._writer.connection):
+        with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection
             while self._idle:
@@ -207,7 +211,7 @@ class SqliteStore(Store):
                     self.key = made
             finally:
                 connection.close(True)
-                self._writer = self._open()
+                self._writer = self._open_writer()
 
     def check_usable(self) -> None:
         if os.getpid() != self._process:
@@ -225,6 +229,7 @@ class SqliteStore(Store):
             if self._closed:
                 return
             self._closed = True
+            self._checkpoints.close()
             while self._idle:
                 self._idle.pop().connection.close()
             self._writer.connection.close()
@@ -232,12 +237,20 @@ class SqliteStore(Store):
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)
 
-    def _open(self, *, readonly: bool = False) -> SqliteTransaction:
-        connection = open_connection(
+    def _open_writer(self) -> SqliteTransaction:
+        connection = self._connect()
+        if not self.in_memory:
+            self._checkpoints.watch(connection)
+        return SqliteTransaction(connection, self.path, self._numbers)
+
+    def _open_reader(self) -> SqliteTransaction:
+        return SqliteTransaction(self._connect(readonly=True), self.path, self._numbers)
+
+    def _connect(self, *, readonly: bool = False) -> apsw.Connection:
+        return open_connection(
             self.path,
             busy_timeout_ms=self._busy_timeout_ms,
             durability=self._durability,
             readonly=readonly,
             key=self.key,
         )
-        return SqliteTransaction(connection, self.path, self._numbers)
