@@ -98,14 +98,26 @@ _PREFERENCE = re.compile(
     r"|meetings) \w+",
     re.IGNORECASE,
 )
-# Every text that a pattern takes has one of these: most texts are told apart by them in a hundredth of the time.
-_CUES = (
-    "always", "never", "prefer", "rather", "please", "from now", "going forward", "from here", "future", "from today",
-    "henceforth", "when i ", "if i ", "time i ", "whenever", "t ever", "t use", "call me", "phone me", "ring me",
-    "text me", "email me", "message me", "contact me", "wake me", "disturb me", "address me", "refer to me",
-    "answer in", "reply in", "respond in", "write in", "speak in", "talk in", "to me in", "only in", "use metric",
-    "use imperial", "use the ", "use si", "use iso", "use british", "use american", "use 24", "use 12",
-    "use celsius", "use fahrenheit", " like ", "hate", "t stand", "dislike", "my ", "want you to", "need you to",
+# Every ASCII text that a pattern takes has one of the cues of that pattern, and the words around it: most texts are told
+# apart by them in a fiftieth of the time.
+_INSTRUCTING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("always", ()), ("never", ()), ("future", ()), ("henceforth", ()), ("going forward", ()),
+    ("from ", ("from now", "from here", "from today")),
+    (" i ", ("when i ", "if i ", "time i ", "whenever i ")),
+    ("t ever ", ()),
+    (" use ", ("t use ", "ever use ")),
+    ("use ", ("metric", "imperial", "si", "iso", "british", "american", "24", "12", "celsius", "fahrenheit")),
+    (" me ", (
+        "call me ", "phone me ", "ring me ", "text me ", "email me ", "message me ", "contact me ", "wake me ",
+        "disturb me ", "address me ", "refer to me ",
+    )),
+    (" in ", (
+        "answer in ", "reply in ", "respond in ", "write in ", "speak in ", "talk in ", "to me in ", "only in ",
+    )),
+)  # fmt: skip
+_PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
+    ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
 )  # fmt: skip
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
 _QUESTION = re.compile(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
@@ -118,14 +130,30 @@ def standing_of(kind: str, text: str, context: str | None = None) -> Standing | 
     """
     if len(text) > _MOST_CHARS or kind in _OTHER_KINDS or (context or "").strip().lower() in ANSWERING:
         return None
-    lower = text.lower()
-    if not any(cue in lower for cue in _CUES):
-        return None
-    said = _QUOTED.sub(" ", text)
+    instructing = preferring = asking = True
+    ascii_only = text.isascii()
+    said = _QUOTED.sub(" ", text) if not ascii_only or any(map(text.__contains__, '"`>')) else text
+    if ascii_only:  # other letters may match these: \u017f is an s
+        lower = said.lower()
+        instructing, preferring, asking = _has(lower, _INSTRUCTING), _has(lower, _PREFERRING), "please" in lower
+        if not (instructing or preferring or asking):
+            return None
     stated = _QUESTION.sub(" ", said) if "?" in said else said
-    if _PLEASE.search(stated) or any(map(_instructs, _INSTRUCTION.finditer(stated))):
+    if (asking and _PLEASE.search(stated)) or (instructing and any(map(_instructs, _INSTRUCTION.finditer(stated)))):
         return None if addresses_model(text) else "instruction"
-    return "preference" if _PREFERENCE.search(said) else None
+    return "preference" if preferring and _PREFERENCE.search(said) else None
+
+
+def _has(lower: str, cues: tuple[tuple[str, tuple[str, ...]], ...]) -> bool:
+    """Whether a text has one of the cues, and one of the words that go with it."""
+    for cue, words in cues:
+        if cue in lower:
+            if not words:
+                return True
+            for word in words:
+                if word in lower:
+                    return True
+    return False
 
 
 def _instructs(found: re.Match[str]) -> bool:

@@ -30,7 +30,7 @@ _CHUNKS = {"columns": 8192, "terms": 8192, "vectors": 2048}
 _PASSING_CACHE_KIB = 512
 
 # The fields of `record_packed.value`, as the schema writes them.
-_PACKED = np.dtype(
+PACKED_RECORD = np.dtype(
     [
         ("ids", ">i8"),
         ("sources", ">i8"),
@@ -84,7 +84,7 @@ class SqliteBlocks(Repository):
         return self._columns(blob or b"")
 
     def _columns(self, blob: bytes) -> Columns:
-        packed = np.frombuffer(blob, dtype=_PACKED)
+        packed = np.frombuffer(blob, dtype=PACKED_RECORD)
         fields = {name: packed[name].astype(packed[name].dtype.newbyteorder("=")) for name in packed.dtype.names or ()}
         fields["importance"] = (fields["importance"] * _IMPORTANCE_UNIT).astype(np.float32)
         kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")

@@ -98,6 +98,11 @@ ENGLISH = Language(
         "season": (_ASKED_BEFORE + r"(?P<time>{season})\b(?! of)",),
         "year": (_ASKED_BEFORE + r"(?P<time>{year})(?![\w-])",),
     },
+    literals={
+        "month_of_year": (" year",), "weekday_of_week": (" week",), "ago": (" ago",),
+        "from_now": (" from now", " from today", " time"), "ahead": ("in ",), "weeks": ("the week ",),
+        "weekend": ("the weekend",),
+    },
     limit=(
         r"(?:(?P<since>since)|(?P<start>as of|starting|effective|beginning)|(?P<after>after)|(?P<before>before)"
         r"|(?P<until>until|till)|(?P<through>through)|(?P<by>by)|(?P<range>from|between)|(?P<joint>and|to))"

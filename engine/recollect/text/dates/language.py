@@ -24,6 +24,9 @@ _Match: TypeAlias = "re.Match[str]"
 # The century in which a bare year is one; with a month or a day any four digits may be.
 YEARS = range(1900, 2100)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.(?= ?[^\W\d])|\u00ba|\u00b0|o\b)?"
+_DIGIT = re.compile(r"\d")
+# Kinds of forms that have the number of a day or a year.
+_NUMBERED = frozenset(("days", "date", "month_year"))
 _YEAR_TERMS = frozenset(map(str, YEARS))
 _DECADES = [f"{century}{decade}0" for century in ("", "19", "20") for decade in range(10)]
 _DECADE_TERMS = frozenset(tokenize(" ".join(f"{each}s {each}" for each in _DECADES)))
@@ -87,6 +90,7 @@ class _Form(NamedTuple):
     pattern: re.Pattern[str]
     time_of: Callable[[_Match, date, Language], Time]
     asked: bool
+    literals: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,6 +107,7 @@ class Language:
     - vague: numbers that are more or less
     - edges: "early" 0, "mid" 1, "the end of" 2
     - patterns, asked: by kind; those of `asked` are for questions only, where a time that is none costs little
+    - literals: by kind, what every text that its patterns match has one of, so that most texts need no pattern
     - limit: words before a time, as groups `since`, `start`, `after`, `before`, `until`, `through`, `by`, `range` and
       `joint`
     - onward: what follows a time from which on something holds
@@ -131,6 +136,7 @@ class Language:
     edges: Mapping[str, int]
     patterns: Mapping[str, Sequence[str]]
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    literals: Mapping[str, Sequence[str]] = field(default_factory=dict)
     limit: str
     onward: str = r"(?!)"
     joint: str
@@ -150,6 +156,11 @@ class Language:
         named = (self._rarest(table) for table in (self.months, self.weekdays, self.seasons, self.named, self.edges))
         lone = frozenset(tokenize(" ".join([*self.units, *self.parts])))
         return frozenset().union(*named, lone, _YEAR_TERMS, _DECADE_TERMS)
+
+    @cached_property
+    def gates(self) -> frozenset[str]:
+        """`terms`, and the other index terms that a form asks for."""
+        return self.terms | self._rarest(self.which)
 
     def _rarest(self, table: Collection[str]) -> frozenset[str]:
         """A term of each entry: of several words the longest."""
@@ -178,7 +189,9 @@ class Language:
                 ):
                     for name, alternatives in named.items():
                         pattern = pattern.replace(f"{{{name}}}", alternatives)
-                    compiled.append(_Form(kind, terms, re.compile(pattern), time_of, asked))
+                    compiled.append(
+                        _Form(kind, terms, re.compile(pattern), time_of, asked, self.literals.get(kind, ()))
+                    )
         return tuple(compiled)
 
     @cached_property
@@ -208,8 +221,11 @@ class Language:
 
     def _found(self, folded: str, terms: Collection[str], today: date, asked: bool) -> Iterator[Found]:
         taken: list[tuple[int, int]] = []
+        numbered = _DIGIT.search(folded) is not None
         for form in self.forms:
-            if (form.asked and not asked) or form.terms.isdisjoint(terms):
+            if (form.asked and not asked) or form.terms.isdisjoint(terms) or (form.kind in _NUMBERED and not numbered):
+                continue
+            if form.literals and not any(map(folded.__contains__, form.literals)):
                 continue
             for match in form.pattern.finditer(folded):
                 start, stop = match.span("time") if "time" in form.pattern.groupindex else match.span()

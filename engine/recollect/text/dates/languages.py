@@ -26,17 +26,23 @@ _DOTTED = re.compile(r"\.((?:19|20)\d\d)(?!\w)")
 
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:
-    """The index terms of a text that may name a time, with the year of 7.5.2023; None where none can be in it."""
-    dotted = _DOTTED.search(text)
-    if dotted is not None:
-        return {*terms, dotted[1]}
-    return None if time_terms().isdisjoint(terms) else set(terms)  # every form asks for its own in it
+    """Those index terms of a text that tell of a time, with the year of 7.5.2023; None where no time can be in it."""
+    found = _gates().intersection(terms)
+    if (".19" in text or ".20" in text) and (dotted := _DOTTED.search(text)) is not None:
+        return {*found, dotted[1]}
+    return None if found.isdisjoint(time_terms()) else found
 
 
 @cache
 def time_terms() -> frozenset[str]:
     """Index terms of which every text with a time has one, in any language."""
     return frozenset().union(*(language.terms for language in LANGUAGES))
+
+
+@cache
+def _gates() -> frozenset[str]:
+    """All index terms that any form asks for: no other term of a text has to be looked at."""
+    return frozenset().union(*(language.gates for language in LANGUAGES))
 
 
 def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
@@ -48,10 +54,12 @@ def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
     if having == [ENGLISH]:
         return having
     words = set(_WORDS.findall(folded[:_MOST_CHARS]))
-    counts = {language.code: len(words & language.function_words) for language in LANGUAGES}
+    counts = {language.code: len(language.function_words & words) for language in {*having, ENGLISH}}
     best = max(counts[language.code] for language in having)
     if ENGLISH in having and best == counts["en"]:
         return [ENGLISH]
-    if best < max(counts.values()) - 1 or counts["en"] > best or (not best and len(having) > 1):
+    if counts["en"] > best or (not best and len(having) > 1):
+        return []
+    if any(len(language.function_words & words) > best + 1 for language in LANGUAGES if language.code not in counts):
         return []
     return [language for language in having if counts[language.code] == best]
