@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Row(Struct, kw_only=True):
+class Row(Struct, kw_only=True, gc=False):
     """A record as it is written: checked, tokenised and, where it could be, embedded."""
 
     public_id: str

@@ -63,7 +63,8 @@ class SqliteLexicon(Repository):
     def put(self, ids: Sequence[int], documents: Sequence[RecordWords]) -> None:
         """Store the term lists of records, new words added."""
         self._check_epoch()
-        self._add_missing({word for document in documents for words in document[:2] for word in words})
+        words = set().union(*(document.written for document in documents), *(document.tags for document in documents))
+        self._add_missing(words.difference(self._tx.numbers.written))
         keys = self._keys([document.written for document in documents])
         tagged, named = (
             self._keys(words) if any(words) else None
@@ -79,9 +80,8 @@ class SqliteLexicon(Repository):
         """Each word's number, with the place of its document above the lower 32 bits."""
         number_of = self._tx.numbers.written
         lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        numbers = np.fromiter(
-            (number_of[word] for document in documents for word in document), dtype=np.int64, count=int(lengths.sum())
-        )
+        words = itertools.chain.from_iterable(documents)
+        numbers = np.fromiter(map(number_of.__getitem__, words), dtype=np.int64, count=int(lengths.sum()))
         keys: NDArray[np.int64] = (np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) << 32) | numbers
         return keys
 
@@ -103,8 +103,9 @@ class SqliteLexicon(Repository):
             cache.epoch = epoch
 
     def _add_missing(self, words: Iterable[str]) -> None:
+        """Number these words, none of which is in the cache."""
         cache = self._tx.numbers
-        missing = sorted(word for word in words if word not in cache.written)
+        missing = sorted(words)
         if not missing:
             return
         known = self.lookup(missing)
@@ -123,7 +124,9 @@ def _term_lists(
     keys, counts = np.unique(every, return_counts=True)
     marked = np.minimum(counts, MOST).astype(np.uint8)
     if tagged is not None:
-        marked[~np.isin(keys, written)] |= TAG_ONLY
+        tags, times = np.unique(tagged, return_counts=True)
+        at = np.searchsorted(keys, tags)
+        marked[at[counts[at] == times]] |= TAG_ONLY
     if named is not None:
         marked[np.searchsorted(keys, named)] |= NAME
     terms, values = (keys & 0xFFFFFFFF).astype("<i4").tobytes(), marked.tobytes()

@@ -228,7 +228,8 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     found = each.valid_to is None and each.position is None
     keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
-    frames = () if "?" in each.text else frames_of(statement_of(each.text, each.context))  # a question has none
+    # A question has no frames. What is compared with no other is parsed only here: kept, it would cost the collector.
+    frames = () if "?" in each.text else frames_of(statement_of(each.text, each.context, once=not found))
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from recollect.text.statements.words import Word
 
 
-class Clause(Struct):
+class Clause(Struct, gc=False):
     """A clause, as read; nothing changes it afterwards.
 
     - `subject`: stems of what is spoken of; "my" and "I" count as the speaker, "our" as nothing

@@ -52,25 +52,27 @@ class Statement(Struct):
         return self.canonical
 
 
-def statement_of(text: str, context: str | None = None, *, much: bool = False) -> Statement:
+def statement_of(text: str, context: str | None = None, *, much: bool = False, once: bool = False) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it.
 
-    `much`: also of a text that says more than can be replaced.
+    `much`: also of a text that says more than can be replaced; `once`: not kept for the next time it is asked for.
     """
     speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
         return Statement(text, speaker)
-    return _read(text, speaker)
+    return _parse(text, speaker) if once else _read(text, speaker)
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str, speaker: str) -> Statement:
+def _parse(text: str, speaker: str) -> Statement:
     words = read_words(text)
     if len([word for word in words if word.kind == STOP]) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
     clauses, whole = clauses_of(words, speaker)
     question = any(word.text == "?" for word in words)
     return Statement(text, speaker, tuple(words), tuple(clauses), whole, question)
+
+
+_read = lru_cache(maxsize=4096)(_parse)
 
 
 def _speaker(context: str | None) -> str:

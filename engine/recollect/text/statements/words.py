@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from recollect.text.normalise import normalized
@@ -38,6 +39,8 @@ _TOKEN = re.compile(
     r"|/[\w./-]+"
     r"|[.!?…\n]+|[;,:()—–]|\S"
 )
+# Of a name where another name follows, else the end of a sentence.
+_INITIAL = re.compile(r"\b[A-Z]\.$")
 _NUMBER = re.compile(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
@@ -68,18 +71,42 @@ def read_words(text: str) -> list[Word]:
     """The words of a text, in order, contractions split and phrases of one meaning joined."""
     if not text.isascii():
         text = normalized("NFKC", text).replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
-    found: list[Word] = []
-    for token in _TOKEN.findall(text):
-        found += _CACHE[token]
-    return _join(found)
+    if "\n" not in text and '"' not in text:
+        found: list[Word] = []
+        opened = False
+        for chunk in text.split():
+            read = _CHUNKS[chunk]
+            if read is None:
+                break
+            if opened:  # what came before may be joined with this
+                _join(read.words, found)
+                opened = _opens(found[-1])
+            else:
+                found += read.joined
+                opened = read.opens
+        else:
+            return found
+    return _join([word for token in _TOKEN.findall(text) for word in _CACHE[token]], [])
 
 
-def _join(words: list[Word]) -> list[Word]:
-    """The words with phrases, dates, times, and numbers with their units as one word each."""
-    joined: list[Word] = []
-    last: Word | None = None
+class _Chunk(NamedTuple):
+    """What stands between two spaces: its words, the same joined, and whether a word after it may be joined to them."""
+
+    words: tuple[Word, ...]
+    joined: tuple[Word, ...]
+    opens: bool
+
+
+def _opens(word: Word) -> bool:
+    """Whether the word that follows may be joined to this."""
+    return word.kind in TYPED or word.text in _OPENING
+
+
+def _join(words: Iterable[Word], joined: list[Word]) -> list[Word]:
+    """Append words, those of a phrase, a date, a time or a number and its unit as one."""
+    last = joined[-1] if joined else None
     for word in words:
-        if last is not None and (last.kind in TYPED or last.text in _OPENING):
+        if last is not None and _opens(last):
             if (phrase := JOINED.get((last.text, word.text))) is not None:
                 base = IRREGULAR.get(phrase, phrase)
                 last = joined[-1] = Word(phrase, base if "_" in base else _stem(base), WORD, "", base, False)
@@ -159,6 +186,21 @@ class _Cache(dict[str, tuple[Word, ...]]):
                 self.clear()
             self[token] = words
         return words
+
+
+class _ChunkCache(dict[str, "_Chunk | None"]):
+    """Each chunk read, on first use; None where the words depend on what follows. Emptied when full."""
+
+    def __missing__(self, chunk: str) -> _Chunk | None:
+        tokens = (chunk,) if chunk.isalpha() and chunk.isascii() else _TOKEN.findall(chunk)
+        words = tuple([word for token in tokens for word in _CACHE[token]])
+        joined = tuple(_join(words, []))
+        read = None if _INITIAL.search(chunk) else _Chunk(words, joined, _opens(joined[-1]))
+        if len(chunk) <= 64:
+            if len(self) >= MAX_CACHED:
+                self.clear()
+            self[chunk] = read
+        return read
 
 
 def _words_of(token: str) -> tuple[Word, ...]:
@@ -266,3 +308,4 @@ def _contraction(token: str) -> tuple[Word, ...]:
 
 
 _CACHE = _Cache()
+_CHUNKS = _ChunkCache()
