@@ -134,6 +134,8 @@ def check_tags(tags: object) -> tuple[str, ...]:
 
 def check_list(values: object, name: str) -> list[Any]:
     """The items of an iterable other than a str, bytes or a mapping."""
+    if type(values) in (list, tuple) and len(values) <= MAX_ITEMS:  # type: ignore[arg-type]
+        return list(values)  # type: ignore[call-overload,no-any-return]
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping):
         try:
             walk = iter(values)

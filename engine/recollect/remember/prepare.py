@@ -166,6 +166,5 @@ def uuid7() -> str:
         _sequence += 1
         if _sequence > 0xFFF:
             _last_ms, _sequence = _last_ms + 1, 0
-    value = (_last_ms << 80) | 0x7000 << 64 | (_sequence & 0xFFF) << 64 | 0x8000 << 48 | (noise & (2**62 - 1))
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    time_digits, noise_digits = f"{_last_ms:012x}", f"{1 << 63 | noise & (1 << 62) - 1:016x}"
+    return f"{time_digits[:8]}-{time_digits[8:]}-{0x7000 | _sequence & 0xFFF:04x}-{noise_digits[:4]}-{noise_digits[4:]}"

@@ -98,7 +98,7 @@ _PREFERENCE = re.compile(
     r"|meetings) \w+",
     re.IGNORECASE,
 )
-# Every ASCII text that a pattern takes has one of the cues of that pattern, and the words around it: most texts are told
+# Every ASCII text that a pattern takes has one of its cues, and one of the words that go with it: most texts are told
 # apart by them in a fiftieth of the time.
 _INSTRUCTING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("always", ()), ("never", ()), ("future", ()), ("henceforth", ()), ("going forward", ()),

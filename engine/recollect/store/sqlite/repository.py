@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -21,7 +21,11 @@ class Repository:
         self._tx = transaction
         self._connection = transaction.connection
         self._execute = transaction.connection.execute
-        self._execute_many = transaction.connection.executemany
+
+    def _execute_many(self, sql: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each of some rows. Without a row it is not even prepared, which takes 3 to 10 us."""
+        if not isinstance(rows, list) or rows:
+            self._connection.executemany(sql, rows)
 
     def _rows(self, sql: str, bindings: Any = ()) -> list[Any]:
         return self._execute(sql, bindings).fetchall()

@@ -25,9 +25,12 @@ class SqliteScopes(Repository):
 
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
-        names = tuple(paths)
-        self._execute("INSERT OR IGNORE INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(names),))
-        return self.ids(names)
+        found = self.ids(tuple(paths))
+        new = tuple(path for path in paths if path not in found)
+        if new:
+            self._execute("INSERT INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(new),))
+            found |= self.ids(new)
+        return found
 
     def intern_sources(self, keys: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
         """The id of each (scope id, name), new ones added; two statements a scope."""

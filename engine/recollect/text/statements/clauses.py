@@ -82,9 +82,9 @@ def _sentences(words: Sequence[Word]) -> Iterator[list[Word]]:
 def _parts(sentence: list[Word]) -> Iterator[list[Word]]:
     """A sentence divided after each comma or conjunction that another clause follows."""
     begin, size = 0, len(sentence)
-    for place in range(1, size - 1):
+    for place in [at for at, word in enumerate(sentence) if word.kind == COMMA or word.text in _CONJUNCTIONS]:
         word = sentence[place]
-        if (word.kind != COMMA and word.text not in _CONJUNCTIONS) or word.text == ":" or place <= begin:
+        if word.text == ":" or place <= begin or place >= size - 1:
             continue
         after = place + 1
         while after < size and sentence[after].text in _BETWEEN:

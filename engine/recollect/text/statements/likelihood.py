@@ -124,13 +124,14 @@ def chance_replaced(
 
     `rules`: what the rules say of the two; `cosine`: of their vectors, where both have one, or what gives it.
     """
+    # Most pairs end here, so this comes first.
+    cued = bool(old.words and new.words) and is_cued(traits_of(new), traits_of(old))
+    if rules.outcome != "supersedes" and not cued:
+        return _NONE  # of 2,077 such pairs 265 were superseded; the fit could not tell which
     if not is_known(new, old):
         return None
     model = _model()
     one, two = traits_of(new), traits_of(old)
-    cued = is_cued(one, two)
-    if rules.outcome != "supersedes" and not cued:
-        return _NONE  # of 2,077 such pairs 265 were superseded; the fit could not tell which
     wording = wording_logit(model.wording, model.wording_bias, one, two)
     found = evidence_of(new, old, rules, cosine() if callable(cosine) else cosine)
     found["wording"] = wording
