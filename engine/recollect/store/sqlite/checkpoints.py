@@ -22,25 +22,40 @@ _LIMIT_PAGES = 8000
 _LEAST_STEP_PAGES = 200
 
 
-class Checkpoints:
-    """The checkpoints of one store. `open_connection` opens one as the writer's is, with its key and durability."""
+class _Wal:
+    """The pages in the WAL after the last commit. It refers to nothing, as the connection refers to it."""
 
-    def __init__(self, open_connection: Callable[[], apsw.Connection]) -> None:
-        self._open = open_connection
+    def __init__(self) -> None:
+        self.pages = 0
+
+    def committed(self, writer: apsw.Connection, name: str, pages: int) -> int:
+        self.pages = pages
+        return apsw.SQLITE_OK
+
+
+class Checkpoints:
+    """The checkpoints of one store."""
+
+    def __init__(self) -> None:
+        self._open: Callable[[], apsw.Connection] | None = None
         self._connection: apsw.Connection | None = None
         self._background = Background()
         self._paused = False
-        # Pages in the WAL after the last commit, and how many of them a checkpoint has been started for.
-        self._pages = self._copied = 0
+        self._wal = _Wal()
+        # The pages for which a checkpoint has been started.
+        self._copied = 0
 
-    def watch(self, writer: apsw.Connection) -> None:
-        """Have the commits of a writer counted; SQLite makes no checkpoints in them any more."""
-        self._pages = self._copied = 0
-        writer.set_wal_hook(self._committed)
+    def watch(self, writer: apsw.Connection, open_connection: Callable[[], apsw.Connection]) -> None:
+        """Have the commits of a writer counted, in which SQLite then makes no checkpoints any more.
+
+        `open_connection` opens another connection like it, with the same key and durability.
+        """
+        self._open, self._wal, self._copied = open_connection, _Wal(), 0
+        writer.set_wal_hook(self._wal.committed)
 
     def after_commit(self, writer: apsw.Connection) -> None:
         """Start a checkpoint where enough was committed. Call it outside a transaction; it raises nothing."""
-        pages = self._pages
+        pages = self._wal.pages
         if pages < self._copied:  # the WAL has begun again
             self._copied = 0
         step = max(_LEAST_STEP_PAGES, min(_STEP_PAGES, (_LIMIT_PAGES - pages) // 2))
@@ -72,12 +87,8 @@ class Checkpoints:
         self._background.wait()
         self._close_connection()
 
-    def _committed(self, writer: apsw.Connection, name: str, pages: int) -> int:
-        self._pages = pages
-        return apsw.SQLITE_OK
-
     def _copy_beside(self, stopped: Callable[[], bool]) -> None:
-        if self._connection is None:
+        if self._connection is None and self._open is not None:
             with suppress(Exception):  # the file is gone, say: the next write says what is wrong
                 self._connection = self._open()
         if self._connection is not None and not stopped():

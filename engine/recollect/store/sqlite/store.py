@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import apsw
@@ -52,7 +54,7 @@ class SqliteStore(Store):
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
         self._closed = False
-        self._checkpoints = Checkpoints(self._connect)
+        self._checkpoints = Checkpoints()
         self._writer = self._open_writer()
         self.snapshot_path = None
         if not self.in_memory:
@@ -180,8 +182,13 @@ class SqliteStore(Store):
         """Rewrite the file without free space and empty its WAL; False where a reader keeps the WAL."""
         with self.exclusive() as connection, self._checkpoints.paused():
             connection.execute("VACUUM").fetchall()
-            busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return not busy[0]
+            deadline = time.monotonic() + self._busy_timeout_ms / 1000
+            while True:
+                busy: Any = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                # SQLite waits for readers, but not for the checkpoint of another process.
+                if not busy[0] or time.monotonic() >= deadline:
+                    return not busy[0]
+                time.sleep(0.01)
 
     def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
         return backup(self, target, on_progress)
@@ -238,16 +245,19 @@ class SqliteStore(Store):
         return translated(self.path, connection, encrypted=self.key is not None)
 
     def _open_writer(self) -> SqliteTransaction:
-        connection = self._connect()
+        connect = self._opening()
+        connection = connect()
         if not self.in_memory:
-            self._checkpoints.watch(connection)
+            self._checkpoints.watch(connection, connect)
         return SqliteTransaction(connection, self.path, self._numbers)
 
     def _open_reader(self) -> SqliteTransaction:
-        return SqliteTransaction(self._connect(readonly=True), self.path, self._numbers)
+        return SqliteTransaction(self._opening(readonly=True)(), self.path, self._numbers)
 
-    def _connect(self, *, readonly: bool = False) -> apsw.Connection:
-        return open_connection(
+    def _opening(self, *, readonly: bool = False) -> Callable[[], apsw.Connection]:
+        """What opens a connection; it does not refer to the store."""
+        return partial(
+            open_connection,
             self.path,
             busy_timeout_ms=self._busy_timeout_ms,
             durability=self._durability,
