@@ -6,7 +6,6 @@ The event loop never waits for SQLite, a file or a kernel. An asynchronous class
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +58,9 @@ class AsyncHandle(AsyncOf[Closes]):
         """Close the file and end the threads. Again, it does nothing; a scoped handle leaves both."""
         if not self._owner:
             return
-        loop = asyncio.get_running_loop()
+        from asyncio import get_running_loop
+
+        loop = get_running_loop()
         # Methods that run are let finish: what they have written they can still report.
         await loop.run_in_executor(None, partial(self._executor.shutdown, wait=True))
         if self._twin is not None:
@@ -90,8 +91,10 @@ class AsyncHandle(AsyncOf[Closes]):
             return self._twin
 
     async def _run(self, call: Callable[[], R]) -> R:
+        from asyncio import get_running_loop  # here: it loads ssl and 30 other modules, which Memory does not need
+
         try:
-            running = asyncio.get_running_loop().run_in_executor(self._executor, call)
+            running = get_running_loop().run_in_executor(self._executor, call)
         except RuntimeError:  # the executor was shut down
             raise StoreClosed(f"this {type(self).__name__} was closed: open a new one") from None
         return await running

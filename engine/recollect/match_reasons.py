@@ -5,6 +5,7 @@ A new signal that is to be named gets a reason here: its share of the score, or 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,9 +34,6 @@ MATCH_REASONS = (
 )
 """Every reason, in the order in which a hit names them."""
 _BIT_OF = {name: 1 << bit for bit, name in enumerate(MATCH_REASONS)}
-_NAMED = [
-    tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1) for bits in range(1 << len(MATCH_REASONS))
-]
 CHANGE_BIT, STANDING_BIT = _BIT_OF["change"], _BIT_OF["standing"]
 # A signal is named when it makes up at least this share of the score before recency and importance.
 _NAMED_SHARE = 0.1
@@ -78,4 +76,9 @@ def reasons_of(bits: int, importance: float, profile: Profile) -> tuple[str, ...
     """The names of the reasons, with the record's importance."""
     if profile.importance_weight > 0 and importance > 0.5:
         bits |= _BIT_OF["importance"]
-    return _NAMED[bits]
+    return _names(bits)
+
+
+@lru_cache(maxsize=1 << len(MATCH_REASONS))
+def _names(bits: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in enumerate(MATCH_REASONS) if bits >> bit & 1)

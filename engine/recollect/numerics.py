@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from recollect.errors import KernelError
 
@@ -12,7 +15,17 @@ try:
 except ValueError as refused:  # RECOLLECT_KERNELS names no backend, or one that is not installed
     raise KernelError(str(refused)) from None
 
-__all__ = ["kernel_errors", "kernels"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["distinct", "kernel_errors", "kernels"]
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values, ascending, each once. np.unique imports numpy.ma: 20 to 30 ms of the first recall of a process."""
+    ordered = np.sort(values, axis=None)
+    once: NDArray[np.int64] = ordered[np.append(np.True_, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return once
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -97,7 +96,7 @@ def _stem(name: str) -> str:
 
 def _create(folder: str, name: str, parent: int | None) -> Part:
     for _ in range(_ATTEMPTS):
-        path = f"{folder}.{_stem(name)}.{secrets.token_hex(4)}.part"
+        path = f"{folder}.{_stem(name)}.{os.urandom(4).hex()}.part"
         descriptor = os.open(path, _NEW | _BINARY, 0o600, dir_fd=parent)
         locked = None if sys.platform == "win32" else try_lock(descriptor)
         # Another process may have removed it before it was locked; without locks nothing is removed.

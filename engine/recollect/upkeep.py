@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Unpack
 
 from recollect import audit as auditing
-from recollect import checks, evaluation, exchange
+from recollect import checks
 from recollect.checks import check_flag
 from recollect.engine import Engine
 from recollect.errors import InvalidInput
@@ -115,6 +115,8 @@ class Upkeep:
         per memory and "text" one line; None chooses by the extension of the file. An existing file is replaced only
         after the export has been written completely.
         """
+        from recollect import exchange
+
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         return exchange.export(self._engine, target, chosen, format=format, vectors=vectors, on_progress=on_progress)
 
@@ -135,6 +137,8 @@ class Upkeep:
         A scoped handle replaces an id that exists outside its scope by another, the same at every import, also in the
         links; the result does not reveal it.
         """
+        from recollect import exchange
+
         return exchange.import_(
             self._engine,
             source,
@@ -160,6 +164,8 @@ class Upkeep:
         counts. A file that was changed since it was written or imported is a conflict and is kept, unless `overwrite`;
         files of another origin are always kept. Files whose memories are all gone are removed.
         """
+        from recollect import exchange
+
         chosen = bound_filter(self._scope, filter, fields, takes_as_of=False)
         place = exchange.Folder(folder, create=True)
         return exchange.export_folder(self._engine, place, chosen, overwrite=overwrite, on_progress=on_progress)
@@ -178,6 +184,8 @@ class Upkeep:
         problem, unless `overwrite`. New sections become memories. Memories deleted from their file are reported as
         missing, and forgotten only with `forget_missing`.
         """
+        from recollect import exchange
+
         return exchange.import_folder(
             self._engine, exchange.Folder(folder), base=self._scope, overwrite=overwrite,
             forget_missing=forget_missing, on_progress=on_progress,
@@ -249,7 +257,9 @@ class Upkeep:
 
         Raises InvalidInput for a bad option and a bad question, whose line it names, before any is asked.
         """
-        return evaluation.evaluate(
+        from recollect.evaluation import evaluate
+
+        return evaluate(
             self._engine, questions, base=self._scope, k=k, options=options, against=against, on_progress=on_progress
         )
 

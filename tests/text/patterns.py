@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from recollect.text.lazy_patterns import LazyPattern
+
 PACKAGES = ("recollect", "recollect_kernels", "recollect_models")
 METHODS = frozenset(("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"))
 # One that is passed on is matched with a whole name of a file.
@@ -145,6 +147,8 @@ def _held(module: ModuleType) -> Iterator[tuple[str, re.Pattern[Any], str | None
 
 
 def _within(where: str, value: object, depth: int) -> Iterator[tuple[str, re.Pattern[Any], str | None]]:
+    if isinstance(value, LazyPattern):
+        value = value.compiled
     owner = getattr(value, "__self__", None)
     if isinstance(value, re.Pattern):
         yield where, value, None

@@ -111,6 +111,7 @@ def test_every_use_of_a_pattern_is_found():
             if isinstance(node, ast.Import):
                 assert not any(alias.name in ("re", "regex") and alias.asname for alias in node.names), name
             calls += isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re"
+            calls += isinstance(node, ast.Call) and ast.unparse(node.func) == "lazily"
     assert calls > 60
     found = {use.pattern.pattern for use in used_patterns()}
     assert len(found) > 80

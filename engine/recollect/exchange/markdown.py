@@ -39,20 +39,21 @@ from recollect.checks import check_name, check_time, optional_datetime, shown
 from recollect.errors import InvalidInput
 from recollect.exchange.lines import LinkTo, OccurrenceLine
 from recollect.store.values import CHUNK_KIND
+from recollect.text.lazy_patterns import lazily
 from recollect.text.quoting import visible
 
-_HEAD = re.compile(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
+_HEAD = lazily(r"\A---\nrecollect: memories\nscope: (\"[^\n]*\")[ \t]*\n---[ \t]*(?:\n|\Z)")
 _COMMENT_BEGINS, _COMMENT_ENDS = "<!-- recollect ", "-->"
 _TITLE_BEGINS = "# Memories of "
-_TITLE = re.compile(r"#[ \t].*")
-_MONTH = re.compile(r"\d{4}-\d\d[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)(.*)")
+_TITLE = lazily(r"#[ \t].*")
+_MONTH = lazily(r"\d{4}-\d\d[ \t]*")
+_FENCE = lazily(r" {0,3}(`{3,}+|~{3,}+)(.*)")
 _STRUCTURE = r"(?:#{1,2}(?=[ \t]|$)|=+[ \t]*$|-+[ \t]*$|<!-- recollect )"
-_TO_ESCAPE = re.compile(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
-_ESCAPED = re.compile(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
-_SUPERSEDED = re.compile(r"[ ]?\(superseded \d{4}-\d\d-\d\d\)\Z")
+_TO_ESCAPE = lazily(rf"^( {{0,3}})(?=\\*{_STRUCTURE})", re.MULTILINE)
+_ESCAPED = lazily(rf"^( {{0,3}})\\(?=\\*{_STRUCTURE})", re.MULTILINE)
+_CONTROL = lazily(r"[\x00-\x08\x0b-\x1f\x7f]")
+_MOMENT = lazily(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d))?(?:[ ]?(?:Z|UTC))?")
+_SUPERSEDED = lazily(r"[ ]?\(superseded \d{4}-\d\d-\d\d\)\Z")
 _BLANK = " \t\n"
 
 

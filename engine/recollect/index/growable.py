@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
@@ -81,6 +80,8 @@ class Growable(Generic[Scalar]):
         if 2 * rows * row_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
             return np.empty((2 * rows, *item), dtype=self._data.dtype)
         if self._folder is not None and hasattr(os, "posix_fallocate"):
+            import tempfile  # takes 5 ms, which nobody else needs
+
             capacity = rows + rows // 8
             try:
                 with tempfile.TemporaryFile(dir=self._folder, prefix="recollect-") as file:

@@ -19,7 +19,6 @@ import math
 import mmap
 import os
 import struct
-import tempfile
 import time
 import zlib
 from collections.abc import Mapping
@@ -154,6 +153,8 @@ def _contents(descriptor: int) -> _Contents | None:
 
 def _copied(descriptor: int, contents: _Contents, folder: str) -> NDArray[np.uint8] | None:
     """The sections, mapped from a sparse copy; None where there is no space for one."""
+    import tempfile  # takes 5 ms, which other loads do not need
+
     try:
         with tempfile.TemporaryFile(dir=folder, prefix="recollect-") as file:
             for section in contents.sections:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets, check_within
-from recollect.numerics import kernels
+from recollect.numerics import distinct, kernels
 from recollect.parallel import blocks
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class VectorIndex(IndexPart):
         every = np.tile(places[places >= 0], (len(queries), 1))
         shortlist = Shortlist(every, np.zeros(every.shape, dtype=np.uint16), every.shape[1])
         near, cosines = self.rescore(queries, [shortlist], wanted)
-        return np.unique(self.owners[near[cosines >= least - _CODE_ERROR]])
+        return distinct(self.owners[near[cosines >= least - _CODE_ERROR]])
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
         """What lets `kernels.score_bound_candidates` skip codes; None where there are too few for it to pay."""

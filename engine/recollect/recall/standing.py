@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recollect.match_reasons import STANDING_BIT
+from recollect.numerics import distinct
 from recollect.recall.candidates import SIGNALS, Candidates, measure
 from recollect.recall.hits import ScoredHit, score_hits
 from recollect.recall.select import threshold
@@ -54,7 +55,7 @@ def bring_standing(
         few = few[:0]
     rows = batch.nearest_of(standing.rows, _NEAREST, _LEAST_COSINE)
     if len(few):
-        rows = np.union1d(rows, few)
+        rows = distinct(np.concatenate([rows, few]))
     keys = set(batch.keys(standing.rows).tolist())
     if not len(rows):
         return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]

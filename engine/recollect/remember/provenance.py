@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 from recollect.match_reasons import MATCH_REASONS
 from recollect.numerics import kernels
 from recollect.records import Record
+from recollect.text.lazy_patterns import lazily
 from recollect.text.wrappers import Claim
 
 _NUMBERS = frozenset(["score", "confidence", "relevance", "similarity", "importance", "position", "left_out"])
-_NUMBER = re.compile(r"\d+(?:\.\d+)?\s?%?")
-_SIGNALS = re.compile(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
+_NUMBER = lazily(r"\d+(?:\.\d+)?\s?%?")
+_SIGNALS = lazily(rf"(?:{'|'.join(kernels.Signals._fields)})(?:_rank)?")
 # As recall words its evidence gaps.
-_GAP = re.compile(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
+_GAP = lazily(r"no hit mentions (['\"])[\w'-]{1,60}\1|the best hit's confidence is \d\.\d\d")
 _TIMES = {
     "created": "created_at", "created_at": "created_at", "event": "event_at", "event_at": "event_at",
     "updated": "updated_at", "updated_at": "updated_at", "accessed": "accessed_at", "accessed_at": "accessed_at",

@@ -11,29 +11,30 @@ from collections.abc import Iterator
 from math import fsum, log2
 from typing import NamedTuple
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.past import as_past, in_past_tense
 from recollect.text.stopwords import QUESTION_TERMS, STOP_TERMS
 from recollect.text.tokens import tokenize
 from recollect.text.vocabulary import share_of
 
 _MOST_CHARS, _MOST_SENTENCE_CHARS = 4_000, 600
-_NUMBER = re.compile(
+_NUMBER = lazily(
     r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|number|count|amount|rate|percentage|percent|time|date"
     r"|deadline|version|price|cost|salary|budget|score|coverage|quota|limit|size|total|average|accuracy|temperature"
     r"|weight|length|duration|record|when)\b",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = lazily(
     r"\b(?:how (?:many|much|often|long|old|big|high|far|fast)|what(?:['’]?s| is| are| was| were)?|when)\b",
     re.IGNORECASE,
 )
-_PRESENT = re.compile(
+_PRESENT = lazily(
     r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
     re.IGNORECASE,
 )
-_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_VALUE = re.compile(
+_WHEN = lazily(r"\bwhen\b", re.IGNORECASE)
+_SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
+_VALUE = lazily(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|first|second|third|fourth|fifth|once|twice"
     r"|half|dozen|hundred)\b",
     re.IGNORECASE,

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.normalise import normalized
 from recollect.text.stopwords import STOP_WORDS
 from recollect.text.tokens import tokenize
@@ -21,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TOKEN = re.compile(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
+_TOKEN = lazily(r"(?:(?<![\w)\]])[-−])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]", re.UNICODE)
 _NEGATIONS = _words(
     """
     not no never none nobody nothing nowhere neither nor cannot without hardly stopped quit ceased lacks lack fails

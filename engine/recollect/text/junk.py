@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.text.lazy_patterns import lazily
+
 _PHRASES = """
 hi; hello; hey; hiya; howdy; yo; greetings; hi there; hello there; hey there; hi again; hello again; hi all
 hi everyone; hello everyone; hi folks; hey everyone; hey all; good morning; good afternoon; good evening; good day
@@ -127,10 +129,10 @@ team; there; dear; my friend; everybody; it is; it's; right; again; though; so m
 very; so; and; but; or
 """
 _LONGEST_CHARS = 160
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_REPEATED = re.compile(r"(.)\1{2,}")
+_WORD = lazily(r"[^\W_]+(?:'[^\W_]+)*")
+_REPEATED = lazily(r"(.)\1{2,}")
 # Marks that say something: "C#", "$5", "a@b", "x = y", "+1", "~/x". A digit does too.
-_MEANING = re.compile(r"[#$€£¥@=%+~\\/<>|{}\[\]^0-9]")
+_MEANING = lazily(r"[#$€£¥@=%+~\\/<>|{}\[\]^0-9]")
 
 
 def _phrases(table: str) -> frozenset[tuple[str, ...]]:
@@ -160,7 +162,7 @@ _ON = (
     r"|metadata|layers?|objects?|deltas?|schema|command|code|script)){0,4}"
 )
 _DID = r"(?:done|success|succeeded|completed?|finished|ready|saved|updated|deleted|created|ok|okay|passed|executed)"
-_NOISE = re.compile(
+_NOISE = lazily(
     "|".join(
         [
             r"null|none|undefined|nan|nil|void|true|false|n/?a|empty|failed",
@@ -186,13 +188,13 @@ _NOISE = re.compile(
     re.IGNORECASE,
 )
 # A bar of progress: "45%|####    | 45/100 [00:10<00:12, 4.5it/s]", "[=====>   ] 50%".
-_BAR = re.compile(r"(?:[^|\[\]:]{0,40}: ?)?\d{0,3} ?%? ?[|\[][#=█▏▎▍▌▋▊▉░▒▓> .-]{3,120}[|\]][0-9a-z/%.:,<\[\]? ]{0,60}")
-_JSON = re.compile(
+_BAR = lazily(r"(?:[^|\[\]:]{0,40}: ?)?\d{0,3} ?%? ?[|\[][#=█▏▎▍▌▋▊▉░▒▓> .-]{3,120}[|\]][0-9a-z/%.:,<\[\]? ]{0,60}")
+_JSON = lazily(
     r'\{(?:\s*"(?:status|success|ok|result|results|data|items|output|rows|matches|errors?|count|total|message|stdout|stderr'
     r'|exit_code|returncode)"\s*:\s*(?:true|false|null|\[\s*\]|\{\s*\}|0|"(?:ok|success|done|completed)?")\s*(?:,|(?=\}))){1,8}\s*\}',
     re.IGNORECASE,
 )
-_LOG_LEVEL = re.compile(r"[\[(]?(?:info|debug|trace|notice)[\])]?:? ", re.IGNORECASE)
+_LOG_LEVEL = lazily(r"[\[(]?(?:info|debug|trace|notice)[\])]?:? ", re.IGNORECASE)
 _BRACKETS = "[](){}<>«»\"'`"
 _MARKS = " \t⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏✓✔✅☑✗✘•·●*>$-"
 

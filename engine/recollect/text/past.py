@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from recollect.text.lazy_patterns import lazily
+
 # A longer text is a request with much besides.
 _MOST_CHARS = 300
 _WHOSE = r"\b(?:my|our|your|his|her|its|their|the|\w+['’]s?)"
@@ -19,14 +21,14 @@ _STATES = (
     r"|username|value|version)(?:e?s)?\b"
 )
 _TALK = r"(?!(?:conversations?|chats?|discussions?|talks?|sessions?|messages?|questions?|answers?|notes?)\b)\w"
-_QUESTION = re.compile(
+_QUESTION = lazily(
     r"\?|^\s*(?:(?:and|so|but|then|well),? )?(?:who|whom|whose|what|which|when|where|why|how|did|do|does|was|were|had"
     r"|has|have|is|are|can|could|tell|list|name|show|give|remind|(?:the )?history)\b",
     re.IGNORECASE,
 )
-_PRESENT = re.compile(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
+_PRESENT = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
 _COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
-_OVER = re.compile(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
+_OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
 
 
 class Past(NamedTuple):
@@ -54,7 +56,7 @@ class _Form(NamedTuple):
 _FORMS = (
     _Form(
         ("use to", "used to"),
-        re.compile(
+        lazily(
             r"^(?!.*\b(?:is|are|be|been|being|get|got)\b.*\bused to\b).*"
             r"\bused to (?!(?:it|this|that|the|my|your|being|having)\b)"
             r"|\bdid (?:\w+ ){1,3}use to\b",
@@ -64,55 +66,55 @@ _FORMS = (
     ),
     _Form(
         ("previously", "formerly", "back then", "the past"),
-        re.compile(r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE),
+        lazily(r"\b(?:previously|formerly|back then|in the past)\b", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("before", "prior to", "until"),
-        re.compile(r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE),
+        lazily(r"\b(?:before|prior to|until) (?:that|this|now|then|today)\b", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("previous", "former", "prior"),
-        re.compile(rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE),
+        lazily(rf"{_WHOSE} (?:most recent )?(?:previous|former|prior) {_TALK}", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("old", "earlier", "past"),
-        re.compile(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE),
+        lazily(rf"{_WHOSE} (?:old|earlier|past) {_STATES}", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("from",),
-        re.compile(r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE),
+        lazily(r"\b(?:switch|chang|mov|migrat|convert)(?:e|ed|ing)? (?:\w+ ){0,3}from\s*\?", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("replace",),
-        re.compile(r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE),
+        lazily(r"\bwhat (?:did|was|were) (?:\w+ ){1,8}replaced?(?: by| with)? ?\?", re.IGNORECASE),
         "former",
     ),
     _Form(
         ("originally", "initially", "at first", "beginning", "start"),
-        re.compile(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
+        lazily(r"\b(?:originally|initially|at first|(?:in|at) the (?:very )?(?:beginning|start))\b", re.IGNORECASE),
         "first",
         True,
     ),
     _Form(
         ("original", "initial"),
-        re.compile(rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE),
+        lazily(rf"{_WHOSE} (?:very )?(?:original|initial) {_TALK}", re.IGNORECASE),
         "first",
         True,  # an original language is one still
     ),
     _Form(
         ("first", "earliest"),
-        re.compile(rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE),
+        lazily(rf"{_WHOSE} (?:very )?(?:first|earliest) {_STATES}", re.IGNORECASE),
         "first",
     ),
-    _Form(("history of",), re.compile(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE), "first"),
+    _Form(("history of",), lazily(rf"\bhistory of {_WHOSE} {_STATES}", re.IGNORECASE), "first"),
     _Form(
         ("before", "prior to", "until", "till"),
-        re.compile(
+        lazily(
             rf"\b{_COUNTED}(?:before|prior to|until|till)(?: (?P<named>[^?.!]{{2,80}})|[ ?.]{{0,3}}$)", re.IGNORECASE
         ),
         "before",

@@ -7,18 +7,18 @@ last word of a context that is a name, such as "Anna" or "Anna Smith".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.tokens import tokenize
 
 MOST, TAG_ONLY, NAME = 63, 64, 128
 
 # One to three words of letters. Longer contexts are headings.
-_NAME = re.compile(r"[^\W\d_][\w.'\u2019-]*(?:[ \t]+[^\W\d_][\w.'\u2019-]*){0,2}")
+_NAME = lazily(r"[^\W\d_][\w.'\u2019-]*(?:[ \t]+[^\W\d_][\w.'\u2019-]*){0,2}")
 _TITLES = frozenset(["dr", "mr", "mrs", "ms", "miss", "prof", "professor", "sir"])
 # Roles are no names: every conversation has them, and questions use the words for other things.
 _ROLES = frozenset(

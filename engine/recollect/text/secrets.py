@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from recollect.errors import InvalidInput
 from recollect.extras import install_command
+from recollect.text.lazy_patterns import lazily
 
 # Classes of detect_secrets.plugins by module. Left out are detectors by entropy and of public IP addresses, and those
 # of npm tokens and keywords, which take quadratic time on "://://" and "passwordpassword".
@@ -29,26 +30,26 @@ _DETECTORS = {
     "telegram_token": "TelegramBotTokenDetector", "twilio": "TwilioKeyDetector",
 }  # fmt: skip
 # Keys that detect-secrets does not know, by their documented prefixes.
-_PREFIXED = re.compile(
+_PREFIXED = lazily(
     r"\b(?:sk-(?:ant|proj|svcacct)-[\w-]{20,200}|github_pat_\w{22,200}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,60}"
     r"|AIza[\w-]{35}|xai-[A-Za-z0-9]{40,120})"
 )
 # A value given as a password or key: at least six characters, one of which is not a letter.
-_NAMED = re.compile(
+_NAMED = lazily(
     r"\b[\w-]{0,40}?(?:password|passwd|passphrase|pwd|secret|token|api[_ -]?key"
     r"|(?:access|secret|private)[_ -]key)\w{0,20}"
     r"(?:[\"']?\s{0,3}[:=]\s{0,3}[\"']?|\s{1,3}is\s{1,3})"
     r"(?P<value>(?=[A-Za-z]{0,60}[^\sA-Za-z\[\]\"',;.?])[^\s\[\]\"',;]{6,200})",
     re.IGNORECASE,
 )
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
-_PRIVATE_KEY_END = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
-_DIGITS = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_PRIVATE_KEY = lazily(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
+_PRIVATE_KEY_END = lazily(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
+_DIGITS = lazily(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 # Visa; Mastercard; American Express, Diners Club and JCB; UnionPay and Discover.
-_ISSUER = re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|3[4678]|30[0-5]|352[89]|35[3-8]|62|65|6011")
-_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
+_ISSUER = lazily(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|3[4678]|30[0-5]|352[89]|35[3-8]|62|65|6011")
+_IBAN = lazily(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)")
 # The rest of a token of which a detector reports only a part.
-_TOKEN = re.compile(r"[\w.-]*")
+_TOKEN = lazily(r"[\w.-]*")
 # Detectors get so many characters at a time: some of their patterns take quadratic time.
 _WINDOW_CHARS, _OVERLAP_CHARS = 4096, 1024
 

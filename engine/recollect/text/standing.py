@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.unwanted import addresses_model
 
 Standing = Literal["instruction", "preference"]
@@ -52,7 +53,7 @@ _LANGUAGE = (
 _MODAL = (
     r"(?:please |always |never |just |(?:you )?(?:should|must|will|are to) |make sure to |(?:don['’]t|do not) ){0,3}"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = lazily(
     _START
     + "(?:"
     + "|".join(
@@ -80,14 +81,14 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 # These are standing only where they are asked for with "please" and tell a manner.
-_PLEASE = re.compile(
+_PLEASE = lazily(
     r"\bplease (?:(?:do not|don['’]t) (?:ever )?)?(?:avoid|stop"
     r"|use (?:a |an |the )?\w+ (?:format|style|units?|tone|notation)"
     r"|keep (?:it|your|all|answers|replies|responses|things|explanations|messages|summaries)(?: \w+)?"
     r" (?:short|brief|concise|simple|formal|informal))\b",
     re.IGNORECASE,
 )
-_PREFERENCE = re.compile(
+_PREFERENCE = lazily(
     r"(?<!do )(?<!should )(?<!would )(?<!if )(?<!what )(?<!which )(?<!whether )(?<!why )(?<!think )(?<!said )(?<!did )"
     r"\bi(?:['’]d| would)?(?: (?:really|strongly|generally|usually|always|much|also|still|definitely|personally|tend to"
     r"|typically|mostly|often)){0,2} (?:prefer|['’]?d rather|would rather)\b(?!red\b)"
@@ -119,8 +120,8 @@ _PREFERRING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("prefer", ()), ("rather", ()), (" like ", ("t like it", "t like being", "t like to be", "like my ")),
     ("hate ", ()), ("t stand ", ()), ("dislike ", ()), (" my ", ("take my ", "drink my ", "want my ")),
 )  # fmt: skip
-_QUOTED = re.compile(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
-_QUESTION = re.compile(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
+_QUOTED = lazily(r"```.*?(?:```|\Z)|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|^ {0,3}>[^\n]*$", re.DOTALL | re.MULTILINE)
+_QUESTION = lazily(r"(?:\A|(?<=[.!?\n]))[^.!?\n]*+\?")
 
 
 def standing_of(kind: str, text: str, context: str | None = None) -> Standing | None:

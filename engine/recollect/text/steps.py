@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 
+from recollect.text.lazy_patterns import lazily
+
 # A longer text is a request with much besides.
 _MOST_CHARS = 200
-_QUESTION = re.compile(
+_QUESTION = lazily(
     r"^(?:(?:in|on|from|at|to|by|for|of) )?(?:what|which|who|whom|where|when)\b[^.!?]*(?:\.[^.!?]*){0,3}\?$",
     re.IGNORECASE,
 )
 # "the spouse of Ada", "the sport that Ada plays": one thing, told by another.
-_DESCRIBED = re.compile(
+_DESCRIBED = lazily(
     r"\b(?:the|its) (?:[\w/-]+ ){1,3}?"
     r"(?:of (?!my\b|our\b|your\b|his\b|her\b|this\b|these\b|it\b)|who\b|where\b|that\b|which\b|in which\b"
     r"|associated with|connected (?:to|with)|linked to|belonging to|created by|founded by|written by|played by)",
     re.IGNORECASE,
 )
 # Of "what is the capital of France" the description is what is asked for, not a step.
-_ASKED = re.compile(
-    r"^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b", re.IGNORECASE
-)
-_PERSONAL = re.compile(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
+_ASKED = lazily(r"^(?:\w+ )?(?:(?:what|who|which)(?: \w+)? (?:is|are|was|were)|where (?:is|are)) the\b", re.IGNORECASE)
+_PERSONAL = lazily(r"\b(?:I|me|my|mine|we|our|us|you|your)\b")
 
 
 def several_steps(question: str) -> bool:

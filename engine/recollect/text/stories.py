@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.text.lazy_patterns import lazily
+
 # A longer text is a request with much besides: it can be split into sub-queries.
 _MOST_CHARS = 600
 _TALKS = r"(?:all )?(?:of )?(?:my|our|these|the)(?: \w+)? (?:conversations?|chats?|discussions?|sessions?|talks)"
@@ -21,7 +23,7 @@ _PERIOD = (
 _CHANGED = r"(?:changed|evolved|developed|progressed|unfolded|grown|shifted)"
 _ASKER = r"(?:i|we|you|he|she|they|[a-z]+ and i)"
 _SUMMARY = r"(?:summari[sz]e|(?:summary|overview|recap|account|rundown|outline) of|recap)"
-_STORY = re.compile(
+_STORY = lazily(
     "|".join(
         (
             r"\bin (?:what|which) (?:chronological )?order (?:did|have|had|were|was)\b",
@@ -39,14 +41,14 @@ _STORY = re.compile(
     ),
     re.IGNORECASE | re.DOTALL,
 )
-_OWN_WORDS = re.compile(
+_OWN_WORDS = lazily(
     r"\b(?:i|i['’]ve)(?: have)?(?: first| ever| already)? "
     r"(?:bring|brought|mention|raise|say|said|ask|talk|tell|told|discuss|describe|share)d?(?:ed)?\b",
     re.IGNORECASE,
 )
 # What a question is without its frame is its topic. The parts of the frame, in the order in which they are cut out.
 _FRAME = tuple(
-    re.compile(part, re.IGNORECASE | re.DOTALL)
+    lazily(part, re.IGNORECASE | re.DOTALL)
     for part in (
         r"\bmention(?:ing)? (?:only|just)\b.*$",
         rf"\b(?:throughout|across|during|in|over|from|through|based on) {_TALKS}",
@@ -63,7 +65,7 @@ _FRAME = tuple(
         rf"\b(?:has|have|had) {_CHANGED}\b|\b{_CHANGED}\b|\b(?:change|evolve|develop|progress|unfold|shift)\b",
     )
 )
-_SPACE = re.compile(r"[\s?,.:;!]+")
+_SPACE = lazily(r"[\s?,.:;!]+")
 
 
 class Story(NamedTuple):

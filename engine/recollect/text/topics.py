@@ -13,10 +13,11 @@ from functools import lru_cache
 from msgspec import Struct
 
 from recollect.text.contrast import Statement, is_plain, other_subject
+from recollect.text.lazy_patterns import lazily
 from recollect.text.tokens import tokenize
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
-_SENTENCE_END = re.compile(r"[.!?:;\n][^\w]*$")
+_WORD = lazily(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
+_SENTENCE_END = lazily(r"[.!?:;\n][^\w]*$")
 _MARKS = "\"'`.,:;!?()[]{}<>*"
 # Words that exclude each other: if both texts have a word of a row, it must be the same.
 _EXCLUSIVE = {

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.text.lazy_patterns import lazily
+
 _TARGET = (
     r"(?:(?:all|any|the|these|those|of) ){0,3}(?:your|my|previous|prior|earlier|above|preceding|system|existing) "
     r"(?:previous |prior |earlier |system |initial ){0,2}"
@@ -36,8 +38,8 @@ _ORDERS = {
         r"|^ {0,8}#{2,4} ?(?:system|instruction)s?:"
     ),
 }
-_ADDRESSES = tuple((reason, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
-_PASSING = re.compile(
+_ADDRESSES = tuple((reason, lazily(pattern, re.IGNORECASE | re.MULTILINE)) for reason, pattern in _ORDERS.items())
+_PASSING = lazily(
     r"\b(?:tomorrow|tonight|today|this (?:morning|afternoon|evening|week|weekend|month)|next (?:week|weekend|month"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|later today|in an hour"
     r"|in (?:a few|\d{1,2}) (?:minutes|hours|days)|right now|at the moment)\b",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.quoting import NOTICE
 
 Claim = tuple[str, Any]
@@ -20,7 +21,7 @@ _Wrapper = tuple[Callable[[str], re.Match[str] | None], Callable[[str], list[Cla
 
 _ELEMENTS = r"(?:(?:recalled[-_])?memor(?:y|ies)|recall|recalled|hits?|results?|quoted?|records?|items?|context|data)"
 _TAG = rf"</?{_ELEMENTS}(\s[^<>]{{0,300}})?/?>"
-_ATTRIBUTE = re.compile(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+_ATTRIBUTE = lazily(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _NUMBERED = r"(?:score|confidence|relevance|similarity|importance)"
 _LABELLED_SCORE = rf"{_NUMBERED}\s*[:=]\s*\d+(?:\.\d+)?\s?%?"
 # Wrappers that are removed from each end of a line.
@@ -32,18 +33,18 @@ _DATE = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)
 _PATH = r"/[\w./-]*"
 _PIECE = rf"(?:{_LABELLED_SCORE}|{_BARE_SCORE}|{_UUID}|{_DATE}|{_PATH})"
 
-_MARKS = re.compile(
+_MARKS = lazily(
     r"(?:(?:[-*•·‣◦–—>]+|#{1,6}|\(?\d{1,3}[.):]|\[\d{1,3}\])\s+|(?:from |recalled )?memory(?:\s+#?\d{1,3})?\s*:\s+)",
     re.IGNORECASE,
 )
-_HEAD_TAG = re.compile(rf"{_TAG}\s*", re.IGNORECASE)
-_TAIL_TAG = re.compile(rf"{_TAG}$", re.IGNORECASE)
-_HEAD_PIECE = re.compile(rf"({_PIECE})(?:\s*[-–—:,|]\s+|\s+)", re.IGNORECASE)
-_TAIL_SCORE = re.compile(rf"[-–—:,|]\s*{_LABELLED_SCORE}$", re.IGNORECASE)
-_HEAD_BRACKET = re.compile(r"(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))\s*(?:[-–—:,|]\s+)?")
-_TAIL_BRACKET = re.compile(r"(?:[-–—:,|]\s*)?(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))$")
+_HEAD_TAG = lazily(rf"{_TAG}\s*", re.IGNORECASE)
+_TAIL_TAG = lazily(rf"{_TAG}$", re.IGNORECASE)
+_HEAD_PIECE = lazily(rf"({_PIECE})(?:\s*[-–—:,|]\s+|\s+)", re.IGNORECASE)
+_TAIL_SCORE = lazily(rf"[-–—:,|]\s*{_LABELLED_SCORE}$", re.IGNORECASE)
+_HEAD_BRACKET = lazily(r"(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))\s*(?:[-–—:,|]\s+)?")
+_TAIL_BRACKET = lazily(r"(?:[-–—:,|]\s*)?(?:\[([^\[\]]{1,300})\]|\(([^()]{1,300})\))$")
 
-_BRACKET_PARTS = re.compile(
+_BRACKET_PARTS = lazily(
     rf"""[\s,;|·•]+
     |(?P<silent>(?:{_NUMBERED}(?:\s*+[:=]\s*+|\s++)\d+(?:\.\d+)?\s?%?|{_BARE_SCORE}|from\ memory
        |(?:memory|hit)\s*\#?\d{{1,3}})(?=[\s,;|·•]|$))
@@ -63,9 +64,9 @@ _AROUND = """
     remember remembered retrieved search stored that the these this to what your
 """
 _ANNOUNCING = _ANNOUNCED.union(_AROUND.split())
-_HEADING = re.compile(r"(?:#{1,6}\s.*|.*:|[*_]{2}.*[*_]{2})")
-_RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)", re.IGNORECASE)
-_HEADING_PARTS = re.compile(r"[^\W\d_]+|\d+|[^\s\w]|_")
+_HEADING = lazily(r"(?:#{1,6}\s.*|.*:|[*_]{2}.*[*_]{2})")
+_RULE = lazily(r"(?:-{3,}|={3,}|\*{3,}|`{3}(?:json|text|txt|md|markdown)?)", re.IGNORECASE)
+_HEADING_PARTS = lazily(r"[^\W\d_]+|\d+|[^\s\w]|_")
 _HEADING_MARKS = frozenset("#:*_-.,")
 
 

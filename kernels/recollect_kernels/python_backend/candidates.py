@@ -12,7 +12,7 @@ def join(lists: Lists, query: int) -> tuple[I64, F32, F32]:
     """The union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row."""
     some, others = slice(lists.vector_counts[query]), slice(lists.keyword_counts[query])
     by_vector, by_keyword = lists.vector_rows[query, some], lists.keyword_rows[query, others]
-    rows = np.unique(np.concatenate([by_vector, by_keyword]))
+    rows = _union(by_vector, by_keyword)
     cosine, bm25 = np.full((2, len(rows)), np.nan, np.float32)
     cosine[np.searchsorted(rows, by_vector)] = lists.cosines[query, some]
     bm25[np.searchsorted(rows, by_keyword)] = lists.bm25[query, others]
@@ -47,7 +47,14 @@ def neighbours_of_best(rows: I64, scores: F64, best: int, graph: Graph) -> I64 |
 
 def merge(rows: I64, cosine: F32, bm25: F32, beside: I64) -> tuple[I64, F32, F32]:
     """Candidates and further rows as one ascending list; the signals of new rows are NaN."""
-    wider = np.unique(np.concatenate([rows, beside]))
+    wider = _union(rows, beside)
     signals = np.full((2, len(wider)), np.nan, np.float32)
     signals[:, np.searchsorted(wider, rows)] = cosine, bm25
     return wider, signals[0], signals[1]
+
+
+def _union(rows: I64, others: I64) -> I64:
+    """Ascending, each once. np.union1d imports numpy.ma, which takes 20 to 30 ms of the first recall of a process."""
+    both = np.sort(np.concatenate([rows, others]))
+    union: I64 = both[np.append(np.True_, both[1:] != both[:-1])[: len(both)]]
+    return union

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from recollect.text.lazy_patterns import lazily
 
 _HOUR_US, _MINUTE_US = 3_600_000_000, 60_000_000
 _BY_24 = frozenset(("uhr", "h", "uur"))
@@ -15,9 +15,9 @@ _EVENING = (
     "afternoon|evening|night|nachmittag|abend|nacht|apres-midi|soir|tarde|noche|noite|pomeriggio|sera|middag|avond"
 )
 _PART = rf"(?P<part>(?P<morning>{_MORNING})|{_EVENING})"
-_AFTER = re.compile(rf"(?: (?:(?:de |da |di |in the )?(?:la )?){_PART}\b)?,? {_CLOCK}")
-_BEFORE = re.compile(rf"\b{_CLOCK}(?: in the {_PART})?,? (?:on |am |el |le |op |the )?$")
-_OWN_PART = re.compile(rf"\b{_PART}")
+_AFTER = lazily(rf"(?: (?:(?:de |da |di |in the )?(?:la )?){_PART}\b)?,? {_CLOCK}")
+_BEFORE = lazily(rf"\b{_CLOCK}(?: in the {_PART})?,? (?:on |am |el |le |op |the )?$")
+_OWN_PART = lazily(rf"\b{_PART}")
 _LONGEST_BEFORE = 40
 
 

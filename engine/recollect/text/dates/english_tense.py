@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from recollect.text.dates.language import Cue, words
+from recollect.text.lazy_patterns import lazily
 
-_WORD = re.compile(r"let's\b|[a-z]+n't\b|'(?:ll|re|ve|m|s|d)\b|[a-z]+")
+_WORD = lazily(r"let's\b|[a-z]+n't\b|'(?:ll|re|ve|m|s|d)\b|[a-z]+")
 
 _FUTURE = words(
     "will 'll won't shall gonna must should can needs need plans plan intends intend hopes hope wants want"

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from recollect.text.dates.forms import EVERYWHERE, KINDS, YEAR
 from recollect.text.dates.periods import Time
+from recollect.text.lazy_patterns import lazily
 from recollect.text.tokens import tokenize
 
 _Match: TypeAlias = "re.Match[str]"
@@ -57,7 +58,7 @@ class TenseCues:
     @cached_property
     def patterns(self) -> tuple[tuple[re.Pattern[str], int], ...]:
         """The patterns with their tenses; compiled only for the languages that are written."""
-        return tuple((re.compile(source), tense) for source, tense in self._sources)
+        return tuple((lazily(source), tense) for source, tense in self._sources)
 
     def __call__(self, sentence: str) -> list[Cue]:
         """The cues in a sentence, in order."""
@@ -189,25 +190,23 @@ class Language:
                 ):
                     for name, alternatives in named.items():
                         pattern = pattern.replace(f"{{{name}}}", alternatives)
-                    compiled.append(
-                        _Form(kind, terms, re.compile(pattern), time_of, asked, self.literals.get(kind, ()))
-                    )
+                    compiled.append(_Form(kind, terms, lazily(pattern), time_of, asked, self.literals.get(kind, ())))
         return tuple(compiled)
 
     @cached_property
     def limits(self) -> re.Pattern[str]:
         """`limit` at the end of what stands before a time."""
-        return re.compile(rf"\b(?:{self.limit})$")
+        return lazily(rf"\b(?:{self.limit})$")
 
     @cached_property
     def joints(self) -> re.Pattern[str]:
         """`joint`, compiled."""
-        return re.compile(self.joint)
+        return lazily(self.joint)
 
     @cached_property
     def onwards(self) -> re.Pattern[str]:
         """`onward`, compiled."""
-        return re.compile(self.onward)
+        return lazily(self.onward)
 
     @cached_property
     def excluded(self) -> Excluded:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from functools import cache
 
@@ -14,15 +13,16 @@ from recollect.text.dates.italian import ITALIAN
 from recollect.text.dates.language import Language
 from recollect.text.dates.portuguese import PORTUGUESE
 from recollect.text.dates.spanish import SPANISH
+from recollect.text.lazy_patterns import lazily
 
 LANGUAGES: tuple[Language, ...] = (ENGLISH, GERMAN, FRENCH, SPANISH, PORTUGUESE, ITALIAN, DUTCH)
 # Enough to tell a language by.
 _MOST_CHARS = 1_000
-_WORDS = re.compile(r"[^\W\d_]+")
+_WORDS = lazily(r"[^\W\d_]+")
 
 
 # Index terms take 7.5.2023 for a version.
-_DOTTED = re.compile(r"\.((?:19|20)\d\d)(?!\w)")
+_DOTTED = lazily(r"\.((?:19|20)\d\d)(?!\w)")
 
 
 def terms_of_times(text: str, terms: Collection[str]) -> Collection[str] | None:

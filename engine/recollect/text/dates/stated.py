@@ -7,7 +7,6 @@ moment is of which the text is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from datetime import date
 from typing import NamedTuple
@@ -16,21 +15,22 @@ from recollect.text.dates.clock import clock_at
 from recollect.text.dates.language import Cue, Found, Language, fold
 from recollect.text.dates.languages import languages_of, terms_of_times
 from recollect.text.dates.periods import Period, Time, ranged
+from recollect.text.lazy_patterns import lazily
 
 _DAY_US = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
 _LONGEST_TEXT = 400
 _LIMIT_CHARS = 24
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:mr|ms|dr|st)\.)(?<!\d\.)\s+|\n+")
-_CLAUSE_END = re.compile(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|which|who|when|while|then)\b")
+_SENTENCE_END = lazily(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:mr|ms|dr|st)\.)(?<!\d\.)\s+|\n+")
+_CLAUSE_END = lazily(r"[,;:()\u2013\u2014]|\b(?:and|but|so|because|that|which|who|when|while|then)\b")
 _BARE = frozenset(("weekday", "month", "season"))
-_WORD_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+ $")
-_QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
+_WORD_BEFORE = lazily(r"(?<![^\W\d_])[^\W\d_]+ $")
+_QUOTED = lazily(r"[\"\u201c\u201d\u00ab\u00bb\u201e]")
 # "Saturday Night Live" is a name; "on Saturday Dana came" is not.
-_NAMES_ON = re.compile(r" [A-Z][a-z]")
-_ON = re.compile(r"(?:^|\b(?:on|by|until|till|from|since|next|last|this|and|or|to)) $|^$")
+_NAMES_ON = lazily(r" [A-Z][a-z]")
+_ON = lazily(r"(?:^|\b(?:on|by|until|till|from|since|next|last|this|and|or|to)) $|^$")
 # A number alone is a year only where nothing follows that it could count.
-_COUNTABLE = re.compile(r" ([^\W\d_]+)")
+_COUNTABLE = lazily(r" ([^\W\d_]+)")
 
 
 class Interval(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.words import (
@@ -59,7 +59,7 @@ _AFTER_COMMA = frozenset(("not", "instead_of"))
 _DATES = frozenset((DAY, DATE))
 _THEMSELVES = frozenset((NAME, IDENTIFIER, NUMBER, CLOCK, DAY))
 _TIMES = frozenset((CLOCK, DAY, DATE))
-_HOUR = re.compile(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
+_HOUR = lazily(r"(?:1?\d|2[0-4])(?:\.[0-5]\d)?")
 _SAYS = frozenset(
     ("say", "says", "said", "think", "thinks", "guess", "believe", "believes", "reckon", "heard", "claims")
 )

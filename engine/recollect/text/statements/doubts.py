@@ -6,10 +6,10 @@ something else; or it names one of several things that the older one says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple, TypeAlias
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.statement import Statement
@@ -17,59 +17,59 @@ from recollect.text.statements.traits import content_of, unified
 from recollect.text.statements.verdict import Outcome
 from recollect.text.statements.words import COMMA, DATE, DAY, IDENTIFIER, NAME, STOP, TYPED, Word
 
-_ADDS = re.compile(r"\b(?:also|as well|in addition|additionally)\b|\btoo\b(?=\W*$|,)")
-_UNSURE = re.compile(
+_ADDS = lazily(r"\b(?:also|as well|in addition|additionally)\b|\btoo\b(?=\W*$|,)")
+_UNSURE = lazily(
     r"\b(?:maybe|perhaps|probably|possibly|presumably|supposedly|apparently|allegedly|might|i guess|not sure|unsure"
     r"|i (?:hope|wish|doubt|dreamt?|dreamed|imagine)|rumou?rs?|if|unless|whether|nearly|almost"
     r"|in (?:the|a|my) (?:novel|story|film|movie|book|dream|game|play)|(?:isn't|is not|not) true|wants? to"
     r"|would like to|hop(?:e|es|ing) to|think(?:s|ing)? (?:of|about)|consider(?:s|ing)?"
     r"|decided (?:not to|against)|pretend(?:s|ed)?)\b"
 )
-_SAID = re.compile(
+_SAID = lazily(
     r"\b(?:thinks|claims|believes|guesses|suspects|assumes|reckons|said|says|mentioned|told (?:me|us)|(?:i|we) heard"
     r"|according to)\b"
 )
-_NOTHING = re.compile(
+_NOTHING = lazily(
     r"(?:\b(?:did|do|does|have|has|will|must|should|can) not|n't|\bnever) (?:\w+ )?(?:quit|stop(?:ped)?|leave|left"
     r"|switch(?:ed)?|cancel|moved?|changed?|sell|sold|give up|drop)\b"
 )
 _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_TO_COME = re.compile(
+_TO_COME = lazily(
     r"\b(?:next (?!to\b|door\b)\w+|tomorrow|soon|one day|some day|later this \w+|(?:will|'ll) (?:\w+ ){0,4}in \d{4}"
     rf"|(?:from|starting|as of|beginning)(?: in| on)? (?:the )?(?:{_DAYS}|{_MONTHS}|next|20\d\d"
     rf"|\d\d?(?:st|nd|rd|th)?(?: of)? (?:{_MONTHS})))\b"
 )
-_SPAN = re.compile(r"\bin (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?|years?)\b")
-_WILL = re.compile(r"\b(?:will|gonna|going to (?!(?:the|a|an|my|our|school|work|church|bed)\b))\b|'ll\b")
-_PLANS = re.compile(r"\bplan(?:s|ned|ning)? (?:to|on)\b")
-_LONG_AGO = re.compile(
+_SPAN = lazily(r"\bin (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?|years?)\b")
+_WILL = lazily(r"\b(?:will|gonna|going to (?!(?:the|a|an|my|our|school|work|church|bed)\b))\b|'ll\b")
+_PLANS = lazily(r"\bplan(?:s|ned|ning)? (?:to|on)\b")
+_LONG_AGO = lazily(
     r"\b(?:when (?:i|we|he|she|they) (?:was|were)|as an? (?:child|kid|student|teenager|baby|boy|girl)"
     r"|in (?:my|his|her|their) (?:\w+ )?(?:childhood|youth|teens|twenties|thirties|forties)"
     r"|long ago|back in (?:\d|the \d)\w*|back then|once(?! an?\b| every\b| per\b| in\b))\b"
 )
-_FOR_A_WHILE = re.compile(
+_FOR_A_WHILE = lazily(
     r"\b(?:today|tonight|this (?:morning|afternoon|evening|week|weekend|month|term|time)|temporarily"
     r"|for (?:now|today|tonight|the (?:day|week|weekend|month|time being|moment)"
     r"|(?:a|an|two|three|four|five|\d+) (?:days?|weeks?|months?|hours?)))\b"
 )
 # "Public since today", "8:30 from this term on", "my last day today", "savings hit 15,000 today".
-_FOR_GOOD = re.compile(r"\b(?:since|from this|last|as of|hit|reached)\b")
-_ENDED = re.compile(r"\b(?:any ?more|any longer)\b")
-_AGAIN_AND_AGAIN = re.compile(
+_FOR_GOOD = lazily(r"\b(?:since|from this|last|as of|hit|reached)\b")
+_ENDED = lazily(r"\b(?:any ?more|any longer)\b")
+_AGAIN_AND_AGAIN = lazily(
     r"\b(?:every|each|daily|weekly|monthly|yearly|always|usually|regular(?:ly)?"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b"
 )
-_SOME = re.compile(
+_SOME = lazily(
     r"^\W*(?:one of|some(?:one|body|thing)?|any(?:one|body)?|another|half|most|many|several|an? \w+ (?:of|in|from)"
     r"|a (?:friend|colleague|coworker|neighbou?r|cousin|guy|man|woman|person|member|student|customer|user))\b"
 )
-_NOT = re.compile(r"\b(?:no|not|never)\b|n't\b")
-_SINCE = re.compile(r"\b(?:since|as of|from|starting)\b")
-_LIMITS = re.compile(r"\b(?:at night|in the (?:morning|afternoon|evening)s?|(?:after|before) \d)\b")
-_SYMBOL = re.compile(r"[^\w\s.,!?;:'\"()\u2019\u2018\u201c\u201d\u2013\u2014-]")
-_SPELLED = re.compile(r"\w+")
-_FIRST = re.compile(r"(?:^|[.!?:\n])\W{0,3}(\w+)")
+_NOT = lazily(r"\b(?:no|not|never)\b|n't\b")
+_SINCE = lazily(r"\b(?:since|as of|from|starting)\b")
+_LIMITS = lazily(r"\b(?:at night|in the (?:morning|afternoon|evening)s?|(?:after|before) \d)\b")
+_SYMBOL = lazily(r"[^\w\s.,!?;:'\"()\u2019\u2018\u201c\u201d\u2013\u2014-]")
+_SPELLED = lazily(r"\w+")
+_FIRST = lazily(r"(?:^|[.!?:\n])\W{0,3}(\w+)")
 _LEADING = frozenset(("for", "in", "on", "at", "under", "with", "within", "during"))
 _LIMITING = frozenset(("for", "after", "before", "during", "with", "on"))
 _ALL = frozenset(("all", "both", "everything", "everyone", "neither", "none", "each", "either", "any"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
 from recollect.text.statements.clauses import clauses_of
@@ -19,7 +19,7 @@ from recollect.text.tokens import stem_of
 MOST_CHARS, MOST_WORDS = 200, 30
 LONGEST = 400
 _MOST_SENTENCES = 4
-_SPEAKER = re.compile(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
+_SPEAKER = lazily(r"\W*([^\W\d_][\w.'-]*)(?: [\w.'-]+){0,2}\s*(?:[:(,\[\-]|$)")
 _PERSONS = frozenset(("user", "me", "human", "i", "myself", "customer", "person"))
 # What two texts that say the same may differ in.
 _UNSAID = (

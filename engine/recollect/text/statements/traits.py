@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from math import log2
 
 from msgspec import Struct
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.statement import Statement
 from recollect.text.statements.subjects import SUBJECTS
@@ -82,9 +82,9 @@ _KINDS_OF: dict[str, tuple[str, ...]] = {}
 for _kind, _text in _CUE_WORDS.items():
     for _word in _text.split():
         _KINDS_OF[_word] = (*_KINDS_OF.get(_word, ()), _kind)
-_SPOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_SPOKEN = lazily(r"[a-z]+(?:'[a-z]+)?")
 # With the boundaries outside of the groups it takes a tenth of the time.
-_PHRASE = re.compile(r"\b(?:" + "|".join(f"(?P<{kind}>{some})" for kind, some in _CUE_PHRASES.items()) + r")\b")
+_PHRASE = lazily(r"\b(?:" + "|".join(f"(?P<{kind}>{some})" for kind, some in _CUE_PHRASES.items()) + r")\b")
 _KIN = lx.stems(
     """
     mother mom mum father dad brother sister son daughter uncle aunt cousin wife husband grandma grandpa grandmother

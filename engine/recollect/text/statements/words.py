@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from recollect.text.lazy_patterns import lazily
 from recollect.text.normalise import normalized
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.lexicon import (
@@ -26,7 +27,7 @@ WORD, NAME, IDENTIFIER, NUMBER, CLOCK, DAY, DATE, UNIT, STOP, COMMA, MARK = rang
 TYPED = frozenset((NUMBER, CLOCK, DAY, DATE))
 MAX_CACHED = 1 << 16
 
-_TOKEN = re.compile(
+_TOKEN = lazily(
     r"[^\W\d_]++(?=\s)"  # most words, told before all else in two thirds of the time
     r"|\"[^\"\n]{1,80}\""
     r"|https?://\S+"
@@ -40,9 +41,9 @@ _TOKEN = re.compile(
     r"|[.!?…\n]+|[;,:()—–]|\S"
 )
 # Of a name where another name follows, else the end of a sentence.
-_INITIAL = re.compile(r"\b[A-Z]\.$")
-_NUMBER = re.compile(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
-_CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
+_INITIAL = lazily(r"\b[A-Z]\.$")
+_NUMBER = lazily(r"([$€£¥#@]?)(\d[\d.,:/-]*)([a-zA-Z%°]*)")
+_CLOCK = lazily(r"(\d{1,2})[:.](\d\d)")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _CURRENCY = {"$": "$", "€": "€", "£": "£", "¥": "¥"}
 
