@@ -46,6 +46,24 @@ def stored(path):
     return path
 
 
+def test_many_at_once_are_derived_as_one_by_one(path):
+    with Memory(path, settings=PLAIN) as memory:
+        items = [
+            {
+                "text": f"common words of record {number}", "vector": unit(number % 8), "importance": number / 130,
+                "kind": ("memory", "episode")[number % 2], "scope": f"/team/{number % 3}",
+                "tags": ("words", f"t{number % 5}")[: number % 3],
+                **({"source": f"s{number % 7}", "position": number} if number % 4 else {}),
+                **({"event_at": "1960-05-04T10:00:00+00:00", "event_until": "2030-01-01"} if number % 5 == 0 else {}),
+                **({"created_at": "1950-01-01", "expires_at": "2199-01-01"} if number % 6 == 0 else {}),
+            }
+            for number in range(130)
+        ]  # fmt: skip
+        memory.remember_many(items)
+        memory.remember(**items[1])
+        assert memory.verify().problems == ()
+
+
 def diverge(path: str, statements: str) -> None:
     connection = raw(path)
     connection.execute(statements).fetchall()

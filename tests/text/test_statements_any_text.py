@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.text.normalise import normalized
 from recollect.text.statements import frames_of, judge, keys_of, statement_of
+from recollect.text.statements import words as reading
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
 _WORDS = """
@@ -29,3 +31,12 @@ def test_any_two_texts_are_parsed_and_judged(new: str, old: str, context: str | 
 
 def test_a_text_may_end_where_the_rules_would_look_further() -> None:
     assert statement_of("I finished the practice that I told you about", "Ada") is not None
+
+
+@given(text=texts | st.text(alphabet="aAJ. ,;:'()$#@/_+-12mpé\t½“”", max_size=30))
+def test_a_text_read_piece_by_piece_has_the_words_of_the_whole(text: str) -> None:
+    plain = text if text.isascii() else normalized("NFKC", text)
+    for mark, ascii_mark in zip("’‘“”", "''\"\"", strict=True):
+        plain = plain.replace(mark, ascii_mark)
+    tokens = reading._TOKEN.findall(plain)
+    assert reading.read_words(text) == reading._join([word for token in tokens for word in reading._CACHE[token]], [])

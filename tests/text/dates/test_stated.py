@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.text.dates.english import ENGLISH
+from recollect.text.dates.language import fold
+from recollect.text.dates.languages import LANGUAGES
 from recollect.text.dates.stated import stated_interval
 from recollect.text.tokens import tokenize
 from tests.text.dates import phrases_english as english
@@ -70,3 +73,19 @@ def test_any_text_at_any_time_gives_an_interval_in_order_or_none(text, written):
     if found is not None:
         begin = EPOCH + timedelta(microseconds=found.at)
         assert found.until is None or begin < EPOCH + timedelta(microseconds=found.until)
+
+
+def test_no_form_asks_for_a_term_that_is_not_kept():
+    for language in LANGUAGES:
+        for form in language.forms:
+            assert form.terms <= language.gates, (language.code, form.kind)
+
+
+@pytest.mark.parametrize("text", sorted({text for text, _ in lines(english.CLEAR)}))
+def test_what_a_pattern_matches_has_its_literals(text):
+    folded = fold(text)
+    for form in ENGLISH.forms:
+        if form.literals and form.pattern.search(folded):
+            assert any(each in folded for each in form.literals), form.kind
+        if form.kind in ("days", "date", "month_year") and (match := form.pattern.search(folded)):
+            assert any(map(str.isdigit, match[0]))

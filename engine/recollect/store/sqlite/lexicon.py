@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,15 +66,25 @@ class SqliteLexicon(Repository):
         self._check_epoch()
         words = set().union(*(document.written for document in documents), *(document.tags for document in documents))
         self._add_missing(words.difference(self._tx.numbers.written))
-        keys = self._keys([document.written for document in documents])
-        tagged, named = (
-            self._keys(words) if any(words) else None
-            for words in ([document.tags for document in documents], [document.names for document in documents])
-        )
-        term_lists = _term_lists(len(documents), keys, tagged, named)
+        if len(documents) == 1:  # in 0.6 of the time that arrays take
+            term_lists = [self._term_list(documents[0])]
+        else:
+            keys = self._keys([document.written for document in documents])
+            tagged, named = (
+                self._keys(words) if any(words) else None
+                for words in ([document.tags for document in documents], [document.names for document in documents])
+            )
+            term_lists = _term_lists(len(documents), keys, tagged, named)
         self._execute_many(
             "INSERT INTO record_terms (record_id, terms, counts) VALUES (?, ?, ?)",
             [(record_id, *term_list) for record_id, term_list in zip(ids, term_lists, strict=True)],
+        )
+
+    def _term_list(self, document: RecordWords) -> TermList:
+        number_of = self._tx.numbers.written
+        counts = sorted([(number_of[word], count) for word, count in document.counts().items()])
+        return TermList(
+            struct.pack(f"<{len(counts)}i", *[number for number, _ in counts]), bytes([count for _, count in counts])
         )
 
     def _keys(self, documents: Sequence[Sequence[str]]) -> NDArray[np.int64]:
