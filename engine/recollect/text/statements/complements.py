@@ -69,6 +69,11 @@ _SPECIAL = (
     | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until"}
 )  # fmt: skip
 _TELLING = _SPECIAL | _SAYS
+# What tells nothing wherever it stands.
+_SILENT = _IGNORED - (
+    lx.NOW | lx.CORRECTIONS | lx.ADJUNCTS | lx.NEGATIONS | lx.PREPOSITIONS | lx.PARTICLES | lx.DEFINITE | _SAYS
+    | {"left", "yet", "already", "instead", "instead_of", "according", "out_of", "i", "until", "as", "no_longer"}
+)  # fmt: skip
 # "That's great", "Wow, this is it": nobody can tell what is spoken of.
 _DEICTIC = frozenset(("this", "that", "these", "those", "it", "there"))
 _NOTHING = frozenset(("it",))
@@ -206,8 +211,14 @@ def read_complement(
     said = _Complement(clause, speaker)
     for at in range(place, len(words)):
         word = words[at]
-        # Most words only stand for themselves: read without a call, a text takes a fifth less.
-        if word.kind in _THEMSELVES or (word.kind == WORD and word.text not in _TELLING):
+        # Most words only stand for themselves, or for nothing: read without a call, a text takes a third less.
+        if word.kind == WORD:
+            text = word.text
+            if text not in _TELLING:
+                said.into.append(word)
+            elif text not in _SILENT:
+                said.read(words, at)
+        elif word.kind in _THEMSELVES:
             said.into.append(word)
         else:
             said.read(words, at)
@@ -234,9 +245,13 @@ def read_complement(
         clause.relation = _ALIKE.get(clause.relation, clause.relation)
     clause.subject = _subject(clause.head, speaker)
     clause.chunks = _chunks(parts, opened)
-    every = [(role, key_of(word)) for role, some in clause.chunks for word in some if word.text not in _OWNERS]
-    clause.said = frozenset([key for role, key in every if role != "time"])
-    clause.every = frozenset([key for _, key in every])
+    stated: list[str] = []
+    timely: list[str] = []
+    for role, some in clause.chunks:
+        keys = [key_of(word) if word.value else word.stem for word in some if word.text not in _OWNERS]
+        (timely if role == "time" else stated).extend(keys)
+    clause.said = frozenset(stated)
+    clause.every = clause.said.union(timely) if timely else clause.said
     clause.rest = tuple(said.rest)
     clause.gone = tuple(word for word in said.gone if word.kind not in _DATES) or tuple(said.gone)
 
