@@ -27,13 +27,15 @@ class Growable(Generic[Scalar]):
     def __init__(self, dtype: type[Scalar], item_shape: tuple[int, ...] = ()) -> None:
         self._data: NDArray[Scalar] = np.empty((0, *item_shape), dtype=dtype)
         self._size = 0
+        # Rows from here on are zero, and their pages have not been written.
+        self._written = 0
         self._folder: str | None = None
 
     @classmethod
     def over(cls, data: NDArray[Scalar], size: int) -> Growable[Scalar]:
         """The first `size` rows of `data`, which is not copied; the rows after them are capacity."""
         made = cls(data.dtype.type, data.shape[1:])
-        made._data, made._size = data, size
+        made._data, made._size, made._written = data, size, len(data)
         return made
 
     def __len__(self) -> int:
@@ -54,14 +56,21 @@ class Growable(Generic[Scalar]):
         if rows > len(self._data):
             grown = self._room(max(rows, 64))
             grown[: self._size] = self.array
-            self._data = grown
+            self._data, self._written = grown, self._size
 
     def extend(self, rows: NDArray[Any]) -> None:
         """Append rows."""
         stop = self._size + len(rows)
         self.reserve(stop)
         self._data[self._size : stop] = rows
-        self._size = stop
+        self._size, self._written = stop, max(self._written, stop)
+
+    def extend_with(self, value: float, rows: int) -> None:
+        """Append rows that are all `value`; zeros take no memory where nothing was written before."""
+        stop = self._size + rows
+        self.reserve(stop)
+        self._data[self._size : stop if value else min(stop, self._written)] = value
+        self._size, self._written = stop, max(self._written, stop if value else 0)
 
     def truncate(self, size: int) -> None:
         """Drop the rows from `size` on."""
@@ -78,7 +87,7 @@ class Growable(Generic[Scalar]):
         item = self._data.shape[1:]
         row_bytes = self._data.dtype.itemsize * math.prod(item)
         if 2 * rows * row_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
-            return np.empty((2 * rows, *item), dtype=self._data.dtype)
+            return np.zeros((2 * rows, *item), dtype=self._data.dtype)
         if self._folder is not None and hasattr(os, "posix_fallocate"):
             import tempfile  # takes 5 ms, which nobody else needs
 

@@ -193,7 +193,7 @@ class RecordTable(IndexPart):
         for name in _SPARSE:
             self._sparse(name).append(first, getattr(columns, name))
         self._valid_from.append(first, columns.valid_from, columns.created_at)
-        self._present.extend(np.ones(n, dtype=np.uint8))
+        self._present.extend_with(1, n)
         self._open.extend(opened)
         self.open_rows += int(opened.sum())
         self._lasting = None

@@ -23,7 +23,7 @@ class TokenIndex(IndexPart):
     def __init__(self) -> None:
         self._starts = Growable(np.int64)
         self._codes = Growable(np.uint64)
-        self._starts.extend(np.zeros(1, dtype=np.int64))
+        self._starts.extend_with(0, 1)
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -45,6 +45,9 @@ class TokenIndex(IndexPart):
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
         """Append the codes of vectors with these row ids; those that `block` lacks have none."""
+        if not len(block.ids) and not len(self._codes):
+            self._starts.extend_with(0, len(vector_ids))
+            return
         counts = np.zeros(len(vector_ids), dtype=np.int64)
         order = np.argsort(vector_ids, kind="stable")
         places = np.searchsorted(vector_ids[order], block.ids)

@@ -200,8 +200,8 @@ class VectorIndex(IndexPart):
     def add_rows(self, count: int) -> None:
         """Add record rows up to `count`, without vectors."""
         new = count - len(self._parts)
-        self._first_place.extend(np.full(new, -1, dtype=np.int64))
-        self._parts.extend(np.zeros(new, dtype=np.int32))
+        self._first_place.extend_with(-1, new)
+        self._parts.extend_with(0, new)
 
     def shortlist_tasks(
         self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, wanted: int
