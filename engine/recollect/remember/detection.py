@@ -222,10 +222,10 @@ class Detection:
         Of two of one moment neither is later: at most they contradict each other.
         """
         new, old = statement, statement_of(other.text, other.context)
-        if stated_at(row) < stated_at(other):
+        said, before = stated_at(row), stated_at(other)
+        if said < before:
             new, old = old, new
-        later = stated_at(row) != stated_at(other)
-        verdict = judge(new, old, cosine=lambda: cosines.of(other), later=later, several=self._several)
+        verdict = judge(new, old, cosine=lambda: cosines.of(other), later=said != before, several=self._several)
         # That of an independent one is of no use.
         return Relation(other, verdict, None if verdict.outcome == "independent" else cosines.of(other))
 
