@@ -86,12 +86,14 @@ def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
     return allowed
 
 
-def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
+def invert(
+    term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None = None
+) -> tuple[I32, I64, I32, U8]:
     """Forward lists -> one inverted segment, by counting sort.
 
     term_ids int32 (t,) not negative, counts uint8 (t,), offsets int64 (m + 1,); document i becomes row
     first_row + i. Returns terms int32 (u,) ascending, starts int64 (u + 1,), rows int32 (t,), counts uint8 (t,):
-    the postings of terms[j] are rows[starts[j]:starts[j + 1]], ascending.
+    the postings of terms[j] are rows[starts[j]:starts[j + 1]], ascending. `out` are arrays for rows and counts.
     """
     array("term_ids", term_ids, contract.i32, None)
     array("counts", counts, contract.u8, term_ids.shape[0])
@@ -99,7 +101,10 @@ def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32
     first_row = contract.whole("first_row", first_row, 0, 2**31 - offsets.shape[0])
     if term_ids.size and int(term_ids.min()) < 0:
         raise KernelError(f"term_ids: holds {int(term_ids.min())}; wanted 0 or more")
-    return dispatch.active.invert(term_ids, counts, offsets, first_row)
+    if out is not None:
+        array("out[0]", out[0], contract.i32, term_ids.shape[0])
+        array("out[1]", out[1], contract.u8, term_ids.shape[0])
+    return dispatch.active.invert(term_ids, counts, offsets, first_row, out)
 
 
 def check_postings(postings: Postings, ordered: bool) -> None:

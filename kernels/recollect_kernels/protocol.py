@@ -61,7 +61,9 @@ class Backend(Protocol):
         candidates: I64,
     ) -> tuple[F64, U8]: ...  # fmt: skip
     def allowed_in_slices(self, rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None: ...
-    def invert(self, term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]: ...
+    def invert(
+        self, term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
+    ) -> tuple[I32, I64, I32, U8]: ...
 
     def rank_candidates(
         self, lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records,

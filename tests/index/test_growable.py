@@ -27,3 +27,14 @@ def test_the_room_of_an_array_that_was_given_counts_as_written():
     array = Growable.over(np.full(8, 9, dtype=np.int64), 2)
     array.extend_with(0, 3)
     assert array.array.tolist() == [9, 9, 0, 0, 0]
+
+
+def test_claimed_rows_are_the_callers_to_fill():
+    array = Growable(np.int64)
+    array.extend(np.array([4]))
+    claimed = array.claim(2)
+    claimed[:] = 5, 6
+    assert array.array.tolist() == [4, 5, 6]
+    array.truncate(1)
+    array.extend_with(0, 2)
+    assert array.array.tolist() == [4, 0, 0]

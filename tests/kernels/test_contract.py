@@ -228,6 +228,16 @@ REFUSED = [
         "first_row: 2147483647; wanted from 0 to 2147483646",
         lambda: kernels.invert(np.zeros(1, np.int32), np.ones(1, np.uint8), np.array([0, 1]), 2**31 - 1),
     ),
+    (
+        "out[0]: shape (2,); wanted (1)",
+        lambda: kernels.invert(
+            np.zeros(1, np.int32),
+            np.ones(1, np.uint8),
+            np.array([0, 1]),
+            0,
+            (np.empty(2, np.int32), np.empty(1, np.uint8)),
+        ),
+    ),
     ("ranks: holds -1", lambda: kernels.reciprocal_rank_fusion(np.array([[-1]]), np.ones(1))),
     ("half_life_days: 0.0; wanted finite, above 0", lambda: kernels.decay(real, 0.0)),
     ("floor: 2.0", lambda: kernels.decay(real, 30.0, 2.0)),

@@ -202,6 +202,9 @@ def test_invert_turns_documents_into_postings(seed, n, vocabulary, first):
     assert [part.tolist() for part in got] == [
         list(map(int, part)) for part in oracle.invert(term_ids, counts, offsets, first)
     ]
+    out = np.empty(len(term_ids), np.int32), np.empty(len(term_ids), np.uint8)
+    kernels.invert(term_ids, counts, offsets, first, out)
+    assert [part.tolist() for part in out] == [part.tolist() for part in got[2:]]
 
 
 def test_invert_of_ids_far_apart_takes_no_memory_for_the_gap():

@@ -280,11 +280,10 @@ class LexicalIndex(IndexPart):
             self._segments.pop()
         self._rows.truncate(self._sealed)
         self._counts.truncate(self._sealed)
-        terms, starts, rows, counts = kernels.invert(
-            self._tail_terms.array, self._tail_counts.array, self._tail_offsets.array, self._tail_first_row
+        out = self._rows.claim(len(self._tail_terms)), self._counts.claim(len(self._tail_terms))
+        terms, starts, _, _ = kernels.invert(
+            self._tail_terms.array, self._tail_counts.array, self._tail_offsets.array, self._tail_first_row, out
         )
-        self._rows.extend(rows)
-        self._counts.extend(counts)
         self._segments.append(_Segment(terms, starts + self._sealed))
         self._tail_segment = len(self._tail_offsets) <= _TAIL_RECORDS
         if self._tail_segment:

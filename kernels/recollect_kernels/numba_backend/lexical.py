@@ -40,16 +40,18 @@ def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None
     return out if _allowed_in_slices.call(rows, starts, ends, mask, out) else None
 
 
-def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
+def invert(
+    term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
+) -> tuple[I32, I64, I32, U8]:
     total = len(term_ids)
     vocabulary = int(term_ids.max()) + 1 if total else 0
     if vocabulary > 16 * total + 65_536:  # ids far apart: counting them would take longer than sorting
-        return python_lexical.invert(term_ids, counts, offsets, first_row)
+        return python_lexical.invert(term_ids, counts, offsets, first_row, out)
     place = np.zeros(vocabulary + 1, np.int64)
     terms, starts = np.empty(min(vocabulary, total), np.int32), np.empty(min(vocabulary, total) + 1, np.int64)
-    rows, out = np.empty(total, np.int32), np.empty(total, np.uint8)
-    unique = _invert.call(term_ids, counts, offsets, first_row, place, terms, starts, rows, out)
-    return terms[:unique].copy(), starts[: unique + 1].copy(), rows, out
+    rows, inverted = (np.empty(total, np.int32), np.empty(total, np.uint8)) if out is None else out
+    unique = _invert.call(term_ids, counts, offsets, first_row, place, terms, starts, rows, inverted)
+    return terms[:unique].copy(), starts[: unique + 1].copy(), rows, inverted
 
 
 # Without fastmath: the same float32 numbers as NumPy's.

@@ -114,11 +114,15 @@ def _look_up(part: I32, wanted: I32) -> tuple[I64, NDArray[np.bool_]]:
     return places, part[places] == wanted
 
 
-def invert(term_ids: I32, counts: U8, offsets: I64, first_row: int) -> tuple[I32, I64, I32, U8]:
+def invert(
+    term_ids: I32, counts: U8, offsets: I64, first_row: int, out: tuple[I32, U8] | None
+) -> tuple[I32, I64, I32, U8]:
     documents = np.repeat(np.arange(first_row, first_row + len(offsets) - 1, dtype=np.int32), np.diff(offsets))
     # Number and place in one key: NumPy sorts 200,000 of them in a seventh of the time of a stable argsort.
     keys = np.sort((term_ids.astype(np.int64) << 32) | np.arange(len(term_ids)))
     order, sorted_terms = keys & 0xFFFFFFFF, (keys >> 32).astype(np.int32)
     first = np.flatnonzero(np.diff(sorted_terms, prepend=np.int32(-1)))
     starts = np.append(first, len(term_ids)).astype(np.int64, copy=False)
-    return sorted_terms[first], starts, documents[order], counts[order]
+    rows, inverted = (np.empty_like(documents), np.empty_like(counts)) if out is None else out
+    rows[:], inverted[:] = documents[order], counts[order]
+    return sorted_terms[first], starts, rows, inverted
