@@ -153,17 +153,36 @@ class Forest(NamedTuple):
 class Weighed(NamedTuple):
     """The records that are weighed as answers: of query i those from offsets[i] to offsets[i + 1].
 
-    By record: signals float64 (signals, m), coverage float64 (m,), lengths float64 (m,) in words, and ranks float64
-    (m,), how many candidates score more. By query words float64 (q,). `records` is how many the store has.
+    By record: rows int64 (m,), signals float64 (signals, m), lengths float32 (m,) in words, and ranks float64 (m,), how
+    many candidates score more. By query: words float64 (q,), how many count, and unknown float64 (q,), the summed IDF
+    of those that no record contains. `records` is how many the store has.
     """
 
     offsets: I64
+    rows: I64
     signals: F64
-    coverage: F64
-    lengths: F64
+    lengths: F32
     ranks: F64
     words: F64
+    unknown: F64
     records: float
+
+
+class WordSlices(NamedTuple):
+    """The postings of the words of some queries.
+
+    Query i has the words from word_offsets[i] to word_offsets[i + 1], int64 (q + 1,), idf float32 (w,) by word, and the
+    slices rows[starts[s]:ends[s]], rows int32 ascending in each, from slice_offsets[i] to slice_offsets[i + 1];
+    words[s], int64, is the word of slice s.
+    """
+
+    rows: I32
+    starts: I64
+    ends: I64
+    words: I64
+    slice_offsets: I64
+    idf: F32
+    word_offsets: I64
 
 
 class Statements(NamedTuple):

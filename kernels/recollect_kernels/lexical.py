@@ -3,10 +3,12 @@
 Postings live in shared buffers: `rows` int32 (p,) and `counts` uint8 (p,), a term's occurrences in a document.
 A query is a run of slices: `starts`, `ends` int64 (s,) into the buffers and `idf` float32 (s,); a term may have
 several slices, one per segment. Query i has the slices slice_offsets[i]:slice_offsets[i + 1], int64 (q + 1,). The rows
-within a slice ascend strictly and are below n, which is checked; where a kernel looks up few rows, that would take
-longer than the look-up, and `ordered` says that the caller has checked these buffers. `lengths` float32 (n,) holds the
-length of each document in terms, 0 or more; it is not walked, and a score that is not finite is refused. Slices add up
-in the order given: documents that contain the same terms tie exactly.
+within a slice ascend strictly and are below n. `lengths` float32 (n,) holds the length of each document in terms, 0 or
+more; it is not walked, and a score that is not finite is refused. Slices add up in the order given: documents that
+contain the same terms tie exactly.
+
+Checking all that takes longer than looking up a few rows. `checked=True`, here and in other kernels, says that the
+arguments are known to fit, as those of an index that was checked when it was loaded; then only results are checked.
 
 BM25 (Robertson and Zaragoza, 2009): a slice adds idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average)).
 """
@@ -23,18 +25,22 @@ MOST = 1e30
 """More than any real parameter of BM25, and far from the end of float32."""
 
 
-def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> tuple[I64, F32, I64]:
+def bm25_top_k(
+    postings: Postings, mask: Mask | None, scratch: F32, k: int, *, checked: bool = False
+) -> tuple[I64, F32, I64]:
     """The k best documents of each query with a score above 0.
 
     mask bytes (n,) or None. `scratch` float32 (n,) is all zero on entry and on return, also when an error is raised;
     one per thread. Returns rows int64 (q, k), scores float32 (q, k), best first, ties by ascending row, and how many
     of them count, int64 (q,).
     """
-    check_postings(postings, ordered=True)  # the kernel checks the order as it reads
     n = postings.lengths.shape[0]
-    contract.output("scratch", scratch, contract.f32, n)
-    k = min(contract.whole("k", k, 1), n)
-    found = dispatch.active.bm25_top_k(postings, contract.mask(mask, n), scratch, k)
+    if not checked:
+        check_postings(postings, in_order=True)  # the kernel checks the order as it reads
+        contract.output("scratch", scratch, contract.f32, n)
+        k = contract.whole("k", k, 1)
+    allowed = contract.mask(mask, n)
+    found = dispatch.active.bm25_top_k(postings, allowed, scratch, min(k, n), checked)
     if found is None:
         if not _in_order(postings.rows, postings.starts, postings.ends, n):
             raise _disorder(n)
@@ -42,35 +48,36 @@ def bm25_top_k(postings: Postings, mask: Mask | None, scratch: F32, k: int) -> t
     return found
 
 
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32, *, ordered: bool = False) -> None:
+def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32, *, checked: bool = False) -> None:
     """BM25 of given documents only, each looked up in each slice, written where `scores` is NaN.
 
     Query i asks for candidates[offsets[i]:offsets[i + 1]], int64 (m,); scores float32 (m,).
     """
-    check_postings(postings, ordered)
-    contract.indices("candidates", candidates, postings.lengths.shape[0])
-    contract.offsets("offsets", offsets, candidates.shape[0], postings.slice_offsets.shape[0] - 1)
-    contract.output("scores", scores, contract.f32, candidates.shape[0])
+    if not checked:
+        check_postings(postings)
+        contract.indices("candidates", candidates, postings.lengths.shape[0])
+        contract.offsets("offsets", offsets, candidates.shape[0], postings.slice_offsets.shape[0] - 1)
+        contract.output("scores", scores, contract.f32, candidates.shape[0])
     dispatch.active.bm25_for_rows(postings, offsets, candidates, scores)
     contract.finite_scores(scores, "lengths")
 
 
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64,
-    *, ordered: bool = False,
+    *, checked: bool = False,
 ) -> tuple[F64, U8]:  # fmt: skip
     """The sum of the IDF of the query's words that each candidate contains, and which words any of them contains.
 
     words int64 (s,) says which word each slice belongs to, idf float32 (w,) is by word, candidates int64 (m,) with
     offsets int64 (q + 1,) by query -> float64 (m,), uint8 (w,).
     """
-    _slices(rows, starts, ends, slice_offsets)
-    if not ordered and not _in_order(rows, starts, ends, 2**31):
-        raise _disorder(2**31)
-    contract.finite("idf", array("idf", idf, contract.f32, None))
-    contract.indices("words", words, idf.shape[0], starts.shape[0])
-    contract.indices("candidates", candidates, 2**31)
-    contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
+    if not checked:
+        check_slices(rows, starts, ends, slice_offsets)
+        refuse_disorder(rows, starts, ends, 2**31)
+        contract.finite("idf", array("idf", idf, contract.f32, None))
+        contract.indices("words", words, idf.shape[0], starts.shape[0])
+        contract.indices("candidates", candidates, 2**31)
+        contract.offsets("offsets", offsets, candidates.shape[0], slice_offsets.shape[0] - 1)
     return dispatch.active.word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates)
 
 
@@ -79,7 +86,7 @@ def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: Mask) -> I64:
     if not isinstance(mask, np.ndarray) or mask.ndim != 1:
         raise KernelError("mask: wanted a numpy array of uint8 with one dimension")
     checked = contract.mask(mask, len(mask))
-    _slices(rows, starts, ends)
+    check_slices(rows, starts, ends)
     allowed = dispatch.active.allowed_in_slices(rows, starts, ends, checked)
     if allowed is None:
         raise _disorder(len(checked))
@@ -107,15 +114,15 @@ def invert(
     return dispatch.active.invert(term_ids, counts, offsets, first_row, out)
 
 
-def check_postings(postings: Postings, ordered: bool) -> None:
-    """Refuse postings that a kernel cannot read; the order of rows is not checked where it is known."""
+def check_postings(postings: Postings, *, in_order: bool = False) -> None:
+    """Refuse postings that a kernel cannot read; the order of rows is not checked where they are known to be in it."""
     rows, counts, starts, ends, idf, slice_offsets, lengths, average_length, k1, b = postings
-    _slices(rows, starts, ends, slice_offsets)
+    check_slices(rows, starts, ends, slice_offsets)
     array("counts", counts, contract.u8, rows.shape[0])
     array("idf", idf, contract.f32, starts.shape[0])
     array("lengths", lengths, contract.f32, None)
-    if not ordered and not _in_order(rows, starts, ends, lengths.shape[0]):
-        raise _disorder(lengths.shape[0])
+    if not in_order:
+        refuse_disorder(rows, starts, ends, lengths.shape[0])
     contract.finite("idf", idf)
     if idf.size and float(idf.min()) < 0:
         raise KernelError(f"idf: holds {float(idf.min())}; wanted 0 or more")
@@ -124,7 +131,8 @@ def check_postings(postings: Postings, ordered: bool) -> None:
     contract.real("k1 * b / average_length", k1 * b / average_length, high=MOST)  # finite in float32 too
 
 
-def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64 | None = None) -> None:
+def check_slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64 | None = None) -> None:
+    """Refuse slices that are out of order or of range."""
     array("rows", rows, contract.i32, None)
     array("starts", starts, contract.i64, None)
     array("ends", ends, contract.i64, starts.shape[0])
@@ -133,6 +141,12 @@ def _slices(rows: I32, starts: I64, ends: I64, slice_offsets: I64 | None = None)
     size = rows.shape[0]
     if starts.size and not (int(starts.min()) >= 0 and bool((starts <= ends).all()) and int(ends.max()) <= size):
         raise KernelError(f"starts, ends: a slice is out of order or of range; wanted 0 <= start <= end <= {size}")
+
+
+def refuse_disorder(rows: I32, starts: I64, ends: I64, n: int) -> None:
+    """Refuse slices whose rows do not ascend strictly from 0 to below n."""
+    if not _in_order(rows, starts, ends, n):
+        raise _disorder(n)
 
 
 def _in_order(rows: I32, starts: I64, ends: I64, n: int) -> bool:

@@ -24,6 +24,7 @@ from recollect_kernels.arguments import (
     Statements,
     Tokens,
     Weighed,
+    WordSlices,
 )  # fmt: skip
 from recollect_kernels.contract import F32, F64, I8, I32, I64, U8, U16, U64
 from recollect_kernels.signals import RankParameters
@@ -54,7 +55,9 @@ class Backend(Protocol):
     def cosine_top_k(self, queries: F32, vectors: F32, k: int, mask: U8) -> tuple[I64, F32] | None: ...
     def pool_tokens(self, codes: I8, scales: F32, token_ids: I64, offsets: I64) -> F32: ...
 
-    def bm25_top_k(self, postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None: ...
+    def bm25_top_k(
+        self, postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool
+    ) -> tuple[I64, F32, I64] | None: ...
     def bm25_for_rows(self, postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None: ...
     def word_coverage(
         self, rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64,
@@ -80,7 +83,10 @@ class Backend(Protocol):
         self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
     ) -> I64: ...
     def forest_scores(self, features: F64, forest: Forest) -> F64: ...
-    def measure_evidence(self, signals: F64, offsets: I64, weighed: Weighed) -> F64: ...
+    def assess(
+        self, signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
+        parameters: RankParameters,
+    ) -> tuple[F64, F64, I64, U8]: ...  # fmt: skip
     def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
 
 

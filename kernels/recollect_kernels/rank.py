@@ -32,7 +32,7 @@ _WHOLE = {
 def rank_candidates(
     lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
     rerank: F64 | None = None, mentions: Mentions | None = None, tokens: Tokens | None = None,
-    *, ordered: bool = False,
+    *, checked: bool = False,
 ) -> tuple[I64, I64, F64, I64]:  # fmt: skip
     """Every candidate of each query with its signals.
 
@@ -48,8 +48,30 @@ def rank_candidates(
     Returns offsets int64 (q + 1,), rows int64 (m,) ascending within a query, signals float64 (len(SIGNALS), m) in rows
     as `SIGNALS` names them, and order int64 (m,): places of each query's candidates, counted from its first, by
     descending score, ties by ascending key. A signal that is not finite is refused, and so is a link that spreads with
-    a strength that is no finite number of 0 or more. `ordered`: see `recollect_kernels.lexical`.
+    a strength that is no finite number of 0 or more. `checked`: see `recollect_kernels.lexical`; it
+    takes parameters from `check_parameters`.
     """
+    if not checked:
+        parameters = _check(lists, codes, postings, graph, records, parameters, rerank, mentions, tokens)
+    found = dispatch.active.rank_candidates(
+        lists, codes, postings, graph, records, parameters, NO_RERANK if rerank is None else rerank,
+        NO_MENTIONS if mentions is None else mentions, NO_TOKENS if tokens is None else tokens,
+    )  # fmt: skip
+    if found is None:
+        raise KernelError(
+            f"lists, graph, codes, tokens: name a row of {graph.previous.shape[0]} or more, or a place that is not "
+            "there, or a link has no strength of 0 or more"
+        )
+    if rerank is not None and rerank.shape[0] != found[1].shape[0]:
+        raise KernelError(f"rerank: {rerank.shape[0]} numbers; wanted one for each of {found[1].shape[0]} candidates")
+    contract.finite("signals", found[2])
+    return found
+
+
+def _check(
+    lists: Lists, codes: Codes | None, postings: Postings, graph: Graph, records: Records, parameters: RankParameters,
+    rerank: F64 | None, mentions: Mentions | None, tokens: Tokens | None,
+) -> RankParameters:  # fmt: skip
     queries, n = lists.vector_counts.shape[0], graph.previous.shape[0]
     _check_lists(lists, queries)
     if codes is not None:
@@ -57,7 +79,7 @@ def rank_candidates(
         array("ceilings", codes.ceilings, contract.f32, queries)
     if postings.slice_offsets.shape[0] != queries + 1 or postings.lengths.shape[0] != n:
         raise KernelError(f"postings: of other queries or records; wanted {queries} queries and {n} records")
-    check_postings(postings, ordered)
+    check_postings(postings)
     _check_graph(graph, n)
     array("keys", records.keys, contract.i64, n)
     array("created_at", records.created_at, contract.i64, n)
@@ -66,7 +88,6 @@ def rank_candidates(
     array("moments_until", records.moments_until, contract.i64, n)
     array("resolved", records.resolved, contract.u8, n)
     array("speakers", records.speakers, contract.i32, n, 2)
-    parameters = check_parameters(parameters)
     if mentions is not None:
         _check_mentions(mentions, queries)
     if rerank is not None:
@@ -78,19 +99,7 @@ def rank_candidates(
         _check_tokens(tokens, queries, codes)
         if rerank is not None:
             raise KernelError("tokens: with rerank; wanted one of them")
-    found = dispatch.active.rank_candidates(
-        lists, codes, postings, graph, records, parameters, NO_RERANK if rerank is None else rerank,
-        NO_MENTIONS if mentions is None else mentions, NO_TOKENS if tokens is None else tokens,
-    )  # fmt: skip
-    if found is None:
-        raise KernelError(
-            f"lists, graph, codes, tokens: name a row of {n} or more, or a place that is not there, or a link has no "
-            "strength of 0 or more"
-        )
-    if rerank is not None and rerank.shape[0] != found[1].shape[0]:
-        raise KernelError(f"rerank: {rerank.shape[0]} numbers; wanted one for each of {found[1].shape[0]} candidates")
-    contract.finite("signals", found[2])
-    return found
+    return check_parameters(parameters)
 
 
 def check_codes(codes: Codes, queries: int, n: int) -> None:

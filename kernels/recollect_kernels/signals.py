@@ -230,6 +230,47 @@ def date_signal(moments: Values, lasting: Values, begin: Values, end: Values, fa
     return np.maximum(within, (moments >= end) * (moments < end + fade) * (1.0 - late))
 
 
+REASONS = ("semantic", "keyword", "rerank", "speaker", "date", "session", "link", "recency")
+"""What a candidate may owe its score to; `reason_bits` has bit i for REASONS[i]."""
+# A signal is named when it makes up at least this share of the score before recency and importance.
+NAMED_SHARE = 0.1
+
+
+def reason_bits(own: Values, best_bm25: Values, parameters: RankParameters) -> Values:
+    """What candidates owe their scores to, as the bits of `REASONS`.
+
+    `own` are their signals in the order of `Signals`, `best_bm25` is the best of the query's, 1 where that is 0. In a
+    weighted sum the relevance has to have its share of the sum too.
+    """
+    weights = parameters.vector_weight + parameters.keyword_weight
+    cosine, rerank, linked = own[SIGNALS.cosine], own[SIGNALS.rerank], own[SIGNALS.linked]
+    semantic = parameters.vector_weight / weights * np.maximum(cosine, 0.0)
+    keyword = parameters.keyword_weight / weights * own[SIGNALS.bm25] / best_bm25
+    if parameters.keyword_fallback == 1:  # BM25 is all that a record without a vector has
+        bare = 1.0 * (cosine == 0.0)
+        keyword = bare * np.maximum(keyword, own[SIGNALS.fused] - rerank) + (1.0 - bare) * keyword
+    reranked, session = np.maximum(rerank, 0.0), np.maximum(own[SIGNALS.spread_gain] - linked, 0.0)
+    least = NAMED_SHARE * (semantic + keyword + reranked + session + linked)
+    bits = (
+        1 * ((semantic > 0) & (semantic >= least))
+        + 2 * ((keyword > 0) & (keyword >= least))
+        + 4 * ((reranked > 0) & (reranked >= least))
+        + 32 * ((session > 0) & (session >= least))
+        + 64 * ((linked > 0) & (linked >= least))
+    )
+    aging = parameters.half_life_days < np.inf
+    if parameters.weighted_sum == 1:
+        total = parameters.semantic_weight + parameters.recency_weight + parameters.importance_weight
+        relevance = parameters.semantic_weight / total * np.minimum(np.maximum(own[SIGNALS.spread], 0.0), 1.0)
+        bits = bits * ((relevance > 0) & (relevance >= NAMED_SHARE * own[SIGNALS.score]))
+        aging = aging and parameters.recency_weight > 0
+    if parameters.speaker_weight > 0:
+        bits = bits + 8 * (own[SIGNALS.speaker] > 0)
+    if parameters.date_weight > 0:
+        bits = bits + 16 * (own[SIGNALS.date] > 0)
+    return bits + 128 * (own[SIGNALS.decay] > 0.5) if aging else bits
+
+
 def order_by_score(scores: F64, keys: I64) -> I64:
     """Places by descending score, ties by ascending key."""
     by_key = np.argsort(keys, kind="mergesort")

@@ -51,25 +51,27 @@ def quantize_int8(vectors: F32) -> tuple[I8, F32]:
 
 
 def hamming_shortlist(
-    queries: U64, sketches: U64, allowed: I64 | None, start: int, stop: int, size: int
+    queries: U64, sketches: U64, allowed: I64 | None, start: int, stop: int, size: int, *, checked: bool = False
 ) -> tuple[I64, U16]:
     """The `size` rows nearest to each query in Hamming distance: rows int64 (q, s), distances uint16 (q, s).
 
     queries uint64 (q, w), sketches uint64 (blocks, w, 16) as `sketch_blocks` makes them. Of rows start to stop, or of
     the rows that allowed[start:stop] names, int64; a pool of threads can share them. s is `size` or as many as there
-    are. Nearest first, ties by ascending row, of `allowed` by the place there: the same where it ascends.
+    are. Nearest first, ties by ascending row, of `allowed` by the place there: the same where it ascends. `checked`:
+    see `recollect_kernels.lexical`.
     """
-    array("queries", queries, contract.u64, None, None)
-    words = queries.shape[1]
-    if not 1 <= words <= 1023:
-        raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
-    n = array("sketches", sketches, contract.u64, None, words, LANES).shape[0] * LANES
-    listed = allowed is not None
-    chosen = NO_ROWS if allowed is None else array("allowed", allowed, contract.i64, None)
-    count = chosen.shape[0] if listed else n
-    stop = contract.whole("stop", stop, 0, count)
-    start = contract.whole("start", start, 0, stop)
-    size = min(contract.whole("size", size, 1), max(count, 1))
+    n, listed, chosen = sketches.shape[0] * LANES, allowed is not None, NO_ROWS if allowed is None else allowed
+    if not checked:
+        array("queries", queries, contract.u64, None, None)
+        words = queries.shape[1]
+        if not 1 <= words <= 1023:
+            raise KernelError(f"queries: {words} words; wanted 1 to 1023 (distances are uint16)")
+        array("sketches", sketches, contract.u64, None, words, LANES)
+        array("allowed", chosen, contract.i64, None)
+        count = chosen.shape[0] if listed else n
+        stop = contract.whole("stop", stop, 0, count)
+        start = contract.whole("start", start, 0, stop)
+        size = min(contract.whole("size", size, 1), max(count, 1))
     found = dispatch.active.hamming_shortlist(queries, sketches, chosen, listed, start, stop, size)
     if found is None:
         raise contract.out_of_range("allowed", chosen[start:stop], n)
@@ -77,23 +79,25 @@ def hamming_shortlist(
 
 
 def rescore_shortlist(
-    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int
+    queries: F32, codes: I8, scales: F32, rows: I64, distances: U16, size: int, k: int, *, checked: bool = False
 ) -> tuple[I64, F32]:
     """The k best of each query's shortlist by cosine from int8 codes: rows int64 (q, k'), cosines float32 (q, k').
 
     queries float32 (q, d) of unit length, codes int8 (n, d), scales float32 (n,). rows int64 (q, s) with distances
     uint16 (q, s) are those of `hamming_shortlist`, of several blocks side by side: only the `size` nearest of them
-    are rescored. Best first, ties by ascending row.
+    are rescored. Best first, ties by ascending row. `checked`: see `recollect_kernels.lexical`.
     """
-    array("queries", queries, contract.f32, None, None)
-    contract.finite("queries", queries)
-    array("codes", codes, contract.i8, None, queries.shape[1])
-    array("scales", scales, contract.f32, codes.shape[0])
-    array("rows", rows, contract.i64, queries.shape[0], None)
-    array("distances", distances, contract.u16, *rows.shape)
-    contract.indices("rows", rows.ravel(), codes.shape[0])
-    size = min(contract.whole("size", size, 1), max(rows.shape[1], 1))
-    k = min(contract.whole("k", k, 1), size, rows.shape[1])
+    if not checked:
+        array("queries", queries, contract.f32, None, None)
+        contract.finite("queries", queries)
+        array("codes", codes, contract.i8, None, queries.shape[1])
+        array("scales", scales, contract.f32, codes.shape[0])
+        array("rows", rows, contract.i64, queries.shape[0], None)
+        array("distances", distances, contract.u16, *rows.shape)
+        contract.indices("rows", rows.ravel(), codes.shape[0])
+        size, k = contract.whole("size", size, 1), contract.whole("k", k, 1)
+    size = min(size, max(rows.shape[1], 1))
+    k = min(k, size, rows.shape[1])
     found, cosines = dispatch.active.rescore_shortlist(queries, codes, scales, rows, distances, size, k)
     contract.finite_scores(cosines, "scales")
     return found, cosines

@@ -108,10 +108,10 @@ def forest(generator, trees, depth, features):
     return freeze(kernels.Forest(nodes, thresholds, generator.standard_normal((trees, 2**depth))))
 
 
-def weighed(generator, candidates, hits):
-    """Candidates of some queries and records to weigh beside them: signals, offsets and the group of arguments.
+def weighed(generator, candidates, hits, changed=None):
+    """What `assess` takes: candidates of some queries, records to weigh beside them, the words of the queries, weights.
 
-    Values come from a few numbers, so that the best is often there twice.
+    Values come from a few numbers, so that the best is often there twice. `changed` are fields of the parameters.
     """
     names = kernels.SIGNALS._fields
     offsets, own = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (candidates, hits))
@@ -119,12 +119,24 @@ def weighed(generator, candidates, hits):
     for each in (signals, mine):
         each[kernels.SIGNALS.cosine] -= 0.5
     m, queries = int(own[-1]), len(hits)
-    group = kernels.Weighed(
-        own, mine, generator.random(m), generator.integers(0, 100, m).astype(np.float64),
-        generator.integers(0, 500, m).astype(np.float64), generator.integers(0, 20, queries).astype(np.float64),
-        float(generator.integers(0, 10_000)),
+    words = generator.integers(0, 5, queries).tolist()
+    some = postings(generator, 60, words, slices_per_term=2)
+    slices = kernels.WordSlices(
+        some.rows, some.starts, some.ends, np.repeat(np.arange(sum(words)), 2), some.slice_offsets,
+        generator.random(sum(words)).astype(np.float32), np.cumsum([0, *words], dtype=np.int64),
     )  # fmt: skip
-    return frozen(signals), frozen(offsets), freeze(group)
+    group = kernels.Weighed(
+        own, generator.integers(0, 60, m), mine, generator.integers(0, 100, m).astype(np.float32),
+        generator.integers(0, 500, m).astype(np.float64), np.array(words, np.float64),
+        generator.integers(0, 3, queries) * 1.5, float(generator.integers(0, 10_000)),
+    )  # fmt: skip
+    kinds = len(kernels.EVIDENCE) + 1
+    weights, word_weights = generator.standard_normal((queries, kinds)), generator.standard_normal(kinds)
+    parameters = kernels.RankParameters(0.6, 0.4, -1.0, 0, 0.4, 0.5, 1.0, 0.7, 0.8, 0, 90.0, 0.5, 0, 0.2)
+    return (
+        frozen(signals), frozen(offsets), freeze(group), freeze(slices), frozen(weights), frozen(word_weights),
+        parameters._replace(**(changed or {})),
+    )  # fmt: skip
 
 
 def statements(generator, sizes, slots, frames):

@@ -121,6 +121,37 @@ def evidence(queries):
     return rows
 
 
+def confidence(evidence, weights):
+    """The logistic function of weighted evidence; the last weight is the bias."""
+    logit = sum(weight * value for weight, value in zip(weights, evidence, strict=False)) + weights[-1]
+    return 1 / (1 + math.exp(-logit))
+
+
+def reasons(own, best_bm25, options):
+    """What a record, a dict of signals, owes its score to, as a set of names."""
+    whole = options["vector_weight"] + options["keyword_weight"]
+    keyword = options["keyword_weight"] / whole * own["bm25"] / best_bm25
+    if options["keyword_fallback"] and own["cosine"] == 0:
+        keyword = max(keyword, own["fused"] - own["rerank"])
+    shares = {
+        "semantic": max(options["vector_weight"] / whole * own["cosine"], 0),
+        "keyword": keyword,
+        "rerank": max(own["rerank"], 0),
+        "session": max(own["spread_gain"] - own["linked"], 0),
+        "link": own["linked"],
+    }
+    named = {name for name, share in shares.items() if share > 0 and share >= 0.1 * sum(shares.values())}
+    aging = options["half_life_days"] < math.inf
+    if options["weighted_sum"]:
+        total = options["semantic_weight"] + options["recency_weight"] + options["importance_weight"]
+        relevance = options["semantic_weight"] / total * min(max(own["spread"], 0), 1)
+        if not (relevance > 0 and relevance >= 0.1 * own["score"]):
+            named = set()
+        aging = aging and options["recency_weight"] > 0
+    named |= {name for name in ("speaker", "date") if options[f"{name}_weight"] > 0 and own[name] > 0}
+    return named | {"recency"} if aging and own["decay"] > 0.5 else named
+
+
 def nearest(distances, rows, size):
     return sorted(rows, key=lambda row: (distances[row], row))[:size]
 

@@ -11,6 +11,7 @@ import pytest
 import recollect_kernels as kernels
 from recollect_kernels import KernelError
 from recollect_kernels.protocol import Backend
+from tests.kernels.cases import weighed
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -108,10 +109,10 @@ def full_forest(leaf):
 
 def evidence(bm25):
     """That of one record with this BM25."""
-    own = np.zeros((len(kernels.SIGNALS), 1))
+    signals, offsets, group, *others = weighed(np.random.default_rng(1), [1], [1])
+    own = np.zeros_like(signals)
     own[kernels.SIGNALS.bm25] = bm25
-    weighed = kernels.Weighed(np.array([0, 1]), own, *np.ones((4, 1)), 1.0)
-    return kernels.measure_evidence(np.zeros_like(own), np.array([0, 1]), weighed)
+    return kernels.assess(signals, offsets, group._replace(signals=own, words=np.ones(1)), *others)
 
 
 def changes(keys):
@@ -337,5 +338,7 @@ def test_an_unaligned_array_is_refused():
 def test_every_kernel_of_the_registry_is_public():
     registered = {name for name in vars(Backend) if not name.startswith("_")}
     public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
-    assert public == registered | {"cached", "sketch_blocks", "start_background", "status", "warmup"}
+    assert public == registered | {
+        "cached", "check_parameters", "reason_bits", "sketch_blocks", "start_background", "status", "warmup",
+    }  # fmt: skip
     assert issubclass(KernelError, ValueError)

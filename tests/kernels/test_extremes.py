@@ -252,10 +252,10 @@ def test_forests(jit, seed, share):
         assert_alike(found[0], wanted, rtol=1e-12)
 
 
-@holds(seed=seeds, field=st.sampled_from(["signals", "coverage", "lengths", "ranks", "words", "records"]))
+@holds(seed=seeds, field=st.sampled_from(["signals", "lengths", "ranks", "words", "unknown", "records"]))
 def test_evidence(jit, seed, field):
     generator = rng(seed)
-    signals, offsets, group = weighed(generator, [3, 0, 5], [2, 1, 3])
+    signals, offsets, group, *others = weighed(generator, [3, 0, 5], [2, 1, 3])
     if field == "records":
         group = group._replace(records=float(generator.choice(np.array(WIDE))))
     else:
@@ -263,9 +263,10 @@ def test_evidence(jit, seed, field):
         spoilt = generator.random(values.shape) < 0.2
         values[spoilt] = generator.choice(np.array(WIDE), int(spoilt.sum()))
         group = group._replace(**{field: values})
-    found = answers(jit, lambda: kernels.measure_evidence(signals, offsets, group))
+    found = answers(jit, lambda: kernels.assess(signals, offsets, group, *others))
     if found is not None:
-        assert_alike(*found, rtol=1e-12)
+        assert_alike(*(each.evidence for each in found), rtol=1e-12)
+        assert_alike(*(each.confidence for each in found), rtol=1e-9)
 
 
 @holds(seed=seeds, sizes=st.lists(st.integers(0, 9), max_size=3), share=st.sampled_from([0.0, 0.05]))

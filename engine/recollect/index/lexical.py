@@ -237,7 +237,7 @@ class LexicalIndex(IndexPart):
         Rows (q, wanted), their scores, and how many of them count (q,).
         """
         scratch = self._scratch()
-        found = kernels.bm25_top_k(self.postings(slices, statistics), mask, scratch, wanted)
+        found = kernels.bm25_top_k(self.postings(slices, statistics), mask, scratch, wanted, checked=True)
         self._spare.append(scratch)
         return found
 
@@ -247,9 +247,16 @@ class LexicalIndex(IndexPart):
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         covered, found = kernels.word_coverage(
             self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets,
-            rows, ordered=True,
+            rows, checked=True,
         )  # fmt: skip
         return covered, found.view(np.bool_)
+
+    def word_slices(self, slices: Slices) -> kernels.WordSlices:
+        """What `kernels.assess` takes of the words of queries."""
+        return kernels.WordSlices(
+            self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf,
+            slices.word_offsets,
+        )  # fmt: skip
 
     def postings(self, slices: Slices, statistics: CorpusStatistics) -> kernels.Postings:
         """What every BM25 kernel takes."""

@@ -202,7 +202,7 @@ class QueryBatch:
             rerank,
             self._mentions,
             compared,
-            ordered=True,
+            checked=True,
         )
 
     def _records(self) -> kernels.Records:
@@ -236,7 +236,7 @@ class QueryBatch:
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
             scores = np.full(len(bare), np.nan, dtype=np.float32)
             postings = index.words.postings(self.slices, self._statistics)
-            kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores, ordered=True)
+            kernels.bm25_for_rows(postings, counts.astype(np.int64), found[bare], scores, checked=True)
             worded[bare] = scores > 0
         kept = np.concatenate([[0], np.cumsum(worded)])
         return kept[ends].astype(np.int64), found[worded]
@@ -271,9 +271,15 @@ class QueryBatch:
         """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
         return self._index.words.coverage(self.slices, offsets, rows)
 
-    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Words of each row."""
-        return self._index.words.lengths[rows].astype(np.float64)
+        lengths: NDArray[np.float32] = self._index.words.lengths[rows]
+        return lengths
+
+    @property
+    def word_slices(self) -> kernels.WordSlices:
+        """The postings of the queries' words."""
+        return self._index.words.word_slices(self.slices)
 
     def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source of each row, -1 for none."""

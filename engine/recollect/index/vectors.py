@@ -220,7 +220,7 @@ class VectorIndex(IndexPart):
         sketches, size = kernels.sketch(queries), shortlist_size(visible, wanted)
 
         def scan(start: int, stop: int) -> Shortlist:
-            found = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size)
+            found = kernels.hamming_shortlist(sketches, self._sketches.array, allowed, start, stop, size, checked=True)
             return Shortlist(*found, size)
 
         return [partial(scan, start, stop) for start, stop in blocks(visible, _SMALLEST_BLOCK, each=2)]
@@ -235,7 +235,7 @@ class VectorIndex(IndexPart):
         places = np.concatenate([each.places for each in found], axis=1) if len(found) > 1 else found[0].places
         distances = np.concatenate([each.distances for each in found], axis=1) if len(found) > 1 else found[0].distances
         return kernels.rescore_shortlist(
-            queries, self._codes.array, self._scales.array, places, distances, found[0].size, wanted
+            queries, self._codes.array, self._scales.array, places, distances, found[0].size, wanted, checked=True
         )
 
     def nearest_of(

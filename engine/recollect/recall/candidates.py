@@ -192,7 +192,7 @@ def _parameters_of(profile: Profile) -> kernels.RankParameters:
         "keyword_fallback": int(profile.keyword_fallback),
         "weighted_sum": int(profile.composition == "weighted_sum"),
     }
-    return kernels.RankParameters(**{**same, **changed})
+    return kernels.check_parameters(kernels.RankParameters(**{**same, **changed}))
 
 
 def no_ceilings(queries: int) -> NDArray[np.float32]:

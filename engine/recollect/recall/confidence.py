@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,13 +18,14 @@ import msgspec
 import numpy as np
 
 from recollect.numerics import kernels
-from recollect.recall.candidates import SIGNALS, Candidates
-from recollect.recall.evidence import measure_evidence
+from recollect.recall.candidates import SIGNALS, Candidates, rank_parameters
+from recollect.recall.evidence import weigh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.index.query_batch import QueryBatch
+    from recollect.profiles import Profile
     from recollect.recall.query import Words
 
 
@@ -76,15 +77,16 @@ def load_calibration() -> Calibration:
 
 
 class Assessment(NamedTuple):
-    """The evidence of chosen candidates.
+    """What is said of chosen candidates.
 
-    Their confidence by answer and by query, which differ where sub-queries share an answer: there the best counts; and
-    by known word whether any of them contains it.
+    Their confidence by answer and by query, which differ where sub-queries share an answer: there the best counts; by
+    known word whether any of them contains it; and the bits of their match reasons, None where they share an answer.
     """
 
     by_answer: list[NDArray[np.float64]]
     by_query: list[NDArray[np.float64]]
     met: NDArray[np.bool_]
+    reasons: NDArray[np.int64] | None
 
 
 class Judge:
@@ -100,14 +102,15 @@ class Judge:
         words: Sequence[Words],
         candidates: Candidates,
         embedder: str | None,
+        profile: Profile,
         *,
         shared: bool,
     ) -> None:
         self._batch, self._words, self._candidates = batch, words, candidates
-        self._shared = shared
+        self._parameters, self._shared = rank_parameters(profile, 0), shared
         calibration = load_calibration()
         chosen = [calibration.weights(embedder, self._signals(query)) for query in range(len(words))]
-        self._weights = np.array(chosen).T
+        self._weights = chosen[0][None] if len(chosen) == 1 else np.array(chosen)
         self._by_words = calibration.words
 
     def _signals(self, query: int) -> str:
@@ -119,15 +122,17 @@ class Judge:
         return "tokens" if self._candidates.signals[SIGNALS.similarity, start:stop].any() else "vectors"
 
     def assess(self, places: Sequence[NDArray[np.int64]]) -> Assessment:
-        """The evidence of the candidates at these places of each answer."""
+        """What is said of the candidates at these places of each answer."""
         candidates = self._candidates
         every = [places[0]] * len(self._words) if self._shared else places
-        offsets = np.cumsum([0, *map(len, every)], dtype=np.int64)
+        offsets = np.array([0, *accumulate(map(len, every))], dtype=np.int64)
         at = candidates.places(every)
-        confidence, met = self._weigh(offsets, candidates.rows[at], candidates.signals[:, at], self._ranks_of(every))
-        by_query = [confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
+        found = self._weigh(
+            offsets, candidates.rows[at], candidates.signals.take(at, axis=1), self._ranks_of(every)
+        )  # fmt: skip
+        by_query = [found.confidence[start:stop] for start, stop in pairwise(offsets.tolist())]
         by_answer = [np.max(by_query, axis=0)] if self._shared else by_query
-        return Assessment(by_answer, by_query, met)
+        return Assessment(by_answer, by_query, found.met.view(np.bool_), None if self._shared else found.reasons)
 
     def of_records(self, measured: Candidates) -> list[NDArray[np.float64]]:
         """The confidence of records by query, which are weighed as candidates where they are some.
@@ -146,7 +151,7 @@ class Judge:
                 held = np.flatnonzero(own[place] == rows)
                 signals[:, start + held] = candidates.signals[:, first + place[held]]
                 ranks[start + held] = self._ranks(query)[place[held]]
-        confidence, _ = self._weigh(measured.offsets, measured.rows, signals, ranks)
+        confidence = self._weigh(measured.offsets, measured.rows, signals, ranks).confidence
         return [confidence[start:stop] for start, stop in pairwise(measured.offsets.tolist())]
 
     def _ranks(self, query: int) -> NDArray[np.float64]:
@@ -167,16 +172,9 @@ class Judge:
         rows: NDArray[np.int64],
         signals: NDArray[np.float64],
         ranks: NDArray[np.float64],
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The confidence of rows[offsets[i]:offsets[i + 1]] for query i, and which known words they contain.
-
-        By row, `ranks` says how many candidates score more.
-        """
-        evidence, met = measure_evidence(self._batch, self._words, self._candidates, offsets, rows, signals, ranks)
-        weights = np.repeat(self._weights, np.diff(offsets), axis=1)
-        # A record without a vector is weighed by its words.
-        bare = signals[SIGNALS.cosine] == 0
-        if bare.any():
-            weights[:, bare] = self._by_words[:, None]
-        logits = (weights[:-1] * evidence).sum(axis=0) + weights[-1]
-        return 1.0 / (1.0 + np.exp(-logits)), met
+    ) -> kernels.Assessed:
+        """rows[offsets[i]:offsets[i + 1]] as answers to query i; by row, `ranks` says how many score more."""
+        return weigh(
+            self._batch, self._words, self._candidates, offsets, rows, signals, ranks, self._weights, self._by_words,
+            self._parameters,
+        )  # fmt: skip

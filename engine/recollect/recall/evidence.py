@@ -1,4 +1,4 @@
-"""The evidence that a record answers a query, of which `confidence.py` makes a chance.
+"""The evidence that records answer a query, and what `confidence.py` and `hits.py` say of it.
 
 A record is weighed by its own signals and beside the best other candidate: a cosine of 0.5 says little where another
 record has 0.6, and much where the next has 0.2. All of it is measured before fusion, so it is the same under every
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.numerics import kernels
-from recollect.recall.features import covered_share
 from recollect.text.stopwords import STOP_TERMS
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from recollect.recall.query import Words
 
 
-def measure_evidence(
+def weigh(
     batch: QueryBatch,
     words: Sequence[Words],
     candidates: Candidates,
@@ -32,22 +31,29 @@ def measure_evidence(
     rows: NDArray[np.int64],
     signals: NDArray[np.float64],
     ranks: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The evidence of rows[offsets[i]:offsets[i + 1]] for query i, float64 (evidence, rows): see `kernels.Evidence`.
+    weights: NDArray[np.float64],
+    word_weights: NDArray[np.float64],
+    parameters: kernels.RankParameters,
+) -> kernels.Assessed:
+    """rows[offsets[i]:offsets[i + 1]] as answers to query i.
 
     By row, `signals` are float64 (signals, rows) and `ranks` how many candidates score more; `candidates` are what they
-    are weighed beside. The second tells for each known word of all queries whether any of its query's rows contains it.
+    are weighed beside.
     """
-    coverage, met = covered_share(batch, offsets, rows, [each.unknown for each in words])
     # Stop words are in nearly every record: a match of them alone says nothing.
     said = [0.0 if STOP_TERMS.issuperset(each.every) else float(len(each.every)) for each in words]
+    unknown = [sum(batch.unknown_idf(each.unknown)) if each.unknown else 0.0 for each in words]
     weighed = kernels.Weighed(
         offsets,
+        rows,
         np.ascontiguousarray(signals),
-        coverage,
         batch.lengths(rows),
         ranks,
         np.array(said),
+        np.array(unknown),
         float(batch.records),
     )
-    return kernels.measure_evidence(np.ascontiguousarray(candidates.signals), candidates.offsets, weighed), met
+    return kernels.assess(
+        np.ascontiguousarray(candidates.signals), candidates.offsets, weighed, batch.word_slices, weights, word_weights,
+        parameters, checked=True,
+    )  # fmt: skip

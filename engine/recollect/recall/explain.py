@@ -84,7 +84,7 @@ def explain(
             sub_queries = answer.sub_queries
             judge = Judge(
                 batch, known, answer.candidates if sub_queries is None else sub_queries.shared, loader.embedder,
-                shared=sub_queries is not None,
+                request.profile, shared=sub_queries is not None,
             )  # fmt: skip
             place = np.flatnonzero(answer.candidates.keys == record_id)
             watched = Watched(batch, answer, place, judge, request)

@@ -10,8 +10,9 @@ import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
 from recollect.index.table import RecordTable
-from recollect.match_reasons import CHANGE_BIT, reason_bits, reasons_of
-from recollect.recall.candidates import SIGNALS, Candidates
+from recollect.match_reasons import CHANGE_BIT, reasons_of
+from recollect.numerics import kernels
+from recollect.recall.candidates import SIGNALS, Candidates, rank_parameters
 from recollect.records import Former, Hit, SourceRef
 from recollect.store.protocol import Reader
 from recollect.store.supersession_values import FormerRow
@@ -56,28 +57,36 @@ def score_hits(
     chosen: Sequence[NDArray[np.int64]],
     confidence: Sequence[NDArray[np.float64]],
     profile: Profile,
+    reasons: NDArray[np.int64] | None = None,
 ) -> list[list[ScoredHit]]:
-    """The hits of each query: its candidates at these places."""
+    """The hits of each query: its candidates at these places, with the bits of their reasons where these are known."""
     sizes = list(map(len, chosen))
     places = candidates.places(chosen)
-    # numpy's reduceat gives an empty run the value after it; no hit uses that.
-    starts = np.minimum(candidates.offsets[:-1], max(len(candidates) - 1, 0))
-    bm25 = candidates.signals[SIGNALS.bm25]
-    best = np.maximum.reduceat(bm25, starts) if len(candidates) else np.zeros(len(starts))
-    signals = candidates.signals[:, places]
-    reasons = reason_bits(signals, np.repeat(best, sizes), profile)
+    signals = candidates.signals.take(places, axis=1)
+    if reasons is None:
+        reasons = kernels.reason_bits(signals, np.repeat(_best_bm25(candidates), sizes), rank_parameters(profile, 0))
     if candidates.raised is not None:
-        reasons += CHANGE_BIT * candidates.raised[places]
+        reasons = reasons + CHANGE_BIT * candidates.raised[places]
     hits = map(
         ScoredHit,
         candidates.keys[places].tolist(),
-        np.minimum(np.maximum(signals[SIGNALS.score], 0.0), 1.0).tolist(),
-        np.concatenate(confidence).tolist(),
+        [min(max(score, 0.0), 1.0) for score in signals[SIGNALS.score].tolist()],
+        (confidence[0] if len(confidence) == 1 else np.concatenate(confidence)).tolist(),
         reasons.tolist(),
         signals_by_name(signals),
         repeat(-1) if candidates.successors is None else candidates.successors[places].tolist(),
     )
     return [list(islice(hits, size)) for size in sizes]
+
+
+def _best_bm25(candidates: Candidates) -> NDArray[np.float64]:
+    """The best BM25 of each query's candidates, 1 where none has any."""
+    if not len(candidates):
+        return np.ones(len(candidates.offsets) - 1)
+    # numpy's reduceat gives an empty run the value after it; no hit uses that.
+    starts = np.minimum(candidates.offsets[:-1], len(candidates) - 1)
+    best = np.maximum.reduceat(candidates.signals[SIGNALS.bm25], starts)
+    return np.where(best > 0, best, 1.0)
 
 
 class Replaced(NamedTuple):

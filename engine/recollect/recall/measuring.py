@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.recall.candidates import Candidates
+from recollect.numerics import kernels
+from recollect.recall.candidates import Candidates, rank_parameters
 from recollect.recall.decomposition import SubQueries
-from recollect.recall.evidence import measure_evidence
+from recollect.recall.evidence import weigh
 from recollect.recall.features import measure_features
 from recollect.recall.pipeline import Group, embed_queries, search
 from recollect.recall.query import Words, find_words
@@ -64,12 +65,13 @@ def measure_queries(engine: Engine, queries: Sequence[str], request: Request, de
 
 def weigh_queries(engine: Engine, queries: Sequence[str], request: Request, depth: int = 10) -> list[WeighedQuery]:
     """The evidence of the best `depth` candidates of each query; no question is decomposed."""
-    found = []
+    found, kinds = [], len(kernels.EVIDENCE) + 1
     for batch, known, candidates, offsets, places, ids in _searched(engine, queries, request, depth):
-        evidence, _ = measure_evidence(
-            batch, known, candidates, offsets, candidates.rows[places], candidates.signals[:, places],
-            np.concatenate([np.arange(stop - start, dtype=np.float64) for start, stop in pairwise(offsets.tolist())]),
-        )  # fmt: skip
+        ranks = [np.arange(stop - start, dtype=np.float64) for start, stop in pairwise(offsets.tolist())]
+        evidence = weigh(
+            batch, known, candidates, offsets, candidates.rows[places], candidates.signals.take(places, axis=1),
+            np.concatenate(ranks), np.zeros((len(known), kinds)), np.zeros(kinds), rank_parameters(request.profile, 0),
+        ).evidence  # fmt: skip
         found += [WeighedQuery(ids[begin:end], evidence[:, begin:end]) for begin, end in pairwise(offsets.tolist())]
     return found
 

@@ -241,7 +241,7 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
         candidates = order_changes(candidates, batch, loader, asked, marked=request.filter.include_superseded)
     own = [candidates.of(place) for place in range(len(more))]
     weighed = candidates if fused is None else fused.shared
-    judge = Judge(batch, words, weighed, loader.embedder, shared=fused is not None)
+    judge = Judge(batch, words, weighed, loader.embedder, profile, shared=fused is not None)
     confidence = None
     if profile.min_confidence > 0:
         confidence = judge.assess([np.arange(len(each)) for each in own]).by_answer
@@ -250,7 +250,7 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
         for place, each in enumerate(own)
     ]
     evidence = judge.assess(chosen)
-    hits = score_hits(candidates, chosen, evidence.by_answer, profile)
+    hits = score_hits(candidates, chosen, evidence.by_answer, profile, evidence.reasons)
     gaps = find_gaps(batch, group.texts, words, evidence, hits, request, [*map(len, own)])
     answers = [Answer(*each, fused) for each in zip(own, chosen, hits, gaps, strict=True)]
     if loader.standing is not None:

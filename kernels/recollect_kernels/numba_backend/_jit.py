@@ -30,6 +30,7 @@ from recollect_kernels.arguments import (
     Statements,
     Tokens,
     Weighed,
+    WordSlices,
 )  # fmt: skip
 from recollect_kernels.cache import Cache
 from recollect_kernels.signals import RankParameters
@@ -80,7 +81,8 @@ GRAPH = _types.NamedTuple([I32_1, I32_1, I64_1, I32_1, I32_1, I32_1, F32_1, U8_1
 RECORDS = _types.NamedTuple([I64_1, I64_1, F32_1, I64_1, I64_1, U8_1, I32_2], Records)
 MENTIONS = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, I64_1], Mentions)
 FOREST = _types.NamedTuple([U8_2, F64_2, F64_2], Forest)
-WEIGHED = _types.NamedTuple([I64_1, F64_2, F64_1, F64_1, F64_1, F64_1, F64], Weighed)
+WEIGHED = _types.NamedTuple([I64_1, I64_1, F64_2, F32_1, F64_1, F64_1, F64_1, F64], Weighed)
+WORD_SLICES = _types.NamedTuple([I32_1, I64_1, I64_1, I64_1, I64_1, F32_1, I64_1], WordSlices)
 STATEMENTS = _types.NamedTuple([I64_1, U32_2, U32_2, I64_1, I64_1], Statements)
 ASKED = _types.NamedTuple([I64_1, U8_1], Asked)
 PARAMETERS = _types.NamedTuple(

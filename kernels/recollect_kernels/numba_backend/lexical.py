@@ -16,11 +16,12 @@ from recollect_kernels.python_backend import lexical as python_lexical
 GREATEST = np.float32(np.finfo(np.float32).max)
 
 
-def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None:
+def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
     queries = len(postings.slice_offsets) - 1
     found, scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.empty(queries, np.int64)
-    return (found, scores, sizes) if _bm25_top_k.call(postings, mask, scratch, scores, found, sizes) else None
+    good = _bm25_top_k.call(postings, mask, scratch, int(in_order), scores, found, sizes)
+    return (found, scores, sizes) if good else None
 
 
 def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
@@ -80,9 +81,12 @@ def in_order(rows: Any, start: Any, end: Any, n: Any) -> Any:
 
 
 @kernel(
-    _jit.POSTINGS, _jit.U8_1, _jit.OUT_F32, _jit.OUT_F32_2, _jit.OUT_I64_2, _jit.OUT_I64, returns=_jit.I64, fast=True
-)
-def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_rows: Any, sizes: Any) -> Any:
+    _jit.POSTINGS, _jit.U8_1, _jit.OUT_F32, _jit.I64, _jit.OUT_F32_2, _jit.OUT_I64_2, _jit.OUT_I64, returns=_jit.I64,
+    fast=True,
+)  # fmt: skip
+def _bm25_top_k(
+    postings: Any, mask: Any, scratch: Any, known: Any, heap_scores: Any, heap_rows: Any, sizes: Any
+) -> Any:
     """Returns 0 if a score is not finite or the rows of a slice are out of order."""
     rows, counts, lengths = postings.rows, postings.counts, postings.lengths
     starts, ends, idf, slice_offsets = postings.starts, postings.ends, postings.idf, postings.slice_offsets
@@ -93,7 +97,7 @@ def _bm25_top_k(postings: Any, mask: Any, scratch: Any, heap_scores: Any, heap_r
     for q in range(heap_scores.shape[0]):
         best_scores, best_rows = heap_scores[q], heap_rows[q]
         for s in range(slice_offsets[q], slice_offsets[q + 1]):
-            if not in_order(rows, starts[s], ends[s], scratch.shape[0]):
+            if not known and not in_order(rows, starts[s], ends[s], scratch.shape[0]):
                 return 0
         for s in range(slice_offsets[q], slice_offsets[q + 1]):
             weight = idf[s] * factor

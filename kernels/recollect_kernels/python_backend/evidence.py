@@ -1,18 +1,24 @@
-"""Evidence in NumPy, query by query."""
+"""Evidence and what it gives, in NumPy, query by query."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from recollect_kernels.arguments import Weighed
-from recollect_kernels.contract import F64, I64
-from recollect_kernels.signals import COMPARED, EVIDENCE, evidence_of
+from recollect_kernels.arguments import Weighed, WordSlices
+from recollect_kernels.contract import F64, I64, U8
+from recollect_kernels.python_backend.lexical import word_coverage
+from recollect_kernels.signals import COMPARED, EVIDENCE, SIGNALS, RankParameters, evidence_of, reason_bits
 
 
 @np.errstate(all="ignore")
-def measure_evidence(signals: F64, offsets: I64, weighed: Weighed) -> F64:
-    evidence = np.empty((len(EVIDENCE), weighed.signals.shape[1]))
-    compared, own = signals[COMPARED, :], weighed.signals[COMPARED, :]
+def assess(
+    signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
+    parameters: RankParameters,
+) -> tuple[F64, F64, I64, U8]:  # fmt: skip
+    m = len(weighed.rows)
+    evidence, confidence, reasons = np.empty((len(EVIDENCE), m)), np.empty(m), np.empty(m, np.int64)
+    compared, own = signals[COMPARED, :], weighed.signals
+    covered, met = word_coverage(*slices[:6], weighed.offsets, weighed.rows)
     for query in range(len(offsets) - 1):
         first, stop = weighed.offsets[query : query + 2]
         several = compared[:, offsets[query] : offsets[query + 1]]
@@ -21,15 +27,25 @@ def measure_evidence(signals: F64, offsets: I64, weighed: Weighed) -> F64:
             second, best = np.partition(several, -2, axis=1)[:, -2:].T
         elif several.shape[1] == 1:
             best = several[:, 0]
-        mine = own[:, first:stop]
+        mine = own[COMPARED, first:stop]
         other = np.where(mine >= best[:, None], second[:, None], best[:, None])
+        words = slice(*slices.word_offsets[query : query + 2])
+        mass = weighed.unknown[query] + slices.idf[words].sum(dtype=np.float64)
         values = evidence_of(
-            tuple(mine), tuple(other), weighed.coverage[first:stop], weighed.lengths[first:stop],
-            weighed.ranks[first:stop], weighed.words[query], _mean_measured(several[2]), weighed.records,
+            tuple(mine), tuple(other), covered[first:stop] / mass if mass > 0 else np.zeros(stop - first),
+            weighed.lengths[first:stop].astype(np.float64), weighed.ranks[first:stop], weighed.words[query],
+            _mean_measured(several[2]), weighed.records,
         )  # fmt: skip
-        for row, each in zip(evidence[:, first:stop], values, strict=True):
-            row[:] = each
-    return evidence
+        logits = np.zeros(stop - first)
+        bare = mine[0] == 0
+        for at, each in enumerate(values):
+            evidence[at, first:stop] = each
+            logits += each * np.where(bare, word_weights[at], weights[query, at])
+        logits += np.where(bare, word_weights[-1], weights[query, -1])
+        confidence[first:stop] = 1.0 / (1.0 + np.exp(-logits))
+        greatest = best[COMPARED.index(SIGNALS.bm25)]
+        reasons[first:stop] = reason_bits(own[:, first:stop], greatest if greatest > 0 else 1.0, parameters)
+    return evidence, confidence, reasons, met
 
 
 def _mean_measured(similarity: F64) -> float:

@@ -27,14 +27,14 @@ def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1
     return frequency
 
 
-def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int) -> tuple[I64, F32, I64] | None:
+def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
     rows, counts, starts, ends, idf, slice_offsets, lengths, *numbers = postings
     queries = len(slice_offsets) - 1
     found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.zeros(queries, np.int64)
     for query in range(queries):
         slices = range(slice_offsets[query], slice_offsets[query + 1])
-        if not all(_in_order(rows[starts[each] : ends[each]], len(lengths)) for each in slices):
+        if not in_order and not all(_in_order(rows[starts[each] : ends[each]], len(lengths)) for each in slices):
             return None
         for slice_ in slices:
             part = slice(starts[slice_], ends[slice_])
