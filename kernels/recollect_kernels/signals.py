@@ -149,30 +149,31 @@ def weighted_fusion(cosine: Values, bm25_share: Values, has_vector: Values, para
     return fused
 
 
-def rank_fusion(cosine: F64, bm25: F64, keys: I64, parameters: RankParameters) -> F64:
-    """The fused scores of one query's candidates by reciprocal rank."""
+def rank_fusion(
+    cosine: F64, bm25: F64, cosine_order: I64, bm25_order: I64, parameters: RankParameters, fused: F64
+) -> None:
+    """Write the fused scores of one query's candidates by reciprocal rank; the orders are those of their values."""
     total = parameters.vector_weight + parameters.keyword_weight
     vector_weight, keyword_weight = parameters.vector_weight / total, parameters.keyword_weight / total
-    fused = np.zeros(len(keys))
-    _add_ranks(cosine, keys, parameters.ranked_share, vector_weight, parameters.rrf_k, fused)
-    _add_ranks(bm25, keys, 0.0, keyword_weight, parameters.rrf_k, fused)
+    for i in range(len(cosine)):
+        fused[i] = 0.0
+    _add_ranks(cosine, cosine_order, parameters.ranked_share, vector_weight, parameters.rrf_k, fused)
+    _add_ranks(bm25, bm25_order, 0.0, keyword_weight, parameters.rrf_k, fused)
     least, greatest = np.inf, 0.0
-    for score in fused:
-        if score > 0:
-            least, greatest = min(least, score), max(greatest, score)
-    for i in range(len(fused)):
+    for i in range(len(cosine)):
+        if fused[i] > 0:
+            least, greatest = min(least, fused[i]), max(greatest, fused[i])
+    for i in range(len(cosine)):
         if fused[i] > 0:
             fused[i] = 1.0 if greatest == least else 0.4 + 0.6 * ((fused[i] - least) / (greatest - least))
         elif (vector_weight > 0 and cosine[i] > 0) or (keyword_weight > 0 and bm25[i] > 0):
             fused[i] = 0.4
-    return fused
 
 
-def _add_ranks(values: F64, keys: I64, share: float, weight: float, rrf_k: float, fused: F64) -> None:
+def _add_ranks(values: F64, order: I64, share: float, weight: float, rrf_k: float, fused: F64) -> None:
     """Add weight / (rrf_k + rank), ranks from 1, for values above 0 that reach `share` of the best."""
-    if weight > 0 and len(values):
-        least = share * max(values.max(), 0.0)
-        order = order_by_score(values, keys)
+    if weight > 0 and len(order):
+        least = share * max(values[order[0]], 0.0)
         for rank in range(len(order)):
             value = values[order[rank]]
             if value <= 0 or value < least:
@@ -269,12 +270,6 @@ def reason_bits(own: Values, best_bm25: Values, parameters: RankParameters) -> V
     if parameters.date_weight > 0:
         bits = bits + 16 * (own[SIGNALS.date] > 0)
     return bits + 128 * (own[SIGNALS.decay] > 0.5) if aging else bits
-
-
-def order_by_score(scores: F64, keys: I64) -> I64:
-    """Places by descending score, ties by ascending key."""
-    by_key = np.argsort(keys, kind="mergesort")
-    return by_key[np.argsort(-scores[by_key], kind="mergesort")]
 
 
 def evidence_of(

@@ -65,10 +65,10 @@ def slot_of(slots: Any, source: Any) -> Any:
 
 
 @exact
-def best_of_sources(rows: Any, scores: Any, sources: Any, best_three: Any) -> None:
+def best_of_sources(rows: Any, scores: Any, sources: Any, scratch: Any, best_three: Any) -> None:
     """The sum of the best three scores in each candidate's source, 0 without a source."""
-    slots = np.full(table_size(rows.shape[0]), -1, np.int64)
-    best = np.empty((slots.shape[0], 3), np.float64)
+    slots, best = scratch.slots[: table_size(rows.shape[0])], scratch.best
+    slots[:] = -1
     for i in range(rows.shape[0]):
         source = sources[rows[i]]
         if source < 0:
@@ -89,7 +89,7 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, best_three: Any) -> No
 
 
 @exact
-def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: Any) -> Any:
+def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, scratch: Any, reached: Any) -> Any:
     """Fill in what reaches each candidate: see `signals.later_signals`. False where a row is out of range,
     or the strength of a link that reaches a candidate is no finite number of 0 or more.
     """
@@ -98,7 +98,9 @@ def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: A
     by_chain, by_link, best_three, neighbourhood = reached
     n, m, masked = previous.shape[0], rows.shape[0], mask.shape[0] > 0
     # Most links lead to no candidate. Marks tell so without a search, which saved 1.5 ms per recall.
-    seen = np.zeros(2 * table_size(m) if targets.shape[0] else 1, np.uint8)
+    seen = scratch.marks[: 2 * table_size(m)]
+    if targets.shape[0]:
+        seen[:] = 0
     for i in range(m if targets.shape[0] else 0):
         seen[mixed(rows[i], seen)] = 1
     for i in range(m):
@@ -132,5 +134,5 @@ def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, reached: A
                         return False
                     by_link[i] = max(by_link[i], np.float64(strengths[edge]) * scores[place])
             edge = np.int64(nexts[edge])
-    best_of_sources(rows, scores, graph.sources, best_three)
+    best_of_sources(rows, scores, graph.sources, scratch, best_three)
     return True

@@ -8,29 +8,29 @@ import numpy as np
 
 from recollect_kernels.numba_backend._heap import push
 from recollect_kernels.numba_backend._jit import exact, helper
+from recollect_kernels.numba_backend._sort import sort_whole
 from recollect_kernels.numba_backend.hamming import popcount
 from recollect_kernels.signals import SIGNALS
 
 
 @exact
-def fill_rerank(
-    q: Any, rows: Any, fused: Any, codes: Any, tokens: Any, parameters: Any, added: Any, signals: Any
-) -> Any:
+def fill_rerank(q: Any, rows: Any, codes: Any, tokens: Any, parameters: Any, scratch: Any, signals: Any) -> Any:
     """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
     asked, end = tokens.offsets[q], tokens.offsets[q + 1]
     depth = min(parameters.rerank_depth, rows.shape[0])
     if asked == end or depth == 0:
         return True
-    heap, best, size = np.empty(depth), np.empty(depth, np.int64), 0
+    fused, added, heap = scratch.double[0], scratch.double[1], scratch.double[2]
+    best, similarity, size = scratch.whole[2, :depth], scratch.double[3], 0
     for i in range(rows.shape[0]):
         size = push(heap, best, size, depth, fused[i], np.int64(i))
-    best = np.sort(best)
-    similarity = np.full(depth, np.nan)
+    sort_whole(best, scratch.whole[3])
     total, measured = 0.0, 0
     for place in range(depth):
         row = rows[best[place]]
         first = codes.first_place[row]
         parts = np.int64(codes.parts[row])
+        similarity[place] = np.nan
         if parts == 0:
             continue
         # The tokens of a record's parts are side by side.

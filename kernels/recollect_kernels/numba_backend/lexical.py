@@ -25,7 +25,7 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
 
 
 def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
-    _bm25_for_rows.call(postings, offsets, candidates, scores)
+    _bm25_for_rows.call(postings, offsets, candidates, scores, np.empty(len(candidates), np.int64))
 
 
 def word_coverage(
@@ -139,12 +139,14 @@ def find_row(rows: Any, start: Any, end: Any, row: Any) -> Any:
 
 
 @helper
-def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scores: Any) -> None:
-    """Scores that are NaN, slice by slice: candidates ascend, so each search starts where the last one ended."""
+def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scores: Any, unknown: Any) -> None:
+    """Scores that are NaN, slice by slice: candidates ascend, so each search starts where the last one ended.
+
+    `unknown`, int64, has room for as many.
+    """
     rows, counts, lengths, idf = postings.rows, postings.counts, postings.lengths, postings.idf
     starts, ends = postings.starts, postings.ends
     factor, constant, slope = length_norm
-    unknown = np.empty(candidates.shape[0], np.int64)
     many = 0
     ascending = True
     for c in range(candidates.shape[0]):
@@ -184,12 +186,12 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
                 scores[candidate] += impact(count, weight, lengths[np.uintp(row)], constant, slope)
 
 
-@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, fast=True)
-def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, scores: Any) -> None:
+@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, _jit.OUT_I64, fast=True)
+def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, scores: Any, spare: Any) -> None:
     length_norm = bm25_constants(postings)
     for q in range(offsets.shape[0] - 1):
         own = slice(offsets[q], offsets[q + 1])
-        fill_bm25(postings, q, length_norm, candidates[own], scores[own])
+        fill_bm25(postings, q, length_norm, candidates[own], scores[own], spare)
 
 
 @kernel(

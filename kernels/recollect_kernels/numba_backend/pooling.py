@@ -13,14 +13,13 @@ from recollect_kernels.numba_backend._jit import kernel
 
 def pool_tokens(codes: I8, scales: F32, token_ids: I64, offsets: I64) -> F32:
     out = np.zeros((len(offsets) - 1, codes.shape[1]), np.float32)
-    _pool_tokens.call(codes, scales, token_ids, offsets, out)
+    _pool_tokens.call(codes, scales, token_ids, offsets, np.empty(codes.shape[1]), out)
     return out
 
 
-@kernel(_jit.I8_2, _jit.F32_1, _jit.I64_1, _jit.I64_1, _jit.OUT_F32_2, fast=True)
-def _pool_tokens(codes: Any, scales: Any, token_ids: Any, offsets: Any, out: Any) -> None:
+@kernel(_jit.I8_2, _jit.F32_1, _jit.I64_1, _jit.I64_1, _jit.OUT_F64, _jit.OUT_F32_2, fast=True)
+def _pool_tokens(codes: Any, scales: Any, token_ids: Any, offsets: Any, sums: Any, out: Any) -> None:
     d = codes.shape[1]
-    sums = np.empty(d, np.float64)
     for i in range(out.shape[0]):
         sums[:] = 0.0
         for t in range(np.uintp(offsets[i]), np.uintp(offsets[i + 1])):

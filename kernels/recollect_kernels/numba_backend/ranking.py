@@ -19,7 +19,8 @@ def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
 
 
 def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
-    decayed: F64 = _decay.call(ages_days, half_life_days, floor, int(exponential))
+    decayed = np.empty(len(ages_days))
+    _decay.call(ages_days, half_life_days, floor, int(exponential), decayed)
     return decayed
 
 
@@ -43,9 +44,10 @@ def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
                 out[i] += weights[s] / (k + ranks[s, i])
 
 
-@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, returns=_jit.OUT_F64)
-def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any) -> Any:
-    return formulas.decay(ages_days, half_life_days, floor, exponential)
+@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, _jit.OUT_F64)
+def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any, out: Any) -> None:
+    for i in range(ages_days.shape[0]):
+        out[i] = formulas.decay(ages_days[i], half_life_days, floor, exponential)
 
 
 @kernel(

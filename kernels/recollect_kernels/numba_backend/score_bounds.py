@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recollect_kernels.arguments import NO_VECTORS, Codes, Records, Sketches
-from recollect_kernels.contract import F64, I64, U8
+from recollect_kernels.contract import F32, F64, I64, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, kernel
 from recollect_kernels.numba_backend.hamming import sketch_distance
@@ -22,6 +22,7 @@ from recollect_kernels.signals import DAY_US, RankParameters, decay
 STEPS, STEPS_A_LIFE = 2048, 64.0
 BLOCK_ROWS = 1024
 SLACK, COSINE_SLACK = 1e-9, 1e-5
+NO_QUERY: F32 = np.empty(0, np.float32)
 
 
 class Bound(NamedTuple):
@@ -44,26 +45,29 @@ def score_bound_candidates(
     records: Records, parameters: RankParameters,
 ) -> tuple[I64, I64] | None:  # fmt: skip
     found, ends = [np.empty(0, np.int64)], [0]
+    codes = codes or NO_VECTORS
+    blocks = np.empty((2, BLOCK_ROWS), np.int64), np.empty(BLOCK_ROWS), _decay_table(parameters)
     for query, floor in enumerate(floors.tolist()):
         known = rows[offsets[query] : offsets[query + 1]]
-        own: I64 = _score_bound_candidates.call(
-            query, known, floor, float(word_ceilings[query]), codes or NO_VECTORS, sketches, mask, records, parameters
-        )
-        if len(own) and own[0] < 0:
+        asked = codes.queries[query] if len(codes.queries) else NO_QUERY
+        own = np.empty(len(records.created_at), np.int64)
+        count = _score_bound_candidates.call(
+            query, asked, known, floor, float(word_ceilings[query]), codes, sketches, mask, records, parameters,
+            *blocks, own,
+        )  # fmt: skip
+        if count < 0:
             return None
-        found.append(own)
-        ends.append(ends[-1] + len(own))
+        found.append(own[:count].copy())
+        ends.append(ends[-1] + count)
     return np.array(ends, np.int64), np.concatenate(found)
 
 
-@exact
-def decay_table(parameters: Any) -> Any:
+def _decay_table(parameters: RankParameters) -> F64:
     """The decay at each step of age."""
-    if parameters.half_life_days == np.inf:
-        ages = np.zeros(STEPS)
-    else:
-        ages = np.arange(STEPS) / STEPS_A_LIFE * parameters.half_life_days
-    return decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+    lives = 1.0 if parameters.half_life_days == np.inf else parameters.half_life_days
+    ages = np.arange(STEPS) / STEPS_A_LIFE * lives * (parameters.half_life_days != np.inf)
+    decayed: F64 = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
+    return decayed
 
 
 @exact
@@ -167,30 +171,26 @@ def rows_by_codes(
 
 
 @kernel(
-    _jit.I64, _jit.I64_1, _jit.F64, _jit.F64, _jit.CODES, _jit.SKETCHES, _jit.U8_1, _jit.RECORDS, _jit.PARAMETERS,
-    returns=_jit.OUT_I64,
+    _jit.I64, _jit.F32_1, _jit.I64_1, _jit.F64, _jit.F64, _jit.CODES, _jit.SKETCHES, _jit.U8_1, _jit.RECORDS,
+    _jit.PARAMETERS, _jit.OUT_I64_2, _jit.OUT_F64, _jit.F64_1, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
 def _score_bound_candidates(
-    query: Any, known: Any, floor: Any, word_ceiling: Any, codes: Any, sketches: Any, mask: Any, records: Any,
-    parameters: Any,
+    query: Any, asked: Any, known: Any, floor: Any, word_ceiling: Any, codes: Any, sketches: Any, mask: Any,
+    records: Any, parameters: Any, blocks: Any, rests: Any, decays: Any, found: Any,
 ) -> Any:  # fmt: skip
-    """The rows of one query; -1 alone where a place is out of range."""
-    asked = codes.queries[query] if codes.queries.shape[0] else np.empty(0, np.float32)
+    """Write the rows of one query; returns how many, -1 where a place is out of range."""
     bound = bound_of(asked, floor, word_ceiling, parameters)
-    decays, rests = decay_table(parameters), np.empty(BLOCK_ROWS)
-    opened, near = np.empty(BLOCK_ROWS, np.int64), np.empty(BLOCK_ROWS, np.int64)
+    opened, near = blocks[0], blocks[1]
     int8, scales, first_place, parts = codes.codes, codes.scales, codes.first_place, codes.parts
     least_rest = floor - parameters.semantic_weight - SLACK
     n, count, next_known = records.created_at.shape[0], 0, 0
-    found = np.empty(n, np.int64)
     for first in range(0, n, BLOCK_ROWS):
         size = min(BLOCK_ROWS, n - first)
         left = rows_by_rest(first, size, least_rest, records, parameters, decays, rests, opened)
         held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, near)
         if held < 0:
-            found[0] = -1
-            return found[:1].copy()
+            return -1
         count, next_known = rows_by_codes(
             asked, first, near[:held], bound, int8, scales, first_place, parts, rests, known, next_known, found, count
         )
-    return found[:count].copy()
+    return count

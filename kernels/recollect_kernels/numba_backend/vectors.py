@@ -10,6 +10,7 @@ from recollect_kernels.contract import F32, I8, I64, NO_MASK, U8, U16
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import helper, kernel
+from recollect_kernels.numba_backend._prefetch import prefetch, prefetch_row
 from recollect_kernels.python_backend.vectors import GREATEST_SQUARE, LEAST_SQUARE, cosines
 
 GREATEST = np.float32(np.finfo(np.float32).max)
@@ -17,6 +18,7 @@ GREATEST = np.float32(np.finfo(np.float32).max)
 # 100 ms alone and 1,000 ms beside another busy process.
 BLOCK_ROWS, BLOCK_QUERIES = 8192, 256
 LANES = 32  # scores compared with the threshold at once
+AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took half the time
 
 
 def quantize_int8(vectors: F32) -> tuple[I8, F32]:
@@ -115,9 +117,13 @@ def _rescore_shortlist(
                     break
         held = 0
         finite = True
-        for at in range(rows.shape[1]):
-            row = rows[q, at]
-            distance = np.int64(distances[q, at])
+        own_rows, own_distances, many = rows[q], distances[q], np.uintp(rows.shape[1])
+        for at in range(many):
+            if at + np.uintp(AHEAD) < many:
+                prefetch_row(codes, own_rows[at + np.uintp(AHEAD)])
+                prefetch(scales, np.uintp(own_rows[at + np.uintp(AHEAD)]))
+            row = own_rows[at]
+            distance = np.int64(own_distances[at])
             if distance > limit or (distance == limit and ties <= 0):
                 continue
             ties -= distance == limit
@@ -135,7 +141,12 @@ def fill_cosines(
     query: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, ceiling: Any, cosines: Any
 ) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
-    for at in range(np.uintp(rows.shape[0])):
+    ahead, many = np.uintp(0), np.uintp(rows.shape[0])
+    for at in range(many):
+        while ahead < many and ahead < at + np.uintp(AHEAD):
+            if cosines[ahead] != cosines[ahead] and parts[np.uintp(rows[ahead])]:
+                prefetch_row(codes, first_place[np.uintp(rows[ahead])])
+            ahead += np.uintp(1)
         if cosines[at] == cosines[at]:  # known
             continue
         row = np.uintp(rows[at])

@@ -18,7 +18,6 @@ from recollect_kernels.signals import (
     RankParameters,
     date_signal,
     later_signals,
-    order_by_score,
     rank_fusion,
     weighted_fusion,
 )
@@ -64,6 +63,12 @@ def rank_candidates(
         order.append(order_by_score(signals[SIGNALS.score], records.keys[rows]))
     signals = np.concatenate(every_signals, axis=1)
     return np.array(offsets, np.int64), np.concatenate(every_rows), signals, np.concatenate(order)
+
+
+def order_by_score(scores: F64, keys: I64) -> I64:
+    """Places by descending score, ties by ascending key."""
+    by_key = np.argsort(keys, kind="stable")
+    return by_key[np.argsort(-scores[by_key], kind="stable")]
 
 
 def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
@@ -127,7 +132,9 @@ def _fused_signals(
     signals[SIGNALS.cosine], signals[SIGNALS.bm25] = cosine, bm25
     by_vector, by_keyword = signals[SIGNALS.cosine], signals[SIGNALS.bm25]
     if parameters.rrf_k >= 0:
-        signals[SIGNALS.fused] = rank_fusion(by_vector, by_keyword, keys[rows], parameters)
+        own = keys[rows]
+        orders = order_by_score(by_vector, own), order_by_score(by_keyword, own)
+        rank_fusion(by_vector, by_keyword, *orders, parameters, signals[SIGNALS.fused])
         return signals
     greatest = by_keyword.max(initial=0.0)
     share = by_keyword / greatest if greatest > 0 else np.zeros(len(rows))
