@@ -361,14 +361,14 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
     if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
         wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
         raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
-    if not np.isfinite(array).all():
+    peak = float(np.abs(array).max())
+    if not peak < math.inf:  # NaN too
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InvalidVector(f"{name} holds {array[bad]} at {bad}: every component is a finite number")
-    peak = float(np.abs(array).max())
     if peak == 0.0:
         raise InvalidVector(f"{name} is all zeros, which has no direction: leave it out to embed the text")
     array /= peak
-    unit: NDArray[np.float32] = (array / np.sqrt(array @ array)).astype(np.float32)
+    unit: NDArray[np.float32] = (array / math.sqrt(array @ array)).astype(np.float32)
     return unit
 
 

@@ -9,6 +9,7 @@ Scores are computed per query, so an appended index and a rebuilt one give the s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -204,15 +205,16 @@ class LexicalIndex(IndexPart):
     def slices(self, terms: Sequence[QueryTerms], statistics: CorpusStatistics) -> Slices:
         """The slices of the words of each query, and their IDF."""
         asked, shares = terms[0] if len(terms) == 1 else QueryTerms.joined(terms)
-        word_offsets = np.cumsum([0, *(len(each.numbers) for each in terms)], dtype=np.int64)
+        word_offsets = np.array([0, *accumulate(len(each.numbers) for each in terms)], dtype=np.int64)
         starts, stops, owners = [], [], []
         for segment in self._segments:
             if not len(segment.terms):
                 continue
-            places = np.minimum(np.searchsorted(segment.terms, asked), len(segment.terms) - 1)
-            held = np.flatnonzero(segment.terms[places] == asked)
-            starts.append(segment.starts[places[held]])
-            stops.append(segment.starts[places[held] + 1])
+            places = segment.terms.searchsorted(asked)
+            held = (segment.terms.take(places, mode="clip") == asked).nonzero()[0]
+            places = places[held]
+            starts.append(segment.starts[places])
+            stops.append(segment.starts[places + 1])
             owners.append(held)
         begin, end, words = _joined(starts), _joined(stops), _joined(owners)
         frequency = statistics.frequencies(asked, self._rows.array, begin, end, words)
@@ -224,9 +226,13 @@ class LexicalIndex(IndexPart):
             frequency, word_offsets = frequency[in_vocabulary], before[word_offsets]
             shares = shares[in_vocabulary]
         idf = statistics.idf(frequency, shares).astype(np.float32)
-        query = np.searchsorted(word_offsets, words, side="right") if len(terms) > 1 else words * 0 + 1
-        order = np.lexsort((words, -idf[words], query))
-        slice_offsets = np.searchsorted(query[order], np.arange(1, len(terms) + 2))
+        if len(terms) == 1:
+            order = np.lexsort((words, -idf[words]))
+            slice_offsets = np.array([0, len(words)], dtype=np.int64)
+        else:
+            query = word_offsets.searchsorted(words, side="right")
+            order = np.lexsort((words, -idf[words], query))
+            slice_offsets = query[order].searchsorted(np.arange(1, len(terms) + 2))
         return Slices(begin[order], end[order], words[order], slice_offsets, idf, word_offsets, in_vocabulary)
 
     def best(

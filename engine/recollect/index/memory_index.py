@@ -96,7 +96,7 @@ class MemoryIndex:
 
     def corpus_statistics(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         """The statistics of the current records in these scopes, None for all; cached until the index changes."""
-        return self._kept("statistics", scopes, lambda: self._count_corpus(scopes))
+        return self.kept("statistics", scopes, lambda: self._count_corpus(scopes))
 
     def _count_corpus(self, scopes: tuple[int, ...] | None) -> CorpusStatistics:
         table, held = self.table, None
@@ -112,11 +112,11 @@ class MemoryIndex:
 
     def _scope_mask(self, scopes: tuple[int, ...] | None) -> NDArray[np.uint8]:
         """1 for the current records of these scopes."""
-        return self._kept("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
+        return self.kept("scopes", scopes, lambda: self.table.mask(RowFilter(now=0, scopes=scopes)))
 
     def listing(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.uint8]:
         """1 for the rows of the records that `read_ids` returns, cached by `key` until the index changes."""
-        return self._kept("listing", key, lambda: self.table.listing(read_ids()))
+        return self.kept("listing", key, lambda: self.table.listing(read_ids()))
 
     def rows(self, key: Hashable, read_ids: Callable[[], Sequence[int]]) -> NDArray[np.int64]:
         """The rows, ascending, of the records that `read_ids` returns, cached by `key` until the index changes."""
@@ -125,7 +125,7 @@ class MemoryIndex:
             rows = self.table.rows_of(np.array(read_ids(), dtype=np.int64))
             return np.sort(rows[rows >= 0])
 
-        return self._kept("rows", key, read)
+        return self.kept("rows", key, read)
 
     def selection(self, row_filter: RowFilter, listing: Hashable = None) -> Selection:
         """What `row_filter` admits, cached until the index changes; `listing` is the key of `row_filter.listed`."""
@@ -144,7 +144,7 @@ class MemoryIndex:
             len(expired),
             -1 if hidden is None else len(hidden),
         )
-        return self._kept("selection", key, lambda: self._select(row_filter, expired))
+        return self.kept("selection", key, lambda: self._select(row_filter, expired))
 
     def _select(self, row_filter: RowFilter, expired: NDArray[np.int64]) -> Selection:
         if row_filter.unrestricted and self.table.all_open and not len(expired):
@@ -156,7 +156,8 @@ class MemoryIndex:
             mask[expired] = 0
         return Selection(mask, None if self.vectors is None else self.vectors.places(mask))
 
-    def _kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """What `make` returns, cached by kind and key until the index changes."""
         if self._kept_version != self.version:
             self._kept_values, self._kept_bytes, self._kept_version = {}, 0, self.version
         kept = self._kept_values
@@ -189,9 +190,11 @@ class MemoryIndex:
         Where another thread has already updated the index further, the transaction moves on to the newest commit.
         """
         while True:
-            self.catch_up(reader)
+            seen = reader.changes.commit()
+            if self.commit != seen:
+                self.catch_up(reader)
             with self.lock.reading():
-                if self.commit == reader.changes.commit():
+                if self.commit == seen:
                     yield
                     return
             reader.changes.refresh()

@@ -281,27 +281,39 @@ class VectorIndex(IndexPart):
         queries float32 (n, dimension): one per row. All vectors are read by one statement.
         """
         counts = self._parts.array[rows]
-        held = np.flatnonzero(counts)
+        if not self.has_parts and counts.all():
+            return self._cosines_of_places(queries, self._first_place.array[rows], originals)
+        held = counts.nonzero()[0]
         best = np.zeros(len(rows), dtype=np.float32)
         if not len(held):
             return best
         places = self._first_place.array[rows[held]]
-        owners, starts = held, None
-        if self.has_parts:
-            counts = counts[held]
-            starts = np.cumsum(counts) - counts
-            owners = np.repeat(held, counts)
-            places = np.repeat(places - starts, counts) + np.arange(len(owners))
-        ids, where = np.unique(self.ids(places), return_inverse=True)
-        exact = cosines_of_pairs(originals(ids)[where], queries[owners])
-        best[held] = exact if starts is None else np.maximum.reduceat(exact, starts)
+        counts = counts[held]
+        starts = np.cumsum(counts) - counts
+        owners = np.repeat(held, counts)
+        places = np.repeat(places - starts, counts) + np.arange(len(owners))
+        best[held] = np.maximum.reduceat(self._cosines_of_places(queries[owners], places, originals), starts)
         return best
+
+    def _cosines_of_places(
+        self, queries: NDArray[np.float32], places: NDArray[np.int64], originals: Originals
+    ) -> NDArray[np.float32]:
+        ids = self.ids(places)
+        order = ids.argsort()
+        ascending = ids[order]
+        if (ascending[1:] == ascending[:-1]).any():  # queries share records
+            ascending, where = np.unique(ids, return_inverse=True)
+            return cosines_of_pairs(originals(ascending)[where], queries)
+        exact = np.empty(len(ids), dtype=np.float32)
+        exact[order] = cosines_of_pairs(originals(ascending), queries[order])
+        return exact
 
 
 def cosines_of_pairs(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
     """Row-wise cosines of unit vectors (n, dimension), float32 (n,): a pair gives the same result in any batch."""
-    exact = np.einsum("ij,ij->i", vectors, others)
+    exact: NDArray[np.float32] = np.einsum("ij,ij->i", vectors, others)
     if not np.isfinite(exact).all():  # written from outside: `verify` names it
         exact = np.nan_to_num(exact)
-    cut: NDArray[np.float32] = np.minimum(np.maximum(exact, -1.0), 1.0)
-    return cut
+    np.maximum(exact, -1.0, out=exact)
+    np.minimum(exact, 1.0, out=exact)
+    return exact

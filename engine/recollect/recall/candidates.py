@@ -219,6 +219,12 @@ def _rescore(nearest: Found, batch: QueryBatch, count: int) -> NDArray[np.float3
     count = min(count, found)
     if not count:
         return no_ceilings(queries)
+    if queries == 1 and nearest.counts[0] == found:  # nothing to leave out
+        exact_values = batch.exact_cosines(np.zeros(count, dtype=np.int64), nearest.rows[0, :count])
+        ceiling = exact_values.min()
+        np.minimum(nearest.values, ceiling, out=nearest.values)
+        nearest.values[0, :count] = exact_values
+        return np.array([ceiling])
     head = np.arange(count) < nearest.counts[:, None]
     which, places = np.nonzero(head)
     exact = np.full(head.shape, np.inf, dtype=np.float32)

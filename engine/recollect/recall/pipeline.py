@@ -122,7 +122,7 @@ def _follow(engine: Engine, question: str, hits: Hits, request: Request) -> None
     follow(question, hits, request, ask)
     hits.stages = {**hits.stages, "steps": (perf_counter() - began) * 1e3}
     if request.counted:
-        engine.accesses.add(hit.id for hit in hits if hit.id not in before)
+        engine.accesses.add([hit.id for hit in hits if hit.id not in before])
 
 
 def _recall_alike(
@@ -172,7 +172,7 @@ def _recall(
         each.stages = stages
         each.sub_queries, each.scopes = sub.queries, sub.scopes
     if request.counted:
-        engine.accesses.add(hit.id for each in hits for hit in each)
+        engine.accesses.add([hit.id for each in hits for hit in each])
     return hits
 
 

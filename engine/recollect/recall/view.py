@@ -87,7 +87,7 @@ def open_view(
 ) -> Iterator[tuple[IndexView, RecordLoader]]:
     """The index at this read transaction's commit, under the request's filter."""
     with engine.index.current(reader):
-        embedder = reader.vectors.active_embedder()
+        embedder = engine.index.kept("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
         selection = select_rows(engine, reader, request)
         loader = RecordLoader(reader, embedder, find_standing(engine, reader, selection, request))
@@ -138,12 +138,15 @@ def find_standing(engine: Engine, reader: Reader, selection: Selection, request:
     """The standing instructions and preferences that the selection admits; none beside groups, or in a story."""
     if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
         return None
+    found = engine.index.kept("standing", id(selection), lambda: (_standing_rows(engine, reader, selection), selection))
+    return found[0] if len(found[0].rows) else None
+
+
+def _standing_rows(engine: Engine, reader: Reader, selection: Selection) -> StandingRows:
     found = [engine.index.rows(("standing", name), partial(reader.records.standing_ids, name)) for name in STANDING]
     if selection.mask is not None:
         found = [rows[selection.mask[rows] == 1] for rows in found]
     rows = np.concatenate(found)
-    if not len(rows):
-        return None
     order = np.argsort(rows)
     return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]))
 
