@@ -252,12 +252,7 @@ class QueryBatch:
         """Cosine of each row's best part with the query of that number, from the float32 originals."""
         if self._vectors is None or self._index.vectors is None:
             return np.zeros(len(rows), dtype=np.float32)
-        asked = (
-            self._vectors[queries]
-            if len(self._vectors) > 1
-            else np.broadcast_to(self._vectors, (len(rows), self._vectors.shape[1]))
-        )
-        return self._index.vectors.exact_cosines(asked, rows, self._view.originals)
+        return self._index.vectors.exact_cosines(self._vectors.take(queries, axis=0), rows, self._view.originals)
 
     def nearest_of(self, rows: NDArray[np.int64], wanted: int, least: float) -> NDArray[np.int64]:
         """Of some ascending rows the `wanted` nearest to each query whose cosine is at least `least`, ascending."""

@@ -56,7 +56,7 @@ def bring_standing(
     rows = batch.nearest_of(standing.rows, _NEAREST, _LEAST_COSINE)
     if len(few):
         rows = distinct(np.concatenate([rows, few]))
-    keys = set(batch.keys(standing.rows).tolist())
+    keys = standing.keys
     if not len(rows):
         return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]
     measured = measure(batch, rows, request.profile, request.clock)

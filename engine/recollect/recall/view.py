@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
 
 class StandingRows(NamedTuple):
-    """The visible rows, int64 ascending, of standing instructions and preferences, and which are instructions."""
+    """The visible rows, int64 ascending, of standing instructions and preferences, which are instructions, and their
+    row ids in the store.
+    """
 
     rows: NDArray[np.int64]
     instructions: NDArray[np.bool_]
+    keys: frozenset[int]
 
 
 class RecordLoader:
@@ -148,7 +151,8 @@ def _standing_rows(engine: Engine, reader: Reader, selection: Selection) -> Stan
         found = [rows[selection.mask[rows] == 1] for rows in found]
     rows = np.concatenate(found)
     order = np.argsort(rows)
-    return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]))
+    keys = frozenset(engine.index.table.ids[rows].tolist())
+    return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]), keys)
 
 
 def _statistics_scopes(reader: Reader, request: Request) -> tuple[int, ...] | None:

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recollect_kernels.arguments import NO_VECTORS, Codes, Records, Sketches
-from recollect_kernels.contract import F32, F64, I64, U8
+from recollect_kernels.contract import F32, F64, I64, LANES, U8
 from recollect_kernels.numba_backend import _jit
-from recollect_kernels.numba_backend._jit import exact, kernel
-from recollect_kernels.numba_backend.hamming import sketch_distance
+from recollect_kernels.numba_backend._jit import exact, helper, kernel
+from recollect_kernels.numba_backend.hamming import mark_near, sketch_distance
 from recollect_kernels.numba_backend.vectors import dot_int8
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 # The decay is looked up in steps of 1/64 of a half-life; each step has the value of its younger end.
 STEPS, STEPS_A_LIFE = 2048, 64.0
 BLOCK_ROWS = 1024
+MOST_ALONE = 128  # rows of a block that are measured one by one
 SLACK, COSINE_SLACK = 1e-9, 1e-5
 NO_QUERY: F32 = np.empty(0, np.float32)
 
@@ -47,13 +48,14 @@ def score_bound_candidates(
     found, ends = [np.empty(0, np.int64)], [0]
     codes = codes or NO_VECTORS
     blocks = np.empty((2, BLOCK_ROWS), np.int64), np.empty(BLOCK_ROWS), _decay_table(parameters)
+    marks = np.empty(BLOCK_ROWS // LANES, np.uint16)
     for query, floor in enumerate(floors.tolist()):
         known = rows[offsets[query] : offsets[query + 1]]
         asked = codes.queries[query] if len(codes.queries) else NO_QUERY
         own = np.empty(len(records.created_at), np.int64)
         count = _score_bound_candidates.call(
             query, asked, known, floor, float(word_ceilings[query]), codes, sketches, mask, records, parameters,
-            *blocks, own,
+            *blocks, marks, own,
         )  # fmt: skip
         if count < 0:
             return None
@@ -104,15 +106,44 @@ def rows_by_rest(
     return count
 
 
+@helper
+def mark_block(query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, rests: Any,
+               marks: Any) -> Any:  # fmt: skip
+    """Mark the rows of a block whose sketch is near enough for what the block's best needs; False where they cannot be.
+
+    They can where each row has one vector, at the place of its own number: then 16 sketches are measured at a time, and
+    of 100,000 records as young as one another the bounds take a fifth of the time.
+    """
+    parts, first_place, steps = codes.parts, codes.first_place, sketches.limits.shape[0] - 1
+    if steps <= 0 or not bound.per_cosine > 0 or count < MOST_ALONE or first + BLOCK_ROWS > parts.shape[0]:
+        return False
+    aligned, rest = True, -np.inf
+    for i in range(np.uintp(BLOCK_ROWS)):
+        row = np.uintp(first) + i
+        aligned &= parts[row] == 1 and np.int64(first_place[row]) == np.int64(row)
+    if not aligned or first + BLOCK_ROWS > codes.codes.shape[0]:
+        return False
+    for i in range(count):
+        rest = max(rest, rests[np.uintp(opened[i])])
+    needed = ((bound.floor - rest) * bound.per_similarity - SLACK - bound.words) * bound.per_cosine
+    if not needed > 0:
+        return False
+    limit = np.uint64(sketches.limits[np.uintp(np.int32(min(needed, 1.0) * steps))] + 1)
+    block = first // LANES
+    mark_near(sketches.queries, query, sketches.sketches, block, block + BLOCK_ROWS // LANES, limit, marks)
+    return True
+
+
 @exact
 def rows_by_sketch(
     query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, mask: Any, rests: Any,
-    kept: Any,
+    marks: Any, kept: Any,
 ) -> Any:  # fmt: skip
     """Keep the allowed rows that words or sketch do not rule out; returns how many, -1 for a place out of range."""
     first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
     limits, sketched = sketches.limits, sketches.sketches
     by_vector, steps = codes.queries.shape[0] > 0, limits.shape[0] - 1
+    marked = by_vector and mark_block(query, first, opened, count, bound, codes, sketches, rests, marks)
     near = np.uintp(0)
     for i in range(count):
         at = np.uintp(opened[i])
@@ -131,6 +162,8 @@ def rows_by_sketch(
         if similarity <= bound.words or (steps <= 0 and bound.per_cosine > 0):
             near += np.uintp(1)
         elif steps > 0 and bound.per_cosine > 0 and needed <= 1.0 + COSINE_SLACK:
+            if marked and not marks[at // np.uintp(LANES)] >> (at % np.uintp(LANES)) & 1:
+                continue
             limit = limits[np.uintp(np.int32(min(needed, 1.0) * steps))]
             distance = sketch_distance(sketches.queries, query, sketched, start)
             for place in range(np.uintp(start + 1), np.uintp(start + some)):
@@ -172,11 +205,11 @@ def rows_by_codes(
 
 @kernel(
     _jit.I64, _jit.F32_1, _jit.I64_1, _jit.F64, _jit.F64, _jit.CODES, _jit.SKETCHES, _jit.U8_1, _jit.RECORDS,
-    _jit.PARAMETERS, _jit.OUT_I64_2, _jit.OUT_F64, _jit.F64_1, _jit.OUT_I64, returns=_jit.I64,
+    _jit.PARAMETERS, _jit.OUT_I64_2, _jit.OUT_F64, _jit.F64_1, _jit.OUT_U16, _jit.OUT_I64, returns=_jit.I64,
 )  # fmt: skip
 def _score_bound_candidates(
     query: Any, asked: Any, known: Any, floor: Any, word_ceiling: Any, codes: Any, sketches: Any, mask: Any,
-    records: Any, parameters: Any, blocks: Any, rests: Any, decays: Any, found: Any,
+    records: Any, parameters: Any, blocks: Any, rests: Any, decays: Any, marks: Any, found: Any,
 ) -> Any:  # fmt: skip
     """Write the rows of one query; returns how many, -1 where a place is out of range."""
     bound = bound_of(asked, floor, word_ceiling, parameters)
@@ -187,7 +220,7 @@ def _score_bound_candidates(
     for first in range(0, n, BLOCK_ROWS):
         size = min(BLOCK_ROWS, n - first)
         left = rows_by_rest(first, size, least_rest, records, parameters, decays, rests, opened)
-        held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, near)
+        held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, marks, near)
         if held < 0:
             return -1
         count, next_known = rows_by_codes(
