@@ -14,6 +14,7 @@ from recollect_kernels.numba_backend._jit import exact, helper, kernel
 from recollect_kernels.python_backend import lexical as python_lexical
 
 GREATEST = np.float32(np.finfo(np.float32).max)
+FEW = 8  # postings for each row that is looked up: they are walked, where of more they are searched
 
 
 def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
@@ -158,6 +159,18 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
     for s in range(postings.slice_offsets[query], postings.slice_offsets[query + 1]):
         weight = idf[s] * factor
         at, end = starts[s], ends[s]
+        if ascending and end - at <= FEW * many:
+            place, last = np.uintp(0), np.uintp(many)
+            for p in range(np.uintp(at), np.uintp(end)):
+                row = np.int64(rows[p])
+                while place < last and candidates[np.uintp(unknown[place])] < row:
+                    place += np.uintp(1)
+                if place == last:
+                    break
+                candidate = np.uintp(unknown[place])
+                if candidates[candidate] == row and counts[p]:
+                    scores[candidate] += impact(counts[p], weight, lengths[np.uintp(row)], constant, slope)
+            continue
         for place in range(np.uintp(many)):
             candidate = np.uintp(unknown[place])
             row = candidates[candidate]
