@@ -8,6 +8,7 @@ offsets[i + 1].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,6 +68,25 @@ class QueryCodes(NamedTuple):
     weights: NDArray[np.float32]
     offsets: NDArray[np.int64]
     width: int
+
+
+class _Columns(NamedTuple):
+    """What the kernels take of all records; made once until the index changes."""
+
+    codes: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]] | tuple[()]
+    graph: kernels.Graph
+    records: kernels.Records
+
+    @classmethod
+    def of(cls, index: MemoryIndex) -> _Columns:
+        """Those of an index as it is now."""
+        table, graph = index.table, index.graph
+        records = kernels.Records(
+            table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
+            index.words.speakers,
+        )  # fmt: skip
+        codes = () if index.vectors is None else index.vectors.codes
+        return cls(codes, kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, _EVERYTHING), records)
 
 
 class IndexView:
@@ -184,20 +204,19 @@ class QueryBatch:
 
         Values that are NaN are measured; no measured cosine of query i exceeds ceilings[i], float32 (q,).
         """
-        index = self._index
+        index, columns = self._index, self._columns()
         codes = compared = None
         if self._vectors is not None and index.vectors is not None:
-            codes = kernels.Codes(self._vectors, ceilings, *index.vectors.codes)
+            codes = kernels.Codes(self._vectors, ceilings, *columns.codes)
             if tokens is not None:
                 own, weights, offsets, width = tokens
                 compared = kernels.Tokens(own, weights, offsets, index.tokens.starts, index.tokens.codes, width)
-        graph, table = index.graph, index.table
         return kernels.rank_candidates(
             kernels.Lists(*nearest, *best),
             codes,
             index.words.postings(self.slices, self._statistics),
-            kernels.Graph(graph.previous, graph.next, table.sources, *graph.links, self._bytes),
-            self._records(),
+            columns.graph._replace(mask=self._bytes),
+            columns.records,
             parameters,
             rerank,
             self._mentions,
@@ -205,12 +224,8 @@ class QueryBatch:
             checked=True,
         )
 
-    def _records(self) -> kernels.Records:
-        table = self._index.table
-        return kernels.Records(
-            table.ids, table.created_at, table.importance, table.moments, table.moments_until, table.resolved,
-            self._index.words.speakers,
-        )  # fmt: skip
+    def _columns(self) -> _Columns:
+        return self._index.kept("columns", None, partial(_Columns.of, self._index))
 
     def score_bound_candidates(
         self,
@@ -227,7 +242,7 @@ class QueryBatch:
             codes = kernels.Codes(self._vectors, np.zeros(self._count, dtype=np.float32), *index.vectors.codes)
             sketches = index.vectors.sketches_of(self._vectors)
         ends, found = kernels.score_bound_candidates(
-            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, self._records(), parameters
+            offsets, rows, floors, word_ceilings, codes, sketches, self._mask, self._columns().records, parameters
         )
         worded = np.ones(len(found), dtype=bool)
         bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))

@@ -160,14 +160,14 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
         weight = idf[s] * factor
         at, end = starts[s], ends[s]
         if ascending and end - at <= FEW * many:
-            place, last = np.uintp(0), np.uintp(many)
+            ahead, last = np.uintp(0), np.uintp(many)
             for p in range(np.uintp(at), np.uintp(end)):
                 row = np.int64(rows[p])
-                while place < last and candidates[np.uintp(unknown[place])] < row:
-                    place += np.uintp(1)
-                if place == last:
+                while ahead < last and candidates[np.uintp(unknown[ahead])] < row:
+                    ahead += np.uintp(1)
+                if ahead == last:
                     break
-                candidate = np.uintp(unknown[place])
+                candidate = np.uintp(unknown[ahead])
                 if candidates[candidate] == row and counts[p]:
                     scores[candidate] += impact(counts[p], weight, lengths[np.uintp(row)], constant, slope)
             continue
