@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recollect.store.packing import PackedVectors
 
 
-# The stored float32 vectors (n, dimension) with given ascending row ids.
+# The stored float32 vectors (n, dimension) with given row ids, in their order.
 Originals = Callable[["NDArray[np.int64]"], "NDArray[np.float32]"]
 
 # Up to this many vectors, scanning all int8 codes is as fast as a shortlist by sketches.
@@ -298,15 +298,7 @@ class VectorIndex(IndexPart):
     def _cosines_of_places(
         self, queries: NDArray[np.float32], places: NDArray[np.int64], originals: Originals
     ) -> NDArray[np.float32]:
-        ids = self.ids(places)
-        order = ids.argsort()
-        ascending = ids[order]
-        if (ascending[1:] == ascending[:-1]).any():  # queries share records
-            ascending, where = np.unique(ids, return_inverse=True)
-            return cosines_of_pairs(originals(ascending)[where], queries)
-        exact = np.empty(len(ids), dtype=np.float32)
-        exact[order] = cosines_of_pairs(originals(ascending), queries[order])
-        return exact
+        return cosines_of_pairs(originals(self.ids(places)), queries)
 
 
 def cosines_of_pairs(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -52,7 +52,7 @@ class RecordLoader:
         return None if self._embedder is None else self._embedder.name
 
     def originals(self, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The stored float32 vectors with these ascending row ids."""
+        """The stored float32 vectors with these row ids, in their order."""
         assert self._embedder is not None
         with self._lock:
             return self._reader.blocks.exact_vectors(self._embedder.dimension, vector_ids)

@@ -98,6 +98,8 @@ def test_vectors_come_back_exact_and_packed(store):
     with store.read() as reader:
         packed = reader.blocks.vectors(embedder.id, embedder.dimension, ids)
         exact = reader.blocks.exact_vectors(embedder.dimension, np.append(packed.ids, packed.ids[-1] + 7))
+        first, second, third = packed.ids.tolist()
+        shuffled = reader.blocks.exact_vectors(embedder.dimension, np.array([third, first, third, second]))
         ranges = [
             reader.blocks.vector_range(embedder.id, embedder.dimension, bounds)
             for bounds in reader.blocks.ranges("vectors")
@@ -106,6 +108,7 @@ def test_vectors_come_back_exact_and_packed(store):
         assert reader.vectors.of_record(ids[0]) == parts(1, 2)
     assert packed.owners.tolist() == [ids[0], ids[0], ids[1]]
     assert np.array_equal(exact, np.vstack([matrix(1, 2, 3), np.zeros((1, embedder.dimension))]))
+    assert np.array_equal(shuffled, matrix(3, 1, 3, 2))
     assert np.concatenate([block.codes for block in ranges]).tolist() == packed.codes.tolist()
     assert [(record_id, values.tolist()) for record_id, _, _, _, values in current] == [
         (ids[0], matrix(1, 2).tolist()), (ids[1], matrix(3).tolist()),

@@ -115,16 +115,17 @@ class SqliteBlocks(Repository):
         return unpack(blob or b"", dimension)
 
     def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        # In the order of the array: with IN (SELECT ...) SQLite sorts them first, which takes four times as long.
         rows = self._rows(
-            "SELECT id, value FROM vector WHERE id IN (SELECT value FROM carray(?)) ORDER BY id",
-            (id_array(vector_ids),),
+            "SELECT v.id, v.value FROM carray(?) c CROSS JOIN vector v ON v.id = c.value", (id_array(vector_ids),)
         )
-        values = np.zeros((len(vector_ids), dimension), dtype=np.float32)
-        found = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
+        found = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(-1, dimension)
         if len(rows) == len(vector_ids):
             return found
-        values[np.searchsorted(vector_ids, [row[0] for row in rows])] = found
-        return values
+        held = dict(rows)
+        empty = bytes(4 * dimension)
+        values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
+        return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
 
     def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
         return _token_block(

@@ -35,6 +35,18 @@ _TAGS = (
 
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 
+# Rows in the order of the array: `IN (SELECT value FROM carray(?))` sorts them first, which takes twice the time.
+_FOUND = (
+    "SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, r.importance, r.created_at, r.event_at, "
+    "r.event_until, r.event_resolved, r.metadata, o.name, r.position FROM carray(?) c "
+    "CROSS JOIN record r ON r.id = c.value JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
+)
+
+_TAGS_OF = (
+    "SELECT rt.record_id, t.name FROM (SELECT DISTINCT value FROM carray(?)) c "
+    "CROSS JOIN record_tag rt ON rt.record_id = c.value JOIN tag t ON t.id = rt.tag_id ORDER BY rt.record_id, rt.place"
+)
+
 # The records at the other end of the standing supersessions of `r`, as JSON.
 _NAMED = (
     "(SELECT json_group_array(e.public_id ORDER BY x.holds_from, e.id) FROM supersession x "
@@ -109,19 +121,18 @@ class SqliteRecordReader(Repository):
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         found: dict[int, Found] = {}
-        rows = self._execute(
-            f"SELECT r.id, r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.created_at, "
-            f"r.event_at, r.event_until, r.event_resolved, r.metadata, o.name, r.position {_JOINS} "
-            "WHERE r.id IN (SELECT value FROM carray(?))",
-            (id_array(record_ids),),
-        )
+        ids = id_array(record_ids)
+        tags: dict[int, tuple[str, ...]] = {}
+        # Tags by a statement of their own: a subquery for each of ten records took two thirds of the time.
+        for row_id, name in self._execute(_TAGS_OF, (ids,)):
+            tags[row_id] = (*tags.get(row_id, ()), name)
         for (
-            row_id, name, text, kind, scope, context, tags, importance, created, event, until, resolved, metadata,
-            source, position,
-        ) in rows:  # fmt: skip
+            row_id, name, text, kind, scope, context, importance, created, event, until, resolved, metadata, source,
+            position,
+        ) in self._execute(_FOUND, (ids,)):  # fmt: skip
             values = (
-                name, text, kind, scope, context, () if tags == "[]" else tuple(_decode(tags)), importance, created,
-                event, until, bool(resolved), _metadata(metadata, name), source, position,
+                name, text, kind, scope, context, tags.get(row_id, ()), importance, created, event, until,
+                bool(resolved), _metadata(metadata, name), source, position,
             )  # fmt: skip
             found[row_id] = read_row(values, Found, "record")
         return found

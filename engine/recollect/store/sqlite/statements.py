@@ -163,7 +163,10 @@ class SqliteStatements(Repository):
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
         found = dict(
-            self._execute(f"SELECT record_id, frames FROM statement WHERE record_id {_LISTED}", (id_array(record_ids),))
+            self._execute(
+                "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value",
+                (id_array(record_ids),),
+            )
         )
         size = MAX_FRAMES * _FRAME.size
         blobs = (found.get(record_id, b"")[:size].ljust(size, b"\0") for record_id in record_ids.tolist())
