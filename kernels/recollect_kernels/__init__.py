@@ -1,7 +1,7 @@
 """Numeric kernels of Recollect: NumPy arrays in, NumPy arrays out, compiled by numba where it is installed.
 
 Every function checks its arguments once and raises `KernelError` for those it refuses. The engine does not call
-`cosine_top_k` and `reciprocal_rank_fusion`; they are here for users.
+`cosine_top_k`, `reciprocal_rank_fusion`, `word_coverage` and `forest_scores`; they are here for users.
 """
 
 from recollect_kernels.arguments import NEVER as NEVER
@@ -28,7 +28,10 @@ from recollect_kernels.dispatch import status as status
 from recollect_kernels.dispatch import warmup as warmup
 from recollect_kernels.evidence import Assessed as Assessed
 from recollect_kernels.evidence import assess as assess
+from recollect_kernels.forest import Reordered as Reordered
+from recollect_kernels.forest import check_forest as check_forest
 from recollect_kernels.forest import forest_scores as forest_scores
+from recollect_kernels.forest import rank_by_forest as rank_by_forest
 from recollect_kernels.lexical import allowed_in_slices as allowed_in_slices
 from recollect_kernels.lexical import bm25_for_rows as bm25_for_rows
 from recollect_kernels.lexical import bm25_top_k as bm25_top_k
@@ -42,9 +45,11 @@ from recollect_kernels.ranking import maximal_marginal_relevance as maximal_marg
 from recollect_kernels.ranking import reciprocal_rank_fusion as reciprocal_rank_fusion
 from recollect_kernels.score_bounds import score_bound_candidates as score_bound_candidates
 from recollect_kernels.signals import EVIDENCE as EVIDENCE
+from recollect_kernels.signals import FEATURES as FEATURES
 from recollect_kernels.signals import REASONS as REASONS
 from recollect_kernels.signals import SIGNALS as SIGNALS
 from recollect_kernels.signals import Evidence as Evidence
+from recollect_kernels.signals import Features as Features
 from recollect_kernels.signals import RankParameters as RankParameters
 from recollect_kernels.signals import Signals as Signals
 from recollect_kernels.signals import reason_bits as reason_bits

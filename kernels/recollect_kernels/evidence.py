@@ -63,6 +63,14 @@ def _check(
     for name in ("words", "unknown"):
         contract.finite(f"weighed.{name}", array(f"weighed.{name}", getattr(weighed, name), contract.f64, queries))
     contract.real("weighed.records", weighed.records)
+    check_word_slices(slices, queries)
+    contract.finite("weights", array("weights", weights, contract.f64, queries, len(EVIDENCE) + 1))
+    contract.finite("word_weights", array("word_weights", word_weights, contract.f64, len(EVIDENCE) + 1))
+    return check_parameters(parameters)
+
+
+def check_word_slices(slices: WordSlices, queries: int) -> None:
+    """Refuse postings of words that a kernel cannot read, or of other queries."""
     idf = array("slices.idf", slices.idf, contract.f32, None)
     contract.finite("slices.idf", idf)
     contract.offsets("slices.word_offsets", slices.word_offsets, idf.shape[0], queries)
@@ -70,6 +78,3 @@ def _check(
     contract.offsets("slices.slice_offsets", slices.slice_offsets, slices.starts.shape[0], queries)
     contract.indices("slices.words", slices.words, idf.shape[0], slices.starts.shape[0])
     refuse_disorder(slices.rows, slices.starts, slices.ends, 2**31)
-    contract.finite("weights", array("weights", weights, contract.f64, queries, len(EVIDENCE) + 1))
-    contract.finite("word_weights", array("word_weights", word_weights, contract.f64, len(EVIDENCE) + 1))
-    return check_parameters(parameters)

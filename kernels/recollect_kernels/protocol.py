@@ -82,7 +82,10 @@ class Backend(Protocol):
     def maximal_marginal_relevance(
         self, relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int
     ) -> I64: ...
-    def forest_scores(self, features: F64, forest: Forest) -> F64: ...
+    def rank_by_forest(
+        self, signals: F64, offsets: I64, rows: I64, order: I64, slices: WordSlices, unknown: F64, forest: Forest,
+        parameters: RankParameters, depth: int,
+    ) -> tuple[F64, F64, I64, F64]: ...  # fmt: skip
     def assess(
         self, signals: F64, offsets: I64, weighed: Weighed, slices: WordSlices, weights: F64, word_weights: F64,
         parameters: RankParameters,

@@ -93,6 +93,44 @@ class Evidence(NamedTuple):
 EVIDENCE = Evidence()
 
 
+class Features(NamedTuple):
+    """The row of each feature in an array float64 (features, candidates): what a forest ranks by.
+
+    A gap is the distance to the best of all candidates of the query, 0 or less.
+
+    - cosine, cosine_gap: the signal
+    - bm25: the signal; bm25_share: divided by the best
+    - coverage: the share of the query's IDF mass that the record contains
+    - speaker, speaker_gap, rerank, rerank_gap, fused, fused_gap: the signals
+    - gain, gain_gap: the signal `spread_gain`; linked: the signal
+    - spread, spread_gap: the signal
+    """
+
+    cosine: int = 0
+    cosine_gap: int = 1
+    bm25: int = 2
+    bm25_share: int = 3
+    coverage: int = 4
+    speaker: int = 5
+    speaker_gap: int = 6
+    rerank: int = 7
+    rerank_gap: int = 8
+    fused: int = 9
+    fused_gap: int = 10
+    gain: int = 11
+    gain_gap: int = 12
+    linked: int = 13
+    spread: int = 14
+    spread_gap: int = 15
+
+
+FEATURES = Features()
+# What a factor of age or importance adds to a forest's output, and what a date that the query names adds: this times
+# its logarithm. With 4 for dates too, "What did Ada say in May?" found another month first in 57 of 96 made-up
+# questions, with 12 in none; at 16 the month won over the topic.
+UNSEEN_WEIGHT, DATE_WEIGHT = 4.0, 12.0
+
+
 class RankParameters(NamedTuple):
     """The numbers of a ranking.
 
@@ -298,3 +336,30 @@ def evidence_of(
         np.log(np.minimum(np.maximum(records, 1.0), MOST_RECORDS)),
         np.log1p(np.minimum(words, MOST_WORDS)),
     )
+
+
+def features_of(own: Values, best: Values, coverage: Values) -> tuple[Values, ...]:
+    """Every feature, in the order of `Features`, from a candidate's signals and the best of its query by each."""
+    cosine, bm25, speaker, rerank = SIGNALS.cosine, SIGNALS.bm25, SIGNALS.speaker, SIGNALS.rerank
+    fused, gain, spread = SIGNALS.fused, SIGNALS.spread_gain, SIGNALS.spread
+    return (
+        own[cosine], own[cosine] - best[cosine],
+        own[bm25], own[bm25] / np.maximum(best[bm25], 1e-9),
+        coverage,
+        own[speaker], own[speaker] - best[speaker],
+        own[rerank], own[rerank] - best[rerank],
+        own[fused], own[fused] - best[fused],
+        own[gain], own[gain] - best[gain],
+        own[SIGNALS.linked],
+        own[spread], own[spread] - best[spread],
+    )  # fmt: skip
+
+
+def unseen(own: Values, parameters: RankParameters) -> Values:
+    """What the factors of the score but for the speaker, which is a feature, add to a forest's output."""
+    dated = 1.0 + parameters.date_weight * own[SIGNALS.date]
+    told = own[SIGNALS.spread] * (1.0 + parameters.speaker_weight * own[SIGNALS.speaker]) * dated
+    positive = told > 0.0
+    factors = own[SIGNALS.score] / (positive * told + (1.0 - positive))
+    others = positive * factors + (1.0 - positive) * own[SIGNALS.decay]
+    return UNSEEN_WEIGHT * np.log(np.maximum(others, 1e-9)) + DATE_WEIGHT * np.log(dated)

@@ -200,6 +200,32 @@ def bm25(rows, counts, starts, ends, idf, slice_offsets, lengths, average, k1, b
     return scores
 
 
+def features(own, best, coverage):
+    """What a forest is asked about a candidate: its signals, beside the best of its query by each."""
+    gap = {name: own[name] - best[name] for name in own}
+    return [
+        own["cosine"], gap["cosine"], own["bm25"], own["bm25"] / max(best["bm25"], 1e-9), coverage,
+        own["speaker"], gap["speaker"], own["rerank"], gap["rerank"], own["fused"], gap["fused"],
+        own["spread_gain"], gap["spread_gain"], own["linked"], own["spread"], gap["spread"],
+    ]  # fmt: skip
+
+
+def unseen(own, parameters):
+    dated = 1 + parameters["date_weight"] * own["date"]
+    told = own["spread"] * (1 + parameters["speaker_weight"] * own["speaker"]) * dated
+    others = own["score"] / told if told > 0 else own["decay"]
+    return 4 * math.log(max(others, 1e-9)) + 12 * math.log(dated)
+
+
+def reordered(order, outputs, coverage):
+    """The best of a query by descending output; the first stays first if it alone has all words."""
+    complete = [share > 0.999 for share in coverage]
+    ranks = sorted(range(len(outputs)), key=lambda rank: (-outputs[rank], rank))
+    if sum(complete) == 1 and complete[0]:
+        ranks = [0, *(rank for rank in ranks if rank)]
+    return [*(order[rank] for rank in ranks), *order[len(outputs) :]]
+
+
 def word_coverage(rows, starts, ends, words, slice_offsets, idf, offsets, candidates):
     carried, met = [0.0] * len(candidates), [0] * len(idf)
     for query, (start, stop) in enumerate(pairwise(offsets)):

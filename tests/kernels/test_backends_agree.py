@@ -109,9 +109,12 @@ def test_the_float64_stages(jit, seed):
     fused = both(jit, lambda: kernels.reciprocal_rank_fusion(ranks, weights))
     # To the last bit: a tie in one backend is a tie in the other.
     assert fused[0].tobytes() == fused[1].tobytes()
-    features, some = generator.random((9, m)), forest(generator, 80, 5, features=9)
-    scores = both(jit, lambda: kernels.forest_scores(features, some))
-    assert scores[0].tobytes() == scores[1].tobytes()
+    some = forest(generator, 80, 5, features=len(kernels.FEATURES))
+    signals, offsets, group, slices, _, _, parameters = weighed(generator, [20, 0, 7], [20, 0, 7])
+    order = np.concatenate([generator.permutation(20), generator.permutation(7)])
+    given = signals, offsets, group.rows, order, slices, group.unknown, some, parameters, 12
+    for one_part, other_part in zip(*both(jit, lambda: kernels.rank_by_forest(*given)), strict=True):
+        np.testing.assert_allclose(one_part, other_part, rtol=1e-12, atol=1e-12)
     told, when = (
         statements(generator, [20, 0, 7], 3, 8),
         kernels.Asked(np.array([3, 0, 9]), np.array([0, 1, 1], np.uint8)),

@@ -339,6 +339,7 @@ def test_every_kernel_of_the_registry_is_public():
     registered = {name for name in vars(Backend) if not name.startswith("_")}
     public = {name for name, each in vars(kernels).items() if inspect.isfunction(each)}
     assert public == registered | {
-        "cached", "check_parameters", "reason_bits", "sketch_blocks", "start_background", "status", "warmup",
+        "cached", "check_forest", "check_parameters", "forest_scores", "reason_bits", "sketch_blocks",
+        "start_background", "status", "warmup",
     }  # fmt: skip
     assert issubclass(KernelError, ValueError)

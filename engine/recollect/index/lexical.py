@@ -247,18 +247,8 @@ class LexicalIndex(IndexPart):
         self._spare.append(scratch)
         return found
 
-    def coverage(
-        self, slices: Slices, offsets: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
-        covered, found = kernels.word_coverage(
-            self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf, offsets,
-            rows, checked=True,
-        )  # fmt: skip
-        return covered, found.view(np.bool_)
-
     def word_slices(self, slices: Slices) -> kernels.WordSlices:
-        """What `kernels.assess` takes of the words of queries."""
+        """What `kernels.assess` and `kernels.rank_by_forest` take of the words of queries."""
         return kernels.WordSlices(
             self._rows.array, slices.starts, slices.stops, slices.words, slices.slice_offsets, slices.idf,
             slices.word_offsets,

@@ -280,12 +280,6 @@ class QueryBatch:
         """Row ids in the store."""
         return self._index.table.ids[rows]
 
-    def coverage(
-        self, offsets: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The summed IDF of its query's words that each row contains, and for each word whether any row contains it."""
-        return self._index.words.coverage(self.slices, offsets, rows)
-
     def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Words of each row."""
         lengths: NDArray[np.float32] = self._index.words.lengths[rows]

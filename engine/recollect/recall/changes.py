@@ -75,8 +75,14 @@ def order_changes(
     best = candidates.best(DEPTH)
     places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
     keys, rows = candidates.keys[places], candidates.rows[places]
-    stated = np.where(_tells_much(batch, rows)[:, None, None], np.uint32(0), loader.frames(keys))
-    if marked and batch.any_superseded:
+    much = _tells_much(batch, rows)
+    marked = marked and batch.any_superseded
+    if not marked and len(much) - np.count_nonzero(much) < 2:  # nothing to compare: most questions of transcripts
+        return candidates
+    read = loader.frames(keys[~much])
+    stated = np.zeros((len(keys), *read.shape[1:]), dtype=np.uint32)
+    stated[~much] = read
+    if marked:
         stated = _with_chains(stated, keys.tolist(), loader.superseded(keys))
     frames = stated[..., 0]
     found = frames[frames != 0].tolist()

@@ -15,7 +15,7 @@ from recollect.recall.adaptive import adapt
 from recollect.recall.candidates import SIGNALS, measure
 from recollect.recall.confidence import Judge
 from recollect.recall.decomposition import SubQueries, decompose
-from recollect.recall.features import FEATURES, measure_features
+from recollect.recall.features import FEATURES, rank_by_forest
 from recollect.recall.hits import signals_by_name
 from recollect.recall.learned_ranking import DEPTH, contributions, load_ranking
 from recollect.recall.pipeline import Answer, answer_all, embed_queries, fetch_hits, recall_queries
@@ -131,11 +131,11 @@ def _learned(watched: Watched, words: Sequence[Words]) -> tuple[dict[str, float]
     at = np.flatnonzero(best == place[0])
     if not len(at):
         return {}, {}
-    offsets = np.array([0, len(best)], dtype=np.int64)
-    added = contributions(ranking, measure_features(watched.batch, candidates, offsets, best, words))[:, at[0]]
+    features = rank_by_forest(watched.batch, candidates, words, watched.request.profile, DEPTH).features
+    added = contributions(ranking, features)[:, at[0]]
     by_reason: dict[str, float] = {}
-    for feature, part in zip(FEATURES.values(), added.tolist(), strict=True):
-        by_reason[feature.reason] = by_reason.get(feature.reason, 0.0) + part
+    for reason, part in zip(FEATURES.values(), added.tolist(), strict=True):
+        by_reason[reason] = by_reason.get(reason, 0.0) + part
     return by_reason, {"formula": int((candidates.formula > candidates.formula[place[0]]).sum()) + 1}
 
 

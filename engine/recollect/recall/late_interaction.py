@@ -31,24 +31,31 @@ def query_codes(
     codes, weights, counts, width = [], [], [0], 1
     bounds, every = batch.slices.word_offsets.tolist(), batch.slices.idf.tolist()
     for query, (text, each, known) in enumerate(zip(texts, tokens, words, strict=True)):
-        counts.append(0)
+        counts.append(counts[-1])
         if each is None:
             continue
         idf = dict(zip(known.known, every[bounds[query] : bounds[query + 1]], strict=True))
-        idf.update(zip(known.unknown, batch.unknown_idf(known.unknown), strict=True))
+        if known.unknown:
+            idf.update(zip(known.unknown, batch.unknown_idf(known.unknown), strict=True))
         shares = token_weights(text, each.places, idf)
-        asked = shares.nonzero()[0]
-        if len(asked):
+        asked = [place for place, share in enumerate(shares) if share]
+        if asked:
             codes.append(each.codes[asked])
-            weights.append(shares[asked])
-            counts[-1], width = len(asked), each.width
+            weights += [shares[place] for place in asked]
+            counts[-1] += len(asked)
+            width = each.width
     if not codes:
         return None
-    return QueryCodes(np.concatenate(codes), np.concatenate(weights), np.cumsum(counts, dtype=np.int64), width)
+    return QueryCodes(
+        codes[0] if len(codes) == 1 else np.concatenate(codes),
+        np.array(weights, dtype=np.float32),
+        np.array(counts, dtype=np.int64),
+        width,
+    )
 
 
-def token_weights(text: str, places: NDArray[np.int64], idf: Mapping[str, float]) -> NDArray[np.float32]:
-    """The share of each token of a query, float32, of sum 1: its word's `idf`, 0 for words that are not in it.
+def token_weights(text: str, places: NDArray[np.int64], idf: Mapping[str, float]) -> list[float]:
+    """The share of each token of a query, of sum 1: its word's `idf`, 0 for words that are not in it.
 
     `places` are the characters at which the tokens begin. Of a word of several terms the rarest counts. All zero where
     no token has a word.
@@ -56,8 +63,11 @@ def token_weights(text: str, places: NDArray[np.int64], idf: Mapping[str, float]
     begins, weights = [], [0.0]
     for begin, terms in placed_terms(text):
         begins.append(begin)
-        weights.append(max([idf.get(term, 0.0) for term in terms], default=0.0))
+        if len(terms) == 1:
+            weights.append(idf.get(terms[0], 0.0))
+        else:
+            weights.append(max([idf.get(term, 0.0) for term in terms], default=0.0))
     # Plain lists: for a dozen words they take half the time of arrays.
     found = [weights[bisect_right(begins, place)] for place in places.tolist()]
     total = sum(found) or 1.0
-    return np.array([weight / total for weight in found], dtype=np.float32)
+    return [weight / total for weight in found]

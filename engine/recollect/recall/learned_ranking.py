@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,7 @@ from msgspec import structs
 
 from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates
-from recollect.recall.features import FEATURES, measure_features
+from recollect.recall.features import FEATURES, rank_by_forest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,13 +31,6 @@ if TYPE_CHECKING:
 
 # With the best 100 in a new order LoCoMo and RealMem lost 0.01 of recall@20; the first ranks gained as much.
 DEPTH = 20
-# What a factor of age or importance adds to the forest's output, and what a date that the query names adds: this times
-# its logarithm. With 4 for dates too, "What did Ada say in May?" found another month first in 57 of 96 made-up
-# questions, with 12 in none; at 16 the month won over the topic.
-UNSEEN_WEIGHT, DATE_WEIGHT = 4.0, 12.0
-# What alone has all words of the query, and is the formula's first, stays first. The training data has no tags: of 19
-# questions for the word of a tag, 3 lost their record to one without it. Of 495 of LoCoMo one had another order.
-_COVERAGE, _COMPLETE = list(FEATURES).index("coverage"), 0.999
 FILE = Path(__file__).with_name("learned_ranking.npz")
 ARRAYS = ("nodes", "thresholds", "leaves", "values")
 
@@ -67,6 +59,7 @@ def load_ranking() -> LearnedRanking | None:
     with np.load(FILE) as saved:
         nodes, thresholds, leaves, values = (saved[name] for name in ARRAYS)
     forest = kernels.Forest(nodes, thresholds.astype(np.float64), leaves.astype(np.float64))
+    kernels.check_forest(forest, len(FEATURES))
     return LearnedRanking(forest, values.astype(np.float64), frozenset(manifest.embedders))
 
 
@@ -80,30 +73,12 @@ def reorder(
     ranking: LearnedRanking, batch: QueryBatch, candidates: Candidates, words: Sequence[Words], profile: Profile
 ) -> Candidates:
     """The candidates with the best `DEPTH` of each query in the order that the forest gives them."""
-    best = candidates.best(DEPTH)
-    offsets = np.cumsum([0, *map(len, best)], dtype=np.int64)
-    places = best[0] if len(best) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *best])
-    features = measure_features(batch, candidates, offsets, places, words)
-    outputs = kernels.forest_scores(features, ranking.forest) + _unseen(candidates, places, profile)
-    complete = features[_COVERAGE] > _COMPLETE
-    every = []
-    for (start, stop), own in zip(pairwise(offsets.tolist()), best, strict=True):
-        again = own[np.argsort(-outputs[start:stop], kind="stable")]
-        if complete[start:stop].sum() == 1 and complete[start]:
-            again = np.concatenate([own[:1], again[again != own[0]]])
-        every.append(again)
-    return structs.replace(candidates.reordered(best, every), formula=candidates.signals[SIGNALS.score])
-
-
-def _unseen(candidates: Candidates, places: NDArray[np.int64], profile: Profile) -> NDArray[np.float64]:
-    """What the factors of the score but for the speaker, which is a feature, add to the forest's output."""
-    at = candidates.signals[:, places]
-    score, fresh = at[SIGNALS.score], at[SIGNALS.decay]
-    dated = 1.0 + profile.date_weight * at[SIGNALS.date]
-    told = at[SIGNALS.spread] * (1.0 + profile.speaker_weight * at[SIGNALS.speaker]) * dated
-    others = np.maximum(np.divide(score, told, out=fresh.copy(), where=told > 0), 1e-9)
-    added: NDArray[np.float64] = UNSEEN_WEIGHT * np.log(others) + DATE_WEIGHT * np.log(dated)
-    return added
+    found = rank_by_forest(batch, candidates, words, profile, DEPTH, ranking.forest)
+    signals = candidates.signals.copy()
+    signals[SIGNALS.score] = found.scores
+    return structs.replace(
+        candidates, order=found.order, signals=signals, formula=candidates.signals[SIGNALS.score]
+    )  # fmt: skip
 
 
 def contributions(ranking: LearnedRanking, features: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from recollect.numerics import kernels
 from recollect.recall.candidates import Candidates, rank_parameters
 from recollect.recall.decomposition import SubQueries
 from recollect.recall.evidence import weigh
-from recollect.recall.features import measure_features
+from recollect.recall.features import rank_by_forest
 from recollect.recall.pipeline import Group, embed_queries, search
 from recollect.recall.query import Words, find_words
 from recollect.recall.view import open_view
@@ -55,7 +55,7 @@ def measure_queries(engine: Engine, queries: Sequence[str], request: Request, de
     """The best `depth` candidates of each query by the formula; no question is decomposed."""
     found = []
     for batch, known, candidates, offsets, places, ids in _searched(engine, queries, request, depth):
-        features = measure_features(batch, candidates, offsets, places, known)
+        features = rank_by_forest(batch, candidates, known, request.profile, depth).features
         found += [
             MeasuredQuery(ids[begin:end], features[:, begin:end], candidates.signals[:, places[begin:end]])
             for begin, end in pairwise(offsets.tolist())
@@ -104,7 +104,7 @@ def _searched(engine: Engine, queries: Sequence[str], request: Request, depth: i
 
 
 def best_places(candidates: Candidates, depth: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of the best `depth` of each query, best first, as `measure_features` takes them."""
+    """The places of the best `depth` of each query, best first."""
     best = candidates.best(depth)
     offsets = np.cumsum([0, *map(len, best)], dtype=np.int64)
     return offsets, np.concatenate([np.empty(0, dtype=np.int64), *best])

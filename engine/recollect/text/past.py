@@ -29,6 +29,8 @@ _QUESTION = lazily(
 _PRESENT = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
 _COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
 _OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
+# One of these is in every text that `_OVER` matches.
+_PAST_TENSE = ("did", "was", "were", "had", "used to")
 
 
 class Past(NamedTuple):
@@ -149,4 +151,7 @@ def as_past(question: str) -> Past | None:
 
 def in_past_tense(question: str) -> bool:
     """Whether a question has an auxiliary verb in the past tense."""
+    lower = question.lower()
+    if lower.isascii() and not any(map(lower.__contains__, _PAST_TENSE)):
+        return False
     return _OVER.search(question) is not None
