@@ -24,7 +24,9 @@ __all__ = ["distinct", "kernel_errors", "kernels"]
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The values, ascending, each once. np.unique imports numpy.ma: 20 to 30 ms of the first recall of a process."""
     ordered = np.sort(values, axis=None)
-    once: NDArray[np.int64] = ordered[np.append(np.True_, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    once: NDArray[np.int64] = ordered[first]
     return once
 
 

@@ -250,7 +250,8 @@ class VectorIndex(IndexPart):
         every = np.tile(places[places >= 0], (len(queries), 1))
         shortlist = Shortlist(every, np.zeros(every.shape, dtype=np.uint16), every.shape[1])
         near, cosines = self.rescore(queries, [shortlist], wanted)
-        return distinct(self.owners[near[cosines >= least - _CODE_ERROR]])
+        found = self.owners[near[cosines >= least - _CODE_ERROR]]
+        return np.sort(found) if len(queries) == 1 else distinct(found)
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
         """What lets `kernels.score_bound_candidates` skip codes; None where there are too few for it to pay."""

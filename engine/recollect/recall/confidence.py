@@ -19,7 +19,7 @@ import numpy as np
 
 from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates, rank_parameters
-from recollect.recall.evidence import weigh
+from recollect.recall.evidence import said_in, weigh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,6 +108,8 @@ class Judge:
     ) -> None:
         self._batch, self._words, self._candidates = batch, words, candidates
         self._parameters, self._shared = rank_parameters(profile, 0), shared
+        self._said = said_in(batch, words)
+        self._ranks: dict[int, NDArray[np.float64]] = {}
         calibration = load_calibration()
         chosen = [calibration.weights(embedder, self._signals(query)) for query in range(len(words))]
         self._weights = chosen[0][None] if len(chosen) == 1 else np.array(chosen)
@@ -150,20 +152,21 @@ class Judge:
             if len(own):
                 held = np.flatnonzero(own[place] == rows)
                 signals[:, start + held] = candidates.signals[:, first + place[held]]
-                ranks[start + held] = self._ranks(query)[place[held]]
+                ranks[start + held] = self._ranks_in(query)[place[held]]
         confidence = self._weigh(measured.offsets, measured.rows, signals, ranks).confidence
         return [confidence[start:stop] for start, stop in pairwise(measured.offsets.tolist())]
 
-    def _ranks(self, query: int) -> NDArray[np.float64]:
+    def _ranks_in(self, query: int) -> NDArray[np.float64]:
         """How many candidates of a query score more than each of them."""
-        start, stop = self._candidates.offsets[query : query + 2].tolist()
-        ranks = np.empty(stop - start)
-        ranks[self._candidates.order[start:stop]] = np.arange(stop - start)
-        return ranks
+        if query not in self._ranks:
+            start, stop = self._candidates.offsets[query : query + 2].tolist()
+            self._ranks[query] = ranks = np.empty(stop - start)
+            ranks[self._candidates.order[start:stop]] = np.arange(stop - start)
+        return self._ranks[query]
 
     def _ranks_of(self, places: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
         """Those of the candidates at these places of each query."""
-        ranks = [self._ranks(query)[own] for query, own in enumerate(places)]
+        ranks = [self._ranks_in(query)[own] for query, own in enumerate(places)]
         return ranks[0] if len(ranks) == 1 else np.concatenate(ranks)
 
     def _weigh(
@@ -175,6 +178,6 @@ class Judge:
     ) -> kernels.Assessed:
         """rows[offsets[i]:offsets[i + 1]] as answers to query i; by row, `ranks` says how many score more."""
         return weigh(
-            self._batch, self._words, self._candidates, offsets, rows, signals, ranks, self._weights, self._by_words,
+            self._batch, self._said, self._candidates, offsets, rows, signals, ranks, self._weights, self._by_words,
             self._parameters,
         )  # fmt: skip

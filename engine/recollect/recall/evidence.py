@@ -8,7 +8,7 @@ profile.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,28 @@ if TYPE_CHECKING:
     from recollect.recall.query import Words
 
 
+class Said(NamedTuple):
+    """By query, float64: how many of its words count, and the summed IDF of those that no record contains."""
+
+    words: NDArray[np.float64]
+    unknown: NDArray[np.float64]
+
+
+def said_in(batch: QueryBatch, words: Sequence[Words]) -> Said:
+    """What the queries say."""
+    # Stop words are in nearly every record: a match of them alone says nothing.
+    counts = [0.0 if STOP_TERMS.issuperset(each.every) else float(len(each.every)) for each in words]
+    return Said(np.array(counts), unknown_mass(batch, words))
+
+
+def unknown_mass(batch: QueryBatch, words: Sequence[Words]) -> NDArray[np.float64]:
+    """The summed IDF of each query's words that no record contains, float64 (queries,)."""
+    return np.array([sum(batch.unknown_idf(each.unknown)) if each.unknown else 0.0 for each in words])
+
+
 def weigh(
     batch: QueryBatch,
-    words: Sequence[Words],
+    said: Said,
     candidates: Candidates,
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -40,17 +59,14 @@ def weigh(
     By row, `signals` are float64 (signals, rows) and `ranks` how many candidates score more; `candidates` are what they
     are weighed beside.
     """
-    # Stop words are in nearly every record: a match of them alone says nothing.
-    said = [0.0 if STOP_TERMS.issuperset(each.every) else float(len(each.every)) for each in words]
-    unknown = [sum(batch.unknown_idf(each.unknown)) if each.unknown else 0.0 for each in words]
     weighed = kernels.Weighed(
         offsets,
         rows,
         np.ascontiguousarray(signals),
         batch.lengths(rows),
         ranks,
-        np.array(said),
-        np.array(unknown),
+        said.words,
+        said.unknown,
         float(batch.records),
     )
     return kernels.assess(

@@ -14,6 +14,7 @@ import numpy as np
 
 from recollect.numerics import kernels
 from recollect.recall.candidates import Candidates, rank_parameters
+from recollect.recall.evidence import unknown_mass
 
 if TYPE_CHECKING:
     from recollect.index.query_batch import QueryBatch
@@ -52,8 +53,7 @@ def rank_by_forest(
     forest: kernels.Forest = _NO_TREES,
 ) -> kernels.Reordered:
     """The features of the best `depth` candidates of each query, and their order by a forest that was checked."""
-    unknown = [sum(batch.unknown_idf(each.unknown)) if each.unknown else 0.0 for each in words]
     return kernels.rank_by_forest(
         np.ascontiguousarray(candidates.signals), candidates.offsets, candidates.rows, candidates.order,
-        batch.word_slices, np.array(unknown), forest, rank_parameters(profile, 0), depth, checked=True,
+        batch.word_slices, unknown_mass(batch, words), forest, rank_parameters(profile, 0), depth, checked=True,
     )  # fmt: skip

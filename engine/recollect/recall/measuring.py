@@ -14,7 +14,7 @@ import numpy as np
 from recollect.numerics import kernels
 from recollect.recall.candidates import Candidates, rank_parameters
 from recollect.recall.decomposition import SubQueries
-from recollect.recall.evidence import weigh
+from recollect.recall.evidence import said_in, weigh
 from recollect.recall.features import rank_by_forest
 from recollect.recall.pipeline import Group, embed_queries, search
 from recollect.recall.query import Words, find_words
@@ -69,8 +69,9 @@ def weigh_queries(engine: Engine, queries: Sequence[str], request: Request, dept
     for batch, known, candidates, offsets, places, ids in _searched(engine, queries, request, depth):
         ranks = [np.arange(stop - start, dtype=np.float64) for start, stop in pairwise(offsets.tolist())]
         evidence = weigh(
-            batch, known, candidates, offsets, candidates.rows[places], candidates.signals.take(places, axis=1),
-            np.concatenate(ranks), np.zeros((len(known), kinds)), np.zeros(kinds), rank_parameters(request.profile, 0),
+            batch, said_in(batch, known), candidates, offsets, candidates.rows[places],
+            candidates.signals.take(places, axis=1), np.concatenate(ranks), np.zeros((len(known), kinds)),
+            np.zeros(kinds), rank_parameters(request.profile, 0),
         ).evidence  # fmt: skip
         found += [WeighedQuery(ids[begin:end], evidence[:, begin:end]) for begin, end in pairwise(offsets.tolist())]
     return found

@@ -60,11 +60,17 @@ def bring_standing(
     if not len(rows):
         return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]
     measured = measure(batch, rows, request.profile, request.clock)
-    confidence = judge.of_records(measured)
-    anyway = np.isin(rows, few)
+    every = frozenset(few.tolist())
+    anyway = [row in every for row in rows.tolist()]
+    confidence = judge.of_records(measured) if request.profile.min_confidence > 0 else None
     chosen = [np.empty(0, dtype=np.int64)] * len(batch)
     for place, own in enumerate(hits):
-        chosen[place] = _applicable(measured.of(place), confidence[place], own, anyway, request)
+        least = None if confidence is None else confidence[place]
+        chosen[place] = _applicable(measured.of(place), least, own, anyway, request)
+    if not any(map(len, chosen)):
+        return [WithStanding(len(own), _named_among(own, keys), []) for own in hits]
+    if confidence is None:
+        confidence = judge.of_records(measured)
     shown = [each[places] for each, places in zip(confidence, chosen, strict=True)]
     found = score_hits(measured, chosen, shown, request.profile)
     results = []
@@ -78,21 +84,24 @@ def bring_standing(
 
 def _applicable(
     measured: Candidates,
-    confidence: NDArray[np.float64],
+    confidence: NDArray[np.float64] | None,
     hits: Sequence[ScoredHit],
-    anyway: NDArray[np.bool_],
+    anyway: Sequence[bool],
     request: Request,
 ) -> NDArray[np.int64]:
     """The places of those that apply to one query and are not among its hits, best first, at most as many as fit."""
-    profile = request.profile
-    applies = anyway | (measured.signals[SIGNALS.cosine] >= _LEAST_COSINE)
+    # Plain lists: for sixteen records they take a third of the time of arrays.
+    profile, keys = request.profile, measured.keys.tolist()
+    cosines, fused = measured.signals[[SIGNALS.cosine, SIGNALS.fused]].tolist()
     found = {hit.key for hit in hits}
-    there = np.array([key in found for key in measured.keys.tolist()])
     room = max(request.limit - len(hits), request.limit // _SHARE)
-    order = threshold(measured, confidence if profile.min_confidence > 0 else None, profile)
-    order = order[(applies & ~there)[order]]
-    best: NDArray[np.int64] = order[np.argsort(-measured.signals[SIGNALS.fused, order], kind="stable")]
-    return best[: min(room, profile.standing)]
+    best = [
+        place
+        for place in threshold(measured, confidence, profile).tolist()
+        if keys[place] not in found and (anyway[place] or cosines[place] >= _LEAST_COSINE)
+    ]
+    best.sort(key=fused.__getitem__, reverse=True)
+    return np.array(best[: min(room, profile.standing)], dtype=np.int64)
 
 
 def _named_among(hits: Sequence[ScoredHit], keys: Set[int]) -> list[ScoredHit]:
