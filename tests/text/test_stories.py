@@ -62,3 +62,8 @@ def test_a_question_that_is_all_frame_is_its_own_topic():
 
 def test_a_long_request_is_no_question_about_a_story():
     assert as_story("In what order did I bring up my hobbies? " + "And then there was more. " * 30) is None
+
+
+@pytest.mark.parametrize("question", ["GIVE ME A SUMMARY OF MY WORK SO FAR", "Give me a ſummary of my work so far"])
+def test_the_case_of_letters_does_not_matter(question):
+    assert as_story(question) is not None

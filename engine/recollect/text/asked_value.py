@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import fsum, log2
 from typing import NamedTuple
 
-from recollect.text.lazy_patterns import lazily
+from recollect.text.lazy_patterns import lazily, may_match
 from recollect.text.past import as_past, in_past_tense
 from recollect.text.stopwords import QUESTION_TERMS, STOP_TERMS
 from recollect.text.tokens import tokenize
@@ -32,6 +32,13 @@ _PRESENT = lazily(
     r"\b(?:currently|current|now|nowadays|these days|at the moment|right now|latest|(?:most )?recent(?:ly)?)\b",
     re.IGNORECASE,
 )
+# What `_NUMBER`, `_ASKS` and `_PRESENT` need.
+_NUMBERS = (
+    "how ", "number", "count", "amount", "rate", "percent", "time", "date", "deadline", "version", "price", "cost",
+    "salary", "budget", "score", "coverage", "quota", "limit", "size", "total", "average", "accuracy", "temperature",
+    "weight", "length", "duration", "record", "when",
+)  # fmt: skip
+_ASKING, _PRESENTLY = ("how ", "what", "when"), ("current", "now", "these days", "at the moment", "latest", "recent")
 _WHEN = lazily(r"\bwhen\b", re.IGNORECASE)
 _SENTENCES = lazily(r"(?<=[.!?])\s+|\n+")
 _VALUE = lazily(
@@ -70,6 +77,8 @@ class AskedValue(NamedTuple):
 
 def asked_value(question: str) -> AskedValue | None:
     """What a question asks the value of; None for other questions, and for those about how something was before."""
+    if not may_match(question, _PRESENTLY) and not (may_match(question, _ASKING) and may_match(question, _NUMBERS)):
+        return None
     number = _NUMBER.search(question) is not None
     present = _PRESENT.search(question) is not None
     if not present and not (number and _ASKS.search(question)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from recollect.text.lazy_patterns import lazily
+from recollect.text.lazy_patterns import lazily, may_match
 
 # A longer text is a request with much besides.
 _MOST_CHARS = 300
@@ -29,7 +29,7 @@ _QUESTION = lazily(
 _PRESENT = lazily(r"\b(?:now|currently|current|nowadays|at the moment|these days|right now|still)\b", re.IGNORECASE)
 _COUNTED = r"(?<!days )(?<!weeks )(?<!months )(?<!years )(?<!hours )(?<!minutes )(?<!long )(?<!day )(?<!week )"
 _OVER = lazily(r"\b(?:did|didn['’]t|was|were|wasn['’]t|weren['’]t|had|hadn['’]t|used to)\b", re.IGNORECASE)
-# One of these is in every text that `_OVER` matches.
+# What `_OVER` needs.
 _PAST_TENSE = ("did", "was", "were", "had", "used to")
 
 
@@ -151,7 +151,4 @@ def as_past(question: str) -> Past | None:
 
 def in_past_tense(question: str) -> bool:
     """Whether a question has an auxiliary verb in the past tense."""
-    lower = question.lower()
-    if lower.isascii() and not any(map(lower.__contains__, _PAST_TENSE)):
-        return False
-    return _OVER.search(question) is not None
+    return may_match(question, _PAST_TENSE) and _OVER.search(question) is not None
