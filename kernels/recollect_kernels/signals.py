@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from recollect_kernels.contract import F64, I64
-
 Values: TypeAlias = Any
 """float64 arrays (m,), or float64 numbers in the loop of the JIT."""
+Numbers: TypeAlias = Any
+"""A list of Python numbers, or an array in the JIT."""
 DAY_US = 86_400_000_000.0
 
 
@@ -188,8 +188,9 @@ def weighted_fusion(cosine: Values, bm25_share: Values, has_vector: Values, para
 
 
 def rank_fusion(
-    cosine: F64, bm25: F64, cosine_order: I64, bm25_order: I64, parameters: RankParameters, fused: F64
-) -> None:
+    cosine: Numbers, bm25: Numbers, cosine_order: Numbers, bm25_order: Numbers, parameters: RankParameters,
+    fused: Numbers,
+) -> None:  # fmt: skip
     """Write the fused scores of one query's candidates by reciprocal rank; the orders are those of their values."""
     total = parameters.vector_weight + parameters.keyword_weight
     vector_weight, keyword_weight = parameters.vector_weight / total, parameters.keyword_weight / total
@@ -208,7 +209,7 @@ def rank_fusion(
             fused[i] = 0.4
 
 
-def _add_ranks(values: F64, order: I64, share: float, weight: float, rrf_k: float, fused: F64) -> None:
+def _add_ranks(values: Numbers, order: Numbers, share: float, weight: float, rrf_k: float, fused: Numbers) -> None:
     """Add weight / (rrf_k + rank), ranks from 1, for values above 0 that reach `share` of the best."""
     if weight > 0 and len(order):
         least = share * max(values[order[0]], 0.0)

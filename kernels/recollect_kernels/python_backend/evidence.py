@@ -36,12 +36,12 @@ def assess(
             weighed.lengths[first:stop].astype(np.float64), weighed.ranks[first:stop], weighed.words[query],
             _mean_measured(several[2]), weighed.records,
         )  # fmt: skip
-        logits = np.zeros(stop - first)
-        bare = mine[0] == 0
+        found = evidence[:, first:stop]
         for at, each in enumerate(values):
-            evidence[at, first:stop] = each
-            logits += each * np.where(bare, word_weights[at], weights[query, at])
-        logits += np.where(bare, word_weights[-1], weights[query, -1])
+            found[at] = each
+        weight = np.where(mine[0] == 0, word_weights[:, None], weights[query, :, None])
+        # Added in order, as the JIT adds.
+        logits = np.add.accumulate(found * weight[:-1], axis=0)[-1] + weight[-1]
         confidence[first:stop] = 1.0 / (1.0 + np.exp(-logits))
         greatest = best[COMPARED.index(SIGNALS.bm25)]
         reasons[first:stop] = reason_bits(own[:, first:stop], greatest if greatest > 0 else 1.0, parameters)

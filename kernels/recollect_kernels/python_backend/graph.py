@@ -14,53 +14,75 @@ def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> t
 
     None too where the strength of a link that reaches a candidate is no finite number of 0 or more.
     """
-    n, mask = len(graph.previous), graph.mask
-    by_chain, by_link, neighbourhood = np.zeros(len(rows)), np.full(len(rows), -1.0), np.ones(len(rows))
-    for chain in (graph.previous, graph.following):
-        at = rows
-        for weight in (near, far):
-            at = np.where(at >= 0, np.maximum(chain[at], -1), -1).astype(np.int64)
-            if int(at.max()) >= n:
-                return None
-            neighbourhood += (at >= 0) & (mask[at] > 0) if mask.size else at >= 0
-            among, place = _among(rows, at, mask)
-            by_chain[among] = np.maximum(by_chain[among], weight * scores[place[among]])
-    edges, steps = np.maximum(graph.heads[rows], -1), 0
-    while (edges >= 0).any():
+    n, m, mask = len(graph.previous), len(rows), graph.mask
+    by_link = np.full(m, -1.0)
+    # The rows one and two places before and after each, -1 for none.
+    at = np.empty((2, 2, m), np.int64)
+    for side, chain in enumerate((graph.previous, graph.following)):
+        at[0, side] = chain.take(rows)
+        if int(at[0, side].max()) >= n:
+            return None
+        at[1, side] = np.where(at[0, side] >= 0, chain[at[0, side]], -1)
+    if int(at.max()) >= n:
+        return None
+    held = _allowed(at, mask)
+    place, among = _among(rows, at, held)
+    reaching = np.where(among, scores.take(place), 0.0)
+    reaching *= np.array([near, far])[:, None, None]
+    by_chain = reaching.max(axis=(0, 1))
+    neighbourhood = np.minimum(1.0 + np.count_nonzero(held, axis=(0, 1)), 3.0)
+    edges, own, steps = graph.heads.take(rows), np.arange(m), 0
+    while True:
+        left = edges >= 0
+        edges, own = edges[left], own[left]
+        if not len(edges):
+            break
         steps += 1
         if steps > len(graph.targets) or int(edges.max()) >= len(graph.targets):
             return None
-        at = np.where(edges >= 0, np.maximum(graph.targets[edges], -1), -1).astype(np.int64)
-        if int(at.max()) >= n:
+        linked = graph.targets.take(edges).astype(np.int64)
+        if int(linked.max()) >= n:
             return None
-        among, place = _among(rows, at, mask)
-        strength = graph.strengths[edges[among]].astype(np.float64)
+        place, among = _among(rows, linked, _allowed(linked, mask))
+        strength = graph.strengths.take(edges[among]).astype(np.float64)
         if not ((strength >= 0) & (strength < np.inf)).all():
             return None
-        by_link[among] = np.maximum(by_link[among], strength * scores[place[among]])
-        edges = np.where(edges >= 0, np.maximum(graph.nexts[edges], -1), -1)
-    return (by_chain, by_link, _best_three(scores, graph.sources[rows]), np.minimum(neighbourhood, 3.0))
+        found = own[among]
+        by_link[found] = np.maximum(by_link[found], strength * scores.take(place[among]))
+        edges = graph.nexts.take(edges)
+    return (by_chain, by_link, _best_three(scores, graph.sources.take(rows)), neighbourhood)
 
 
-def _among(own: I64, at: I64, mask: U8) -> tuple[NDArray[np.bool_], I64]:
-    """Which of the rows `at` are allowed candidates, and where."""
-    place = np.minimum(np.searchsorted(own, at), len(own) - 1)
-    among: NDArray[np.bool_] = (at >= 0) & (own[place] == at)
+def _allowed(at: I64, mask: U8) -> NDArray[np.bool_]:
+    """Which of the rows, -1 for none, the mask allows."""
+    held: NDArray[np.bool_] = at >= 0
     if mask.size:
-        among &= mask[at] > 0
-    return among, place
+        held &= mask[at] > 0
+    return held
+
+
+def _among(own: I64, at: I64, held: NDArray[np.bool_]) -> tuple[I64, NDArray[np.bool_]]:
+    """The places of the rows `at` among candidates, and which of those that are held are there."""
+    place = own.searchsorted(at)
+    np.minimum(place, len(own) - 1, out=place)
+    among: NDArray[np.bool_] = own.take(place) == at
+    among &= held
+    return place, among
 
 
 def _best_three(scores: F64, sources: I64) -> F64:
     """The sum of the best three scores in each candidate's source, added from the best down; 0 without a source."""
     order = np.lexsort((-scores, sources))
-    groups, first, inverse = np.unique(sources[order], return_index=True, return_inverse=True)
-    ranked = np.append(scores[order], [0.0, 0.0])
+    ranked, grouped = np.zeros(len(order) + 2), sources.take(order)
+    ranked[:-2] = scores.take(order)
+    starts = np.ones(len(order), np.bool_)
+    np.not_equal(grouped[1:], grouped[:-1], out=starts[1:])
+    first = np.flatnonzero(starts)
     ends = np.append(first[1:], len(order))
-    totals = ranked[first]
+    totals = ranked.take(first)
     for step in (1, 2):
-        totals = totals + np.where(first + step < ends, ranked[first + step], 0.0)
-    totals[groups < 0] = 0
+        totals = totals + np.where(first + step < ends, ranked.take(first + step), 0.0)
+    totals[grouped.take(first) < 0] = 0
     out = np.empty(len(scores))
-    out[order] = totals[inverse]
+    out[order] = totals.repeat(ends - first)
     return out

@@ -6,7 +6,10 @@ import numpy as np
 
 from recollect_kernels.contract import F32, I64, LANES, U8, U16, U64
 
-BLOCK_ROWS = 8192
+BLOCKS = 1024  # read at a time: of 384 dimensions 0.8 MB; a quarter of it took a third longer
+SPARSE = 6  # of fewer rows than one in so many each is measured alone
+WORDS_A_BYTE = 3  # of 64 bits each, that one byte can count
+WORD_LANES = 8  # bytes that are added as one number
 
 
 def sketch(vectors: F32) -> U64 | None:
@@ -22,32 +25,60 @@ def sketch(vectors: F32) -> U64 | None:
 def hamming_shortlist(
     queries: U64, sketches: U64, allowed: I64, listed: bool, start: int, stop: int, size: int
 ) -> tuple[I64, U16] | None:
-    some = allowed[start:stop]
-    if listed and some.size and not 0 <= int(some.min()) <= int(some.max()) < len(sketches) * LANES:
-        return None
-    size = min(size, stop - start)
+    count, some = stop - start, allowed[start:stop]
+    first, last = start // LANES, -(-stop // LANES)
+    if listed and count:
+        least, most = int(some.min()), int(some.max())
+        if least < 0 or most >= len(sketches) * LANES:
+            return None
+        first, last = least // LANES, most // LANES + 1
+    size = min(size, count)
     rows, nearest = np.empty((len(queries), size), np.int64), np.empty((len(queries), size), np.uint16)
-    distances = np.empty(stop - start, np.uint16)
     for place, query in enumerate(queries):
-        for first in range(start, stop, BLOCK_ROWS):
-            last = min(first + BLOCK_ROWS, stop)
-            own = distances[first - start : last - start]
-            if listed:
-                each = allowed[first:last]
-                words = sketches[each // LANES, :, each % LANES]
-                own[:] = bit_count(words ^ query).sum(axis=1, dtype=np.uint16)
-            else:
-                begin = first // LANES
-                words = sketches[begin : -(-last // LANES)]
-                counts = bit_count(words ^ query[:, None]).sum(axis=1, dtype=np.uint16)
-                own[:] = counts.ravel()[first - begin * LANES : last - begin * LANES]
-        # Sorted by distance and place in one key; only the nearest are sorted.
-        key = distances.astype(np.int64) << 32 | np.arange(stop - start)
-        chosen = np.sort(np.partition(key, size - 1)[:size] if 0 < size < len(key) else key)
-        at = chosen & 0xFFFFFFFF
-        rows[place] = allowed[at + start] if listed else at + start
-        nearest[place] = distances[at]
+        if not listed:
+            distances = _of_blocks(query, sketches[first:last])[start - first * LANES : stop - first * LANES]
+        elif (last - first) * LANES <= SPARSE * count:
+            distances = _of_blocks(query, sketches[first:last]).take(some - first * LANES)
+        else:
+            distances = bit_count(sketches[some // LANES, :, some % LANES] ^ query).sum(axis=1, dtype=np.uint16)
+        if size < count:
+            at = np.flatnonzero(distances <= np.partition(distances, max(size - 1, 0))[max(size - 1, 0)])
+            at = at.take(distances.take(at).argsort(kind="stable")[:size])
+        else:
+            at = distances.argsort(kind="stable")
+        rows[place] = some.take(at) if listed else at + start
+        nearest[place] = distances.take(at)
     return rows, nearest
+
+
+def _of_blocks(query: U64, blocks: U64) -> U16:
+    """The distances of all rows of some blocks."""
+    many, words = blocks.shape[0], blocks.shape[1]
+    # The query beside itself for each row, so that NumPy runs through a whole block at once.
+    beside, flat = np.repeat(query, LANES), blocks.reshape(many, words * LANES)
+    differing = np.empty((min(many, BLOCKS), words * LANES), np.uint64)
+    distances = np.empty((many, LANES), np.uint16)
+    for first in range(0, many, BLOCKS):
+        own = distances[first : first + BLOCKS]
+        np.bitwise_xor(flat[first : first + BLOCKS], beside, out=differing[: len(own)])
+        _add_words(bit_count(differing[: len(own)]).reshape(len(own), words, LANES), own)
+    return distances.ravel()
+
+
+def _add_words(counts: U8, distances: U16) -> None:
+    """Write the sums of the bits of each row's words; bytes of 8 rows are added as one number, a third of the time."""
+    numbers = counts.view(np.uint64)
+    summed = np.empty((len(counts), LANES // WORD_LANES), np.uint64)
+    for first in range(0, counts.shape[1], WORDS_A_BYTE):
+        for half in range(LANES // WORD_LANES):
+            own = summed[:, half]
+            own[:] = numbers[:, first, half]
+            for word in range(first + 1, min(first + WORDS_A_BYTE, counts.shape[1])):
+                own += numbers[:, word, half]
+        if first:
+            distances += summed.view(np.uint8)
+        else:
+            distances[:] = summed.view(np.uint8)
 
 
 def bit_count(words: U64) -> U8:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect_kernels.arguments import Postings
-from recollect_kernels.contract import F32, F64, I32, I64, U8
+from recollect_kernels.contract import F32, F64, I32, I64, NO_MASK, U8
 from recollect_kernels.python_backend.vectors import best
 
 
 @np.errstate(all="ignore")
-def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
-    """What one slice adds to the score of each of its documents."""
+def impacts(counts: U8, idf: F32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
+    """What slices add to the scores of their documents; `idf` is that of each, in any shape that fits."""
     frequency = counts.astype(np.float32)
     constant, slope = np.float32(k1 * (1 - b)), np.float32(k1 * b / average_length)
     # In place: a temporary of this size costs as much as the arithmetic.
-    norm = lengths * slope
-    norm += constant
+    norm: F32 = np.empty_like(frequency)
+    norm[...] = lengths * slope + constant
     norm += frequency
     frequency *= idf * np.float32(k1 + 1)
     frequency /= norm
@@ -28,37 +29,45 @@ def impacts(counts: U8, idf: np.float32, lengths: F32, average_length: float, k1
 
 
 def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: bool) -> tuple[I64, F32, I64] | None:
-    rows, counts, starts, ends, idf, slice_offsets, lengths, *numbers = postings
-    queries = len(slice_offsets) - 1
+    queries = len(postings.slice_offsets) - 1
     found, best_scores = np.empty((queries, k), np.int64), np.empty((queries, k), np.float32)
     sizes = np.zeros(queries, np.int64)
     for query in range(queries):
-        slices = range(slice_offsets[query], slice_offsets[query + 1])
-        if not in_order and not all(_in_order(rows[starts[each] : ends[each]], len(lengths)) for each in slices):
+        own, slices = _slices_of(postings, query)
+        if not in_order and not all(_in_order(postings.rows[each], len(postings.lengths)) for each in slices):
             return None
-        for slice_ in slices:
-            part = slice(starts[slice_], ends[slice_])
-            documents = rows[part]
-            scratch[documents] += impacts(counts[part], idf[slice_], lengths[documents], *numbers)
-        touched: NDArray[np.int32] = np.concatenate([rows[starts[each] : ends[each]] for each in slices] or [rows[:0]])
-        scores = scratch[touched]
-        scratch[touched] = 0
-        if not np.isfinite(scores).all():
+        if not slices:
+            continue
+        # One array of all postings: most slices are short.
+        documents = [postings.rows[each] for each in slices]
+        touched, counts = np.concatenate(documents), np.concatenate([postings.counts[each] for each in slices])
+        ends = np.add.accumulate([len(each) for each in documents])
+        idf, lengths = np.repeat(postings.idf[own], np.diff(ends, prepend=0)), postings.lengths.take(touched)
+        added = impacts(counts, idf, lengths, *postings[7:])
+        for rows, end in zip(documents, ends.tolist(), strict=True):
+            scratch[rows] += added[end - len(rows) : end]
+        # A document of several slices counts once: its score is 0 when it is met again.
+        for rows, end in zip(documents, ends.tolist(), strict=True):
+            scratch.take(rows, out=added[end - len(rows) : end], mode="clip")
+            scratch[rows] = 0
+        if not np.isfinite(added).all():
             return None
-        keep = scores > 0
         if mask.size:
-            keep &= mask[touched] != 0
-        touched, scores = touched[keep], scores[keep]
-        # A document is in `touched` once per slice that holds it: the best k x slices hold k different ones.
-        enough = k * len(slices)
-        if enough < len(scores):
-            near = scores >= np.partition(scores, len(scores) - enough)[len(scores) - enough]
-            touched, scores = touched[near], scores[near]
-        documents, first = np.unique(touched, return_index=True)
-        order = best(scores[first], k)
+            added[mask.take(touched) == 0] = 0
+        least = np.partition(added, len(added) - k)[len(added) - k] if k < len(added) else np.float32(0)
+        near = np.flatnonzero((added >= least) & (added > 0))
+        near = near.take(touched.take(near).argsort())
+        order = near.take(best(added.take(near), k))
         sizes[query] = len(order)
-        found[query, : len(order)], best_scores[query, : len(order)] = documents[order], scores[first][order]
+        found[query, : len(order)], best_scores[query, : len(order)] = touched.take(order), added.take(order)
     return found, best_scores, sizes
+
+
+def _slices_of(postings: Postings, query: int) -> tuple[I64, list[slice]]:
+    """The numbers of a query's slices that are not empty, and these slices."""
+    own = np.arange(*postings.slice_offsets[query : query + 2].tolist())
+    own = own[postings.starts[own] < postings.ends[own]]
+    return own, list(map(slice, postings.starts[own].tolist(), postings.ends[own].tolist()))
 
 
 def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
@@ -68,30 +77,38 @@ def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32
 
 def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> None:
     """BM25 of one query where `scores` is NaN."""
-    rows, counts, starts, ends, idf, slice_offsets, lengths, *numbers = postings
     at = np.flatnonzero(np.isnan(scores))
-    wanted, length = candidates[at].astype(np.int32), lengths[candidates[at]]
-    totals = np.zeros(len(at), np.float32)
-    for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
-        part = slice(starts[slice_], ends[slice_])
-        if part.start < part.stop:
-            places, held = _look_up(rows[part], wanted)
-            frequency = np.where(held, counts[part][places], 0).astype(np.uint8)
-            totals += impacts(frequency, idf[slice_], length, *numbers)
-    scores[at] = totals
+    if not len(at):
+        return
+    scores[at] = 0
+    own, slices = _slices_of(postings, query)
+    if not slices:
+        return
+    wanted = candidates.take(at)
+    places, held = _look_up(postings.rows, slices, wanted)
+    frequency = postings.counts.take(places) * held
+    idf, lengths = postings.idf[own, None], postings.lengths.take(wanted)
+    scores[at] = _summed(impacts(frequency, idf, lengths, *postings[7:]))
 
 
 def word_coverage(
     rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
 ) -> tuple[F64, U8]:
     covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
-    for query in range(len(offsets) - 1):
-        asked = slice(offsets[query], offsets[query + 1])
-        for slice_ in range(slice_offsets[query], slice_offsets[query + 1]):
-            _, held = _look_up(rows[starts[slice_] : ends[slice_]], candidates[asked].astype(np.int32))
-            covered[asked] += held * np.float64(idf[words[slice_]])
-            met[words[slice_]] |= held.any()
+    shared = Postings(rows, NO_MASK, starts, ends, idf, slice_offsets, idf, 1.0, 0.0, 0.0)
+    for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        own, slices = _slices_of(shared, query)
+        if slices:
+            _, held = _look_up(rows, slices, candidates[start:stop])
+            covered[start:stop] = _summed(held * idf.take(words[own]).astype(np.float64)[:, None])
+            met[words[own[held.any(axis=1)]]] = 1
     return covered, met
+
+
+def _summed(values: NDArray[Any]) -> NDArray[Any]:
+    """The sum over the first axis, added in order as the JIT adds: np.sum may add in pairs."""
+    sums: NDArray[Any] = np.add.accumulate(values, axis=0)[-1]
+    return sums
 
 
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
@@ -106,12 +123,19 @@ def _in_order(part: I32, n: int) -> bool:
     return not len(part) or (part.item(0) >= 0 and part.item(-1) < n and bool((part[1:] > part[:-1]).all()))
 
 
-def _look_up(part: I32, wanted: I32) -> tuple[I64, NDArray[np.bool_]]:
-    """The place of each wanted row in a slice, and whether it is there."""
-    if not len(part):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
-    return places, part[places] == wanted
+def _look_up(rows: I32, slices: list[slice], wanted: I64) -> tuple[I64, NDArray[np.bool_]]:
+    """Of each slice, none of them empty, the place of each wanted row in `rows`, and whether it is there."""
+    # Of one type with `rows`, or NumPy would convert each slice.
+    narrow = wanted.astype(np.int32)
+    places = np.empty((len(slices), len(wanted)), np.int64)
+    for own, each in zip(places, slices, strict=True):
+        own[:] = rows[each].searchsorted(narrow)
+    starts = np.array([each.start for each in slices])[:, None]
+    lasts = np.array([each.stop for each in slices])[:, None] - 1
+    places += starts
+    np.minimum(places, lasts, out=places)
+    held: NDArray[np.bool_] = rows.take(places) == narrow
+    return places, held
 
 
 def invert(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect_kernels.arguments import NEVER, Codes, Graph, Lists, Mentions, Postings, Records, Tokens
 from recollect_kernels.contract import F32, F64, I64
@@ -52,41 +51,45 @@ def rank_candidates(
             reached = activate(rows, np.maximum(fused, 0.0), graph, parameters.near, parameters.far)
         if reached is None:
             return None
-        age_days = (float(parameters.clock) - records.created_at[rows].astype(np.float64)) / DAY_US
-        importance = records.importance[rows].astype(np.float64)
+        age_days = (float(parameters.clock) - records.created_at.take(rows).astype(np.float64)) / DAY_US
+        importance = records.importance.take(rows).astype(np.float64)
         if len(mentions.name_offsets):
             signals[SIGNALS.speaker], signals[SIGNALS.date] = _mentioned(query, rows, records, mentions)
         named = signals[SIGNALS.speaker], signals[SIGNALS.date]
         signals[SIGNALS.spread :] = later_signals(fused, *reached, age_days, importance, *named, parameters)
         every_rows.append(rows)
         every_signals.append(signals)
-        order.append(order_by_score(signals[SIGNALS.score], records.keys[rows]))
+        order.append(order_by_score(signals[SIGNALS.score], records.keys.take(rows)))
     signals = np.concatenate(every_signals, axis=1)
     return np.array(offsets, np.int64), np.concatenate(every_rows), signals, np.concatenate(order)
 
 
 def order_by_score(scores: F64, keys: I64) -> I64:
     """Places by descending score, ties by ascending key."""
-    by_key = np.argsort(keys, kind="stable")
-    return by_key[np.argsort(-scores[by_key], kind="stable")]
+    if (keys[1:] > keys[:-1]).all():
+        return np.argsort(-scores, kind="stable")
+    return np.lexsort((keys, -scores))
 
 
 def _mentioned(query: int, rows: I64, records: Records, mentions: Mentions) -> tuple[F64, F64]:
     """Whether a query names the speaker of each record, and how well its time fits."""
     start, stop = mentions.name_offsets[query : query + 2].tolist()
-    named: NDArray[np.bool_] = np.isin(records.speakers[rows], mentions.names[start:stop])
+    # Compared one by one: np.isin took four times as long.
+    named = (records.speakers.take(rows, axis=0)[:, :, None] == mentions.names[start:stop]).any(axis=(1, 2))
     date: F64 = np.zeros(len(rows))
-    begins, untils = records.moments[rows], records.moments_until[rows]
+    start, stop = mentions.span_offsets[query : query + 2].tolist()
+    if start == stop:
+        return named.astype(np.float64), date
+    begins, untils = records.moments.take(rows), records.moments_until.take(rows)
     moments = begins.astype(np.float64)
     lasting = np.where(untils == NEVER, 0.0, untils.astype(np.float64) - moments)
-    told = np.where(records.resolved[rows] == 1, records.created_at[rows], begins).astype(np.float64)
-    start, stop = mentions.span_offsets[query : query + 2].tolist()
+    told = np.where(records.resolved.take(rows) == 1, records.created_at.take(rows), begins).astype(np.float64)
     for place in range(start, stop):
         span = mentions.begins[place], mentions.ends[place], mentions.fades[place]
         begin, end, fade = map(float, span)
         np.maximum(date, date_signal(moments, lasting, begin, end, fade), out=date)
         np.maximum(date, (told != moments) * date_signal(told, 0.0, begin, end, fade), out=date)
-    return (named[:, 0] | named[:, 1]).astype(np.float64), date
+    return named.astype(np.float64), date
 
 
 def _gather(
@@ -116,9 +119,9 @@ def _measure(query: int, rows: I64, cosine: F32, bm25: F32, codes: Codes | None,
     if codes is None:
         cosine[np.isnan(cosine)] = 0
     else:
-        parts, first = codes.parts[rows], codes.first_place[rows]
-        held = parts != 0
-        if (parts < 0).any() or (first[held] < 0).any() or (first[held] > len(codes.codes) - parts[held]).any():
+        parts, first = codes.parts.take(rows), codes.first_place.take(rows)
+        outside = (first < 0) | (first > len(codes.codes) - parts)
+        if ((parts < 0) | (outside & (parts != 0))).any():
             return False
         fill_cosines(codes, query, rows, cosine)
     fill_bm25(postings, query, rows, bm25)
@@ -132,12 +135,15 @@ def _fused_signals(
     signals[SIGNALS.cosine], signals[SIGNALS.bm25] = cosine, bm25
     by_vector, by_keyword = signals[SIGNALS.cosine], signals[SIGNALS.bm25]
     if parameters.rrf_k >= 0:
-        own = keys[rows]
-        orders = order_by_score(by_vector, own), order_by_score(by_keyword, own)
-        rank_fusion(by_vector, by_keyword, *orders, parameters, signals[SIGNALS.fused])
+        own = keys.take(rows)
+        # Lists, which a loop reads in a fifth of the time of arrays.
+        by_cosine, by_bm25 = order_by_score(by_vector, own).tolist(), order_by_score(by_keyword, own).tolist()
+        fused = [0.0] * len(rows)
+        rank_fusion(by_vector.tolist(), by_keyword.tolist(), by_cosine, by_bm25, parameters, fused)
+        signals[SIGNALS.fused] = fused
         return signals
     greatest = by_keyword.max(initial=0.0)
     share = by_keyword / greatest if greatest > 0 else np.zeros(len(rows))
-    has_vector = np.zeros(len(rows)) if codes is None else (codes.parts[rows] != 0).astype(np.float64)
+    has_vector = np.zeros(len(rows)) if codes is None else (codes.parts.take(rows) != 0).astype(np.float64)
     signals[SIGNALS.fused] = weighted_fusion(by_vector, share, has_vector, parameters)
     return signals

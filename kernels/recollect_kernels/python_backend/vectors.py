@@ -54,21 +54,33 @@ def rescore_shortlist(
 def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
     at = np.flatnonzero(np.isnan(cosines))
-    counts = codes.parts[rows[at]].astype(np.int64)
-    cosines[at] = np.minimum(np.float32(0), codes.ceilings[query])
-    at, counts = at[counts > 0], counts[counts > 0]
-    if len(at):
-        starts = np.cumsum(counts) - counts
-        places = np.repeat(codes.first_place[rows[at]] - starts, counts) + np.arange(counts.sum())
-        scores = _dots_int8(codes.queries[query], codes.codes, codes.scales, places)
-        scores = np.where(np.isfinite(scores), np.clip(scores, -1, 1), np.float32(np.nan))
-        cosines[at] = np.minimum(np.maximum.reduceat(scores, starts), codes.ceilings[query])
+    if not len(at):
+        return
+    wanted = rows.take(at)
+    counts, ceiling = codes.parts.take(wanted), codes.ceilings[query]
+    cosines[at] = np.minimum(np.float32(0), ceiling)
+    held = counts > 0
+    if not held.all():
+        at, counts, wanted = at[held], counts[held], wanted[held]
+        if not len(at):
+            return
+    places, several = codes.first_place.take(wanted), int(counts.max()) > 1
+    if several:
+        wide = counts.astype(np.int64)
+        starts = np.add.accumulate(wide) - wide
+        places = np.repeat(places - starts, wide) + np.arange(wide.sum())
+    scores = _dots_int8(codes.queries[query], codes.codes, codes.scales, places)
+    finite = np.isfinite(scores)
+    scores = np.minimum(np.maximum(scores, np.float32(-1)), np.float32(1))
+    scores[~finite] = np.nan
+    cosines[at] = np.minimum(np.maximum.reduceat(scores, starts) if several else scores, ceiling)
 
 
 @np.errstate(all="ignore")
 def _dots_int8(query: F32, codes: I8, scales: F32, places: I64) -> F32:
     # Not a BLAS product: there the last bit of a dot depends on its place, and equal vectors would not tie.
-    dots: F32 = np.einsum("ij,j->i", codes[places].astype(np.float32), query) * scales[places]
+    dots: F32 = np.einsum("ij,j->i", codes.take(places, axis=0).astype(np.float32), query)
+    dots *= scales.take(places)
     return dots
 
 
