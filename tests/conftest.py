@@ -26,11 +26,9 @@ collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") =
 # Each worker begins at another kernel and takes from the cache what the others have compiled meanwhile.
 _COMPILE_ALL = """
 import sys
-import recollect_kernels
-from recollect_kernels.numba_backend import _jit
-first = len(_jit.KERNELS) * int(sys.argv[1]) // int(sys.argv[2])
-_jit.KERNELS[:] = _jit.KERNELS[first:] + _jit.KERNELS[:first]
-recollect_kernels.warmup()
+from recollect_kernels import dispatch
+first = len(dispatch._EVERY) * int(sys.argv[1]) // int(sys.argv[2])
+dispatch._load(dispatch._EVERY[first:] + dispatch._EVERY[:first])
 """
 
 

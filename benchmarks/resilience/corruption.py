@@ -50,7 +50,7 @@ _WORDS = ("apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel", 
 _QUERY = "apple berry unique7"
 _LIMIT_S = 900.0
 # These are compiled within seconds where they have to be.
-_KERNELS = ("decay", "quantize", "reciprocal_rank_fusion", "sketch")
+_KERNELS = ("quantize_int8", "sketch")
 
 Spoil = Callable[[], None]
 
@@ -309,19 +309,14 @@ def _load_kernels(folder: Path) -> None:
     for kernel in _jit.KERNELS:
         kernel._result = None  # the process that this was forked from may have loaded it
     os.environ["RECOLLECT_CACHE_DIR"] = str(folder)
-    dispatch._chosen = "numba"
+    dispatch._chosen, dispatch.active = "numba", dispatch._answering
     kernels.warmup()
 
 
 def _computed() -> list[float]:
     values = np.random.default_rng(0)
     vectors = values.standard_normal((6, 100)).astype(np.float32)
-    ages, ranks = values.random(50) * 100, values.integers(0, 20, (2, 30))
-    codes, scales = kernels.quantize_int8(vectors)
-    parts = (
-        kernels.decay(ages, 30.0), codes, scales,
-        kernels.reciprocal_rank_fusion(ranks, np.array([1.0, 0.5])), kernels.sketch(vectors) % 2**32,
-    )  # fmt: skip
+    parts = (*kernels.quantize_int8(vectors), kernels.sketch(vectors) % 2**32)
     return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts]).tolist()
 
 

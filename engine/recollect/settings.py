@@ -45,7 +45,8 @@ class Settings(Section, frozen=True, kw_only=True):
       several times faster. The file is derived: it can be deleted at any time, and `forget` deletes it.
     - low_memory: Keep rescoring vectors on disk and, with the index snapshot, all of the index that is not written to,
       in an unnamed copy that is gone when the memory is closed. Some recalls wait for the disk.
-    - compile_kernels: Compile the JIT kernels in the background on first use; the python backend answers until then.
+    - compile_kernels: Compile the JIT kernels in a process in the background on first use; the python backend answers
+      until then.
     - kernels_from: Records from which the JIT kernels are loaded. They take 110 MB and save some 4 ms per recall at
       4,000 records.
     - query_cache_size: Query embeddings kept in memory.

@@ -1,5 +1,7 @@
 """The registry of kernels: each is a method of `Backend`, and a function of that name in a module of both backends.
 
+The JIT backend has the Python one's function where NumPy takes about as long.
+
 Arguments are already checked: masks are never None (an empty one allows every row), queries of a cosine are unit
 vectors or zero. Both backends give the same results; None instead of one means NaN, infinity, an index out of range or
 rows out of order.
@@ -93,11 +95,14 @@ class Backend(Protocol):
     def order_changes(self, statements: Statements, asked: Asked) -> tuple[I64, I64]: ...
 
 
+NAMES = tuple(name for name in vars(Backend) if not name.startswith("_"))
+
+
 def functions_of(package: str) -> dict[str, Callable[..., Any]]:
     """The functions that `Backend` names, from the modules of a backend's package."""
     modules = [importlib.import_module(f"{package}.{name}") for name in _MODULES]
     found = {name: each for module in modules for name, each in vars(module).items() if _is_own(module, each)}
-    return {name: found[name] for name in vars(Backend) if not name.startswith("_")}
+    return {name: found[name] for name in NAMES if name in found}
 
 
 def _is_own(module: Any, each: Any) -> bool:

@@ -6,10 +6,12 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -49,6 +51,21 @@ def run(code, fails=False, **environment):
     assert "Traceback" not in done.stderr, done.stderr
     answers = [line[1:] for line in done.stdout.splitlines() if line.startswith(">")]
     return json.loads(answers[-1]) if answers else None
+
+
+def killed(code, **environment):
+    """Runs code that kills its process, and returns the value that it answered."""
+    setup = "import json\ndef answer(value): print('>' + json.dumps(value), flush=True)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", setup + textwrap.dedent(code)],
+        env={**os.environ, "RECOLLECT_KERNELS": "numba", **{name: str(each) for name, each in environment.items()}},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=LAST_RESORT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    return json.loads(done.stdout.strip()[1:])
 
 
 STATUS = "s = k.status(); answer([s.active, s.chosen, s.compiled, s.reason])"
@@ -166,7 +183,7 @@ def test_a_home_that_cannot_be_written_still_works(tmp_path):
     code = f"""
     import recollect_kernels as k
     from recollect_kernels.numba_backend import _jit
-    _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("decay", "sketch")]  # all take 35 s
+    _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("quantize_int8", "sketch")]  # all take 20 s
     k.warmup()
     {STATUS}
     """
@@ -200,13 +217,6 @@ def test_progress_is_reported_and_seconds_returned(warm):
     assert run(code, RECOLLECT_CACHE_DIR=warm) is True
 
 
-# All kernels take 35 s; these are compiled in a second each.
-QUICK_FIRST = """
-    from recollect_kernels.numba_backend import _jit
-    _jit.KERNELS.sort(key=lambda kernel: kernel.name not in ("decay", "sketch", "quantize"))
-"""
-
-
 @needs_numba
 @pytest.mark.parametrize("when", ["before any kernel", "in the middle"])
 def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
@@ -214,7 +224,6 @@ def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
     import atexit, time
     import recollect_kernels as k
     from recollect_kernels import dispatch
-    {QUICK_FIRST if when == "in the middle" else ""}
     # Hooks run last in, first out: this one sees what the package's own has left behind.
     atexit.register(lambda: answer(thread.is_alive()))
     thread = k.start_background(compile=True)
@@ -226,6 +235,100 @@ def test_the_process_may_end_while_the_background_compiles(tmp_path, when):
     assert not list(tmp_path.glob("kernels-*/complete"))
 
 
+# What answers in the place of a kernel.
+ANSWERS = """
+    def answers(name):
+        return getattr(dispatch.active, name).__module__.split(".")[1]
+"""
+
+
+@needs_numba
+def test_kernels_answer_as_soon_as_they_are_compiled_and_those_that_must_agree_together(tmp_path):
+    code = f"""
+    import time
+    import recollect_kernels as k
+    from recollect_kernels import dispatch
+    {ANSWERS}
+    assert answers("sketch") == "python_backend"
+    thread = k.start_background(compile=True)
+    while "hamming_shortlist" not in dispatch._seconds and thread.is_alive():
+        time.sleep(0.001)
+    answer([answers(name) for name in ("sketch", "hamming_shortlist", "bm25_top_k", "rank_candidates")])
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == ["numba_backend"] * 2 + ["python_backend"] * 2
+
+
+# Two kernels, one of which a recall needs: compiled in a second each.
+TWO = """
+    from recollect_kernels.numba_backend import _jit
+    _jit.KERNELS[:] = [kernel for kernel in _jit.KERNELS if kernel.name in ("quantize_int8", "sketch")]
+"""
+
+
+@needs_numba
+def test_what_a_recall_does_not_need_is_compiled_when_it_is_asked_for(tmp_path):
+    code = f"""
+    import threading
+    import numpy as np
+    import recollect_kernels as k
+    from recollect_kernels import dispatch
+    {ANSWERS}
+    {TWO}
+    k.start_background(compile=True).join()
+    assert k.status().active == "numba" and "quantize_int8" not in dispatch._seconds
+    vectors = np.arange(8, dtype=np.float32).reshape(2, 4)
+    before = [part.tolist() for part in k.quantize_int8(vectors)]
+    [thread.join() for thread in threading.enumerate() if thread.name == "recollect-kernels"]
+    assert [part.tolist() for part in k.quantize_int8(vectors)] == before
+    answer([answers("quantize_int8"), len(dispatch._threads)])
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path) == ["numba_backend", 2]
+
+
+@needs_numba
+@pytest.mark.parametrize(
+    "hindrance", ["sys.frozen = True", "sys.executable = ''", "sys.executable = '/opt/app/bin/server'",
+                  "sys.executable = '/missing/python3'", "sys.executable = '/bin/python-that-is-none'",
+                  "compiler_process._MAIN = 'print(1); raise SystemExit(3)'"],
+)  # fmt: skip
+def test_without_a_process_to_compile_in_a_thread_compiles(tmp_path, hindrance):
+    code = f"""
+    import sys
+    import recollect_kernels as k
+    from recollect_kernels import compiler_process
+    {TWO}
+    {hindrance}
+    k.warmup()
+    {STATUS}
+    """
+    assert run(code, RECOLLECT_CACHE_DIR=tmp_path)[:3] == ["numba", "numba", True]
+    assert len(list(tmp_path.glob("kernels-*/*.kernel"))) == 2
+
+
+@needs_numba
+@needs_posix
+def test_the_process_that_compiles_ends_with_the_one_that_started_it(tmp_path):
+    code = """
+    import os, signal, time
+    import recollect_kernels as k
+    from recollect_kernels import dispatch
+    thread = k.start_background(compile=True)
+    while "sketch" not in dispatch._seconds and thread.is_alive():
+        time.sleep(0.001)
+    answer(dispatch._compiler._process.pid)
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    compiler = int(killed(code, RECOLLECT_CACHE_DIR=tmp_path))
+    deadline = time.monotonic() + LAST_RESORT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            os.kill(compiler, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    pytest.fail("it still runs")
+
+
 @needs_numba
 @needs_posix
 def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
@@ -235,7 +338,6 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
     import numpy as np
     import recollect_kernels as k
     from recollect_kernels import dispatch
-    {QUICK_FIRST}
     k.start_background(compile=True)
     while len(dispatch._seconds) < 2:
         time.sleep(0.001)
@@ -246,7 +348,7 @@ def test_a_child_forked_while_kernels_compile_can_use_them(tmp_path, warm):
         assert k.decay(np.zeros(1), 1.0).tolist() == [1.0]
         k.warmup()
         assert k.status().active == "numba"
-        assert k.decay(np.zeros(1), 1.0).tolist() == [1.0]
+        assert k.sketch(np.ones((1, 64), np.float32)).tolist() == [[2**64 - 1]]
         os._exit(0)
     _, code = os.waitpid(child, 0)
     answer(code)

@@ -99,39 +99,59 @@ def named(group: type, *each: Any) -> Any:
 
 
 class Kernel:
-    """A JIT function with one signature; `call` is its compiled entry point once `load` has run."""
+    """A JIT function with one signature; `call` is its compiled entry point once it is loaded or compiled.
+
+    It is named as the function of `recollect_kernels.protocol.Backend` that calls it.
+    """
 
     def __init__(self, function: Callable[..., Any], signature: Any, fast: bool) -> None:
         self.name = function.__name__.strip("_")
+        self.library = function.__qualname__  # numba's name for its code
         self.call: Callable[..., Any] = self._not_loaded
         self._function, self._signature, self._fast = function, signature, fast
         self._result: Any = None  # keeps the machine code alive
 
-    def load(self, cache: Cache | None) -> None:
-        """Load it from the cache, or compile it and store it there."""
-        context: Any = registry.cpu_target.target_context
-        # All that loading machine code needs. The context's own refresh takes 0.2 s to declare every type and function
-        # to the compiler, which compiling does anyway.
-        _runtime.rtsys.initialize(context)
-        machine = context.codegen().magic_tuple()
+    @property
+    def loaded(self) -> bool:
+        """Whether it can be called."""
+        return self._result is not None
+
+    def load(self, cache: Cache | None) -> bool:
+        """Load it from the cache; whether it was there."""
         stored = cache.read(self.name) if cache else None
         if stored is not None:
+            context = _context()
             try:
                 compiled_for, payload = pickle.loads(stored)
-                if compiled_for == machine:
-                    self._result = _compiler.CompileResult._rebuild(context, *payload)
+                if compiled_for == context.codegen().magic_tuple():
+                    self._ready(_compiler.CompileResult._rebuild(context, *payload))
             except Exception:  # a damaged file is compiled again, whatever is wrong with it
                 self._result = None
-        if self._result is None:
-            dispatcher = numba.njit(self._function, fastmath=FAST if self._fast else False, **_OPTIONS)
-            dispatcher.compile(self._signature)
-            self._result = dispatcher.overloads[self._signature.args]
-            if cache:
-                cache.write(self.name, _serialize.dumps((machine, self._result._reduce())))
-        self.call = self._result.entry_point
+        return self.loaded
+
+    def compile(self, cache: Cache | None) -> None:
+        """Compile it and store it in the cache."""
+        context = _context()
+        dispatcher = numba.njit(self._function, fastmath=FAST if self._fast else False, **_OPTIONS)
+        dispatcher.compile(self._signature)
+        result = dispatcher.overloads[self._signature.args]
+        if cache:
+            cache.write(self.name, _serialize.dumps((context.codegen().magic_tuple(), result._reduce())))
+        self._ready(result)
+
+    def _ready(self, result: Any) -> None:
+        self._result, self.call = result, result.entry_point
 
     def _not_loaded(self, *arguments: Any) -> Any:
         raise RuntimeError(f"kernel {self.name} is not loaded")
+
+
+def _context() -> Any:
+    # All that loading machine code needs. The context's own refresh takes 0.2 s to declare every type and function to
+    # the compiler, which compiling does anyway.
+    context: Any = registry.cpu_target.target_context
+    _runtime.rtsys.initialize(context)
+    return context
 
 
 KERNELS: list[Kernel] = []
@@ -143,7 +163,7 @@ for _formula in vars(signals).values():
 
 
 def kernel(*arguments: Any, returns: Any = types.void, fast: bool = False) -> Callable[[Callable[..., Any]], Kernel]:
-    """Declare a kernel; nothing is compiled until `load`."""
+    """Declare a kernel; nothing is compiled until `compile`."""
 
     def declare(function: Callable[..., Any]) -> Kernel:
         KERNELS.append(Kernel(function, returns(*arguments), fast))

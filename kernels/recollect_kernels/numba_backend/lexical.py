@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recollect_kernels.arguments import Postings
-from recollect_kernels.contract import F32, F64, I32, I64, U8
+from recollect_kernels.contract import F32, I32, I64, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._heap import push, sort_best_first
 from recollect_kernels.numba_backend._jit import exact, helper, kernel
@@ -23,18 +23,6 @@ def bm25_top_k(postings: Postings, mask: U8, scratch: F32, k: int, in_order: boo
     sizes = np.empty(queries, np.int64)
     good = _bm25_top_k.call(postings, mask, scratch, int(in_order), scores, found, sizes)
     return (found, scores, sizes) if good else None
-
-
-def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
-    _bm25_for_rows.call(postings, offsets, candidates, scores, np.empty(len(candidates), np.int64))
-
-
-def word_coverage(
-    rows: I32, starts: I64, ends: I64, words: I64, slice_offsets: I64, idf: F32, offsets: I64, candidates: I64
-) -> tuple[F64, U8]:
-    covered, met = np.zeros(len(candidates)), np.zeros(len(idf), np.uint8)
-    _word_coverage.call(rows, starts, ends, words, slice_offsets, idf, offsets, candidates, covered, met)
-    return covered, met
 
 
 def allowed_in_slices(rows: I32, starts: I64, ends: I64, mask: U8) -> I64 | None:
@@ -197,30 +185,6 @@ def fill_bm25(postings: Any, query: Any, length_norm: Any, candidates: Any, scor
             count = counts[np.uintp(at)]
             if rows[np.uintp(at)] == row and count:
                 scores[candidate] += impact(count, weight, lengths[np.uintp(row)], constant, slope)
-
-
-@kernel(_jit.POSTINGS, _jit.I64_1, _jit.I64_1, _jit.OUT_F32, _jit.OUT_I64, fast=True)
-def _bm25_for_rows(postings: Any, offsets: Any, candidates: Any, scores: Any, spare: Any) -> None:
-    length_norm = bm25_constants(postings)
-    for q in range(offsets.shape[0] - 1):
-        own = slice(offsets[q], offsets[q + 1])
-        fill_bm25(postings, q, length_norm, candidates[own], scores[own], spare)
-
-
-@kernel(
-    _jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.I64_1, _jit.F32_1, _jit.I64_1, _jit.I64_1,
-    _jit.OUT_F64, _jit.OUT_U8,
-)  # fmt: skip
-def _word_coverage(
-    rows: Any, starts: Any, ends: Any, words: Any, slice_offsets: Any, idf: Any, offsets: Any, candidates: Any,
-    covered: Any, met: Any,
-) -> None:  # fmt: skip
-    for q in range(offsets.shape[0] - 1):
-        for c in range(np.uintp(offsets[q]), np.uintp(offsets[q + 1])):
-            for s in range(slice_offsets[q], slice_offsets[q + 1]):
-                if find_row(rows, starts[s], ends[s], candidates[c]) < ends[s]:
-                    covered[c] += np.float64(idf[np.uintp(words[s])])
-                    met[np.uintp(words[s])] = 1
 
 
 @kernel(_jit.I32_1, _jit.I64_1, _jit.I64_1, _jit.U8_1, _jit.OUT_I64, returns=_jit.I64)

@@ -1,4 +1,4 @@
-"""Ranking kernels, JIT, in float64 without fastmath: operations in the order of the definition, so that ties agree."""
+"""Maximal marginal relevance, JIT, in float64 without fastmath: operations in the order of the definition."""
 
 from __future__ import annotations
 
@@ -6,22 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recollect_kernels import signals as formulas
 from recollect_kernels.contract import F64, I32, I64
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import kernel
-
-
-def reciprocal_rank_fusion(ranks: I64, weights: F64, k: float) -> F64:
-    out = np.zeros(ranks.shape[1])
-    _reciprocal_rank_fusion.call(ranks, weights, k, out)
-    return out
-
-
-def decay(ages_days: F64, half_life_days: float, floor: float, exponential: bool) -> F64:
-    decayed = np.empty(len(ages_days))
-    _decay.call(ages_days, half_life_days, floor, int(exponential), decayed)
-    return decayed
 
 
 def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr_lambda: float, k: int) -> I64:
@@ -29,32 +16,18 @@ def maximal_marginal_relevance(relevance: F64, token_ids: I32, offsets: I64, mmr
     chosen = np.empty(k, np.int64)
     size = 1 << (2 * t).bit_length()
     keys = np.full(size, -(2**40), np.int64)  # no int32 token
-    _mmr.call(
+    _maximal_marginal_relevance.call(
         relevance, token_ids, offsets, mmr_lambda, keys, np.zeros(size, np.uint8), np.empty(t, np.int64),
         np.zeros(m), np.zeros(m, np.uint8), chosen,
     )  # fmt: skip
     return chosen
 
 
-@kernel(_jit.I64_2, _jit.F64_1, _jit.F64, _jit.OUT_F64)
-def _reciprocal_rank_fusion(ranks: Any, weights: Any, k: Any, out: Any) -> None:
-    for s in range(ranks.shape[0]):
-        for i in range(ranks.shape[1]):
-            if ranks[s, i] > 0:
-                out[i] += weights[s] / (k + ranks[s, i])
-
-
-@kernel(_jit.F64_1, _jit.F64, _jit.F64, _jit.I64, _jit.OUT_F64)
-def _decay(ages_days: Any, half_life_days: Any, floor: Any, exponential: Any, out: Any) -> None:
-    for i in range(ages_days.shape[0]):
-        out[i] = formulas.decay(ages_days[i], half_life_days, floor, exponential)
-
-
 @kernel(
     _jit.F64_1, _jit.I32_1, _jit.I64_1, _jit.F64, _jit.OUT_I64, _jit.OUT_U8, _jit.OUT_I64, _jit.OUT_F64,
     _jit.OUT_U8, _jit.OUT_I64,
 )  # fmt: skip
-def _mmr(
+def _maximal_marginal_relevance(
     relevance: Any, token_ids: Any, offsets: Any, mmr_lambda: Any, keys: Any, marks: Any, slots: Any,
     nearest: Any, taken: Any, chosen: Any,
 ) -> None:  # fmt: skip

@@ -22,7 +22,7 @@ def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> t
         at[0, side] = chain.take(rows)
         if int(at[0, side].max()) >= n:
             return None
-        at[1, side] = np.where(at[0, side] >= 0, chain[at[0, side]], -1)
+        at[1, side] = np.where(at[0, side] >= 0, chain.take(at[0, side], mode="clip"), -1)
     if int(at.max()) >= n:
         return None
     held = _allowed(at, mask)

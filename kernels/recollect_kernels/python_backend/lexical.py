@@ -12,6 +12,8 @@ from recollect_kernels.arguments import Postings
 from recollect_kernels.contract import F32, F64, I32, I64, NO_MASK, U8
 from recollect_kernels.python_backend.vectors import best
 
+BLOCK_ROWS = 8192  # looked up at once in all slices
+
 
 @np.errstate(all="ignore")
 def impacts(counts: U8, idf: F32, lengths: F32, average_length: float, k1: float, b: float) -> F32:
@@ -72,7 +74,9 @@ def _slices_of(postings: Postings, query: int) -> tuple[I64, list[slice]]:
 
 def bm25_for_rows(postings: Postings, offsets: I64, candidates: I64, scores: F32) -> None:
     for query, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        fill_bm25(postings, query, candidates[start:stop], scores[start:stop])
+        for first in range(start, stop, BLOCK_ROWS):
+            some = slice(first, min(first + BLOCK_ROWS, stop))
+            fill_bm25(postings, query, candidates[some], scores[some])
 
 
 def fill_bm25(postings: Postings, query: int, candidates: I64, scores: F32) -> None:
