@@ -14,7 +14,9 @@ ORIGIN_BITS = 24  # of a sort key; the rest, 39 bits, is the row
 
 
 @exact
-def join(lists: Any, query: Any, n: Any, sorted_keys: Any, spare: Any, rows: Any, cosine: Any, bm25: Any) -> Any:
+def join(
+    lists: Any, query: Any, n: Any, sorted_keys: Any, spare: Any, counts: Any, rows: Any, cosine: Any, bm25: Any
+) -> Any:
     """Write the union of the two lists of one query: rows ascending, cosines and BM25, NaN where a list lacks the row.
 
     Returns how many; -1 where a row is not in 0..n-1. Row and origin are sorted as one number.
@@ -31,7 +33,7 @@ def join(lists: Any, query: Any, n: Any, sorted_keys: Any, spare: Any, rows: Any
         keys[some + at] = (keyword_rows[at] << ORIGIN_BITS) | (some + at)
     if not in_range:
         return -1
-    sort_whole(keys, spare)
+    sort_whole(keys, spare, counts, ORIGIN_BITS, n)
     m = 0
     for at in range(keys.shape[0]):
         row, origin = keys[at] >> ORIGIN_BITS, keys[at] & ((1 << ORIGIN_BITS) - 1)

@@ -18,6 +18,16 @@ def find_candidate(rows: Any, stop: Any, at: Any, row: Any) -> Any:
     """The place of `row` in rows[:stop], which ascend, or -1. Neighbours are mostly stored together:
     gallop from place `at` before bisecting.
     """
+    if rows[at] < row <= rows[at] + 2:  # rows ascend: it is one of the next two, if any
+        for place in range(at + 1, min(at + 3, stop)):
+            if rows[place] == row:
+                return place
+        return -1
+    if rows[at] - 2 <= row < rows[at]:
+        for place in range(max(at - 2, 0), at):
+            if rows[place] == row:
+                return place
+        return -1
     low, high, stride = at, at, 1
     if row > rows[at]:
         while high < stop and rows[high] < row:

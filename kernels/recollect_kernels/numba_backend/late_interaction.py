@@ -28,7 +28,7 @@ def fill_rerank(q: Any, rows: Any, codes: Any, tokens: Any, parameters: Any, scr
     best, similarity, size = scratch.whole[2, :depth], scratch.double[3], 0
     for i in range(rows.shape[0]):
         size = push(heap, best, size, depth, fused[i], np.int64(i))
-    sort_whole(best, scratch.whole[3])
+    sort_whole(best, scratch.whole[3], scratch.counts, 0, rows.shape[0])
     ask_for_tokens(rows, best, codes, tokens)
     total, measured = 0.0, 0
     for place in range(depth):

@@ -36,7 +36,8 @@ ROWS = len(SIGNALS)
 
 class Scratch(NamedTuple):
     """Memory for one query of at most c candidates, t slots of sources and r neighbours: int64, float32 and float64
-    (k, c), slots int64 (t,), best of a source float64 (t, 3), marks uint8 (2 t,), and neighbours int64 (2, r).
+    (k, c), slots int64 (t,), best of a source float64 (t, 3), marks uint8 (2 t,), neighbours int64 (2, r), and counts
+    of bytes int64 (256,).
     """
 
     whole: I64
@@ -46,11 +47,13 @@ class Scratch(NamedTuple):
     best: F64
     marks: U8
     beside: I64
+    counts: I64
 
 
 SCRATCH = _jit.named(
     Scratch,
     _jit.OUT_I64_2, _jit.OUT_F32_2, _jit.OUT_F64_2, _jit.OUT_I64, _jit.OUT_F64_2, _jit.OUT_U8, _jit.OUT_I64_2,
+    _jit.OUT_I64,
 )  # fmt: skip
 
 
@@ -91,6 +94,7 @@ def _scratch(candidates: int, room: int) -> Scratch:
     return Scratch(
         np.empty((5, candidates), np.int64), np.empty((4, candidates), np.float32), np.empty((8, candidates)),
         np.empty(table, np.int64), np.empty((table, 3)), np.empty(2 * table, np.uint8), np.empty((2, room), np.int64),
+        np.empty(256, np.int64),
     )  # fmt: skip
 
 
@@ -169,7 +173,8 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, record
     """
     keys, whole, single, beside = records.keys, scratch.whole, scratch.single, scratch.beside[0]
     lengths, count = bm25_constants(postings), 0
-    m = join(lists, query, keys.shape[0], whole[2], whole[3], whole[0], single[0], single[1])
+    n = keys.shape[0]
+    m = join(lists, query, n, whole[2], whole[3], scratch.counts, whole[0], single[0], single[1])
     if m < 0:
         return -1, 0, 0
     fused = scratch.double[0]
@@ -186,7 +191,7 @@ def gather(query: Any, lists: Any, codes: Any, postings: Any, graph: Any, record
         count = neighbours_of_best(rows, fused, graph, scratch.double[1, :best], whole[2, :best], beside)
         if count < 0 or count > beside.shape[0]:
             return min(count, 0), 0, count
-        sort_whole(beside[:count], scratch.beside[1])
+        sort_whole(beside[:count], scratch.beside[1], scratch.counts, 0, n)
         m = merge(rows, cosine, bm25, beside[:count], whole[1], single[2], single[3])
     return -1, 0, 0
 
