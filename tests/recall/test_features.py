@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import recollect_kernels as kernels
 from recollect.recall.features import FEATURES
 from recollect.recall.measuring import measure_queries
 from recollect.recall.request import build_request
@@ -55,3 +56,7 @@ def test_gaps_are_to_the_best_and_coverage_counts_words_that_no_record_has(fille
 
 def test_a_query_without_candidates_has_no_features(memory):
     assert measured(memory, ["anything"])[0].features.shape == (len(FEATURES), 0)
+
+
+def test_every_feature_of_the_kernel_has_a_reason():
+    assert tuple(FEATURES) == kernels.FEATURES._fields
