@@ -12,7 +12,7 @@ from recollect.errors import InvalidInput
 _WEIGHTS_OF_THE_SUM = ("semantic_weight", "recency_weight")
 
 
-class Profile(Section, frozen=True, kw_only=True):
+class Profile(Section, frozen=True, kw_only=True, cache_hash=True):
     """How recall ranks. Every field but `name` can be overridden per call, as in `recall(query, spread=0)`.
 
     With `composition="weighted_sum"` the best by the sum are the best of all visible records, with three exceptions:

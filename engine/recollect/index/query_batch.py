@@ -125,7 +125,9 @@ class QueryBatch:
         self._view, self._index = view, index
         self._mask = view.selection.mask
         self._bytes = _EVERYTHING if self._mask is None else self._mask
-        self._vectors = vectors if index.vectors is not None else None
+        # Kernels are told that their arguments are known to fit.
+        known = vectors is not None and index.vectors is not None
+        self._vectors = np.ascontiguousarray(vectors, dtype=np.float32) if known else None
         self._count = len(terms)
         self._statistics = view.statistics
         self.slices = index.words.slices(terms, self._statistics)

@@ -75,6 +75,8 @@ class Candidates(Struct):
 
     def best(self, count: int) -> list[NDArray[np.int64]]:
         """The places of the best `count` of each query, best first."""
+        if len(self.offsets) == 2:
+            return [self.order[:count]]
         return [start + self.order[start:stop][:count] for start, stop in pairwise(self.offsets.tolist())]
 
     def reordered(self, best: Sequence[NDArray[np.int64]], again: Sequence[NDArray[np.int64]]) -> Candidates:
@@ -169,7 +171,8 @@ def rank(
 
 def rank_parameters(profile: Profile, clock_us: int) -> kernels.RankParameters:
     """The profile's numbers as the kernel takes them."""
-    return _parameters_of(profile)._replace(clock=clock_us)
+    parameters = _parameters_of(profile)
+    return parameters._replace(clock=clock_us) if clock_us else parameters
 
 
 @lru_cache(maxsize=64)

@@ -107,6 +107,8 @@ class Replaced(NamedTuple):
 
     def fields(self, key: int, other: Found | None) -> dict[str, Any]:
         """What a hit shows of it; `other` is the record that recall found to have replaced it."""
+        if other is None and not self.formers and not self.successors:
+            return {}
         held_until, superseded_by = self.successors.get(key, (None, ()))
         if other is not None and other.public_id not in superseded_by:
             superseded_by = (*superseded_by, other.public_id)
