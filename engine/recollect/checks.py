@@ -134,8 +134,8 @@ def check_tags(tags: object) -> tuple[str, ...]:
 
 def check_list(values: object, name: str) -> list[Any]:
     """The items of an iterable other than a str, bytes or a mapping."""
-    if type(values) in (list, tuple) and len(values) <= MAX_ITEMS:  # type: ignore[arg-type]
-        return list(values)  # type: ignore[call-overload,no-any-return]
+    if (type(values) is list or type(values) is tuple) and len(values) <= MAX_ITEMS:
+        return [*values]
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray | Mapping):
         try:
             walk = iter(values)
@@ -352,8 +352,7 @@ def check_vector(vector: object, dimension: int | None, name: str = "vector") ->
         given = np.asarray(vector)
         if given.dtype.kind not in "biuf":
             raise TypeError
-        # float64: the squares of large float32 components overflow.
-        array = given.astype(np.float64)
+        array = given.astype(np.float64)  # the squares of large float32 components overflow
     except (TypeError, ValueError, OverflowError):
         raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
     if not array.size:
