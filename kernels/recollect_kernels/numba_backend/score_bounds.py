@@ -111,8 +111,7 @@ def mark_block(query: Any, first: Any, opened: Any, count: Any, bound: Any, code
                marks: Any) -> Any:  # fmt: skip
     """Mark the rows of a block whose sketch is near enough for what the block's best needs; False where they cannot be.
 
-    They can where each row has one vector, at the place of its own number: then 16 sketches are measured at a time, and
-    of 100,000 records as young as one another the bounds take a fifth of the time.
+    They can where each row has one vector, at the place of its own number: then 16 sketches are measured at a time.
     """
     parts, first_place, steps = codes.parts, codes.first_place, sketches.limits.shape[0] - 1
     if steps <= 0 or not bound.per_cosine > 0 or count < MOST_ALONE or first + BLOCK_ROWS > parts.shape[0]:

@@ -13,7 +13,7 @@ from recollect_kernels.numba_backend._jit import helper, kernel
 from recollect_kernels.numba_backend._prefetch import prefetch, prefetch_row
 
 GREATEST = np.float32(np.finfo(np.float32).max)
-AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took half the time
+AHEAD = 16  # rows asked for before they are read: rescoring 800 of 100,000 took 0.7 of the time
 
 
 def quantize_int8(vectors: F32) -> tuple[I8, F32]:
