@@ -71,7 +71,7 @@ I8_2, I32_1, I32_2, U8_1, U8_2, U16_2 = (
 OUT_F32, OUT_F32_2 = _writes(types.float32, 1), _writes(types.float32, 2)
 OUT_F64, OUT_F64_2 = _writes(types.float64, 1), _writes(types.float64, 2)
 OUT_I64, OUT_I64_2 = _writes(types.int64, 1), _writes(types.int64, 2)
-OUT_U64, OUT_U64_2 = _writes(types.uint64, 1), _writes(types.uint64, 2)
+OUT_U64_2 = _writes(types.uint64, 2)
 OUT_I8_2, OUT_I32, OUT_U8 = _writes(types.int8, 2), _writes(types.int32, 1), _writes(types.uint8, 1)
 OUT_U16, OUT_U16_2 = _writes(types.uint16, 1), _writes(types.uint16, 2)
 
