@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 import recollect_kernels as kernels
+from recollect_kernels import python_backend
 from tests.kernels import oracle
 from tests.kernels.cases import holds, mask, rng, seeds, vectors
 
@@ -134,6 +135,44 @@ def test_sketches_that_are_too_far_away_save_reading_codes(seed):
         and bounds(query, row, codes, -exact * 0, records, parameters(), 0.0) >= floors[query]
     ]  # fmt: skip
     assert len(alone) <= len(by_rest[1]) <= len(whole[1])
+
+
+@holds(
+    seed=seeds,
+    kind=st.sampled_from(["none", "half"]),
+    ordered=st.booleans(),
+    floor=st.sampled_from([0.2, 0.5, 0.7, 0.85]),
+    changed=st.sampled_from([{}, {"keyword_weight": 0.5}, {"semantic_weight": 0.0}, {"half_life_days": math.inf}]),
+)
+def test_whole_blocks_of_records_with_one_vector_each(seed, kind, ordered, floor, changed):
+    generator, n = rng(seed), 2600
+    exact, asked = vectors(generator, n, D, zeros=False), vectors(generator, 1, D, zeros=False)
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    codes, scales = kernels.quantize_int8(exact)
+    measured = kernels.Codes(
+        asked / np.linalg.norm(asked), np.zeros(1, np.float32), np.arange(n), np.ones(n, np.int32), codes, scales
+    )
+    made, importance = generator.integers(0, 420 * DAY_US, n), generator.random(n).astype(np.float32)
+    importance[generator.random(n) < 0.01] = np.nan
+    records = kernels.Records(
+        np.arange(n), np.sort(made) if ordered else made, importance, np.zeros(n, np.int64),
+        np.full(n, kernels.NEVER), np.zeros(n, np.uint8), np.full((n, 2), -1, np.int32),
+    )  # fmt: skip
+    limits = (D * np.arccos(np.arange(101) / 100) / np.pi + 3).astype(np.int64)
+    blocks = kernels.sketch_blocks(kernels.sketch(exact))
+    sketches = kernels.Sketches(kernels.sketch(measured.queries), blocks, limits)
+    known, allowed = np.sort(generator.choice(n, 40, replace=False)), mask(generator, n, kind)
+    allowed = np.ones(n, np.uint8) if allowed is None else allowed
+    chosen = kernels.check_parameters(parameters(**changed))
+
+    def of(floor, function):
+        known_and_bounds = np.array([0, 40]), known, np.array([floor]), np.array([0.1])
+        return set(function(*known_and_bounds, measured, sketches, allowed, records, chosen)[1].tolist())
+
+    found = of(floor, kernels.score_bound_candidates)
+    assert of(floor, python_backend.score_bound_candidates) <= found
+    # The table of decays gives at most 0.011 too much.
+    assert found <= of(floor - 0.011 * chosen.recency_weight, python_backend.score_bound_candidates)
 
 
 def test_arguments_that_make_no_sense_are_refused():

@@ -14,14 +14,14 @@ from recollect_kernels.arguments import NO_VECTORS, Codes, Records, Sketches
 from recollect_kernels.contract import F32, F64, I64, LANES, U8
 from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, helper, kernel
-from recollect_kernels.numba_backend.hamming import mark_near, sketch_distance
-from recollect_kernels.numba_backend.vectors import dot_int8
+from recollect_kernels.numba_backend._prefetch import prefetch, prefetch_row
+from recollect_kernels.numba_backend.hamming import mark_near, popcount, sketch_distance
+from recollect_kernels.numba_backend.vectors import AHEAD, dot_int8
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 # The decay is looked up in steps of 1/64 of a half-life; each step has the value of its younger end.
 STEPS, STEPS_A_LIFE = 2048, 64.0
 BLOCK_ROWS = 1024
-MOST_ALONE = 128  # rows of a block that are measured one by one
 SLACK, COSINE_SLACK = 1e-9, 1e-5
 NO_QUERY: F32 = np.empty(0, np.float32)
 
@@ -88,61 +88,95 @@ def bound_of(query: Any, floor: Any, word_ceiling: Any, parameters: Any) -> Any:
 
 
 @exact
+def rest_of(created_at: Any, importance: Any, parameters: Any, decays: Any) -> Any:
+    """What age and importance give a record; not less for a younger or a weightier one."""
+    a_step = STEPS_A_LIFE / (parameters.half_life_days * DAY_US)
+    age = max(np.float64(parameters.clock) - np.float64(created_at), 0.0) * a_step
+    step = np.uintp(np.int32(min(age, np.float64(STEPS - 1))))
+    return parameters.recency_weight * decays[step] + parameters.importance_weight * np.float64(importance)
+
+
+@exact
+def greatest_rest(first: Any, size: Any, records: Any, parameters: Any, decays: Any) -> Any:
+    """No row of a block has more from age and importance."""
+    created_at, importance = records.created_at, records.importance
+    newest, weightiest = created_at[np.uintp(first)], np.float32(-np.inf)
+    for row in range(np.uintp(first), np.uintp(first + size)):
+        newest = max(newest, created_at[row])
+        weightiest = importance[row] if importance[row] > weightiest else weightiest  # NaN is passed over
+    return rest_of(newest, weightiest, parameters, decays)
+
+
+@exact
 def rows_by_rest(
     first: Any, size: Any, least_rest: Any, records: Any, parameters: Any, decays: Any, rests: Any, kept: Any
 ) -> Any:
     """Keep the rows that age and importance alone do not rule out; returns how many."""
-    created_at, importance = records.created_at, records.importance
-    recency, weighty, clock = parameters.recency_weight, parameters.importance_weight, np.float64(parameters.clock)
-    a_step, last = STEPS_A_LIFE / (parameters.half_life_days * DAY_US), np.float64(STEPS - 1)
     count = np.uintp(0)
     for i in range(np.uintp(size)):
         row = np.uintp(first) + i
-        age = max(clock - np.float64(created_at[row]), 0.0) * a_step
-        rest = recency * decays[np.uintp(np.int32(min(age, last)))] + weighty * np.float64(importance[row])
-        rests[i] = rest
+        rests[i] = rest_of(records.created_at[row], records.importance[row], parameters, decays)
         kept[count] = np.int64(i)
-        count += np.uintp(rest >= least_rest)
+        count += np.uintp(rests[i] >= least_rest)
+    return count
+
+
+@exact
+def rows_by_marks(
+    first: Any, marks: Any, least_rest: Any, records: Any, parameters: Any, decays: Any, rests: Any, kept: Any
+) -> Any:
+    """`rows_by_rest` of the marked rows of a block."""
+    count, one = np.uintp(0), np.uint64(1)
+    for block in range(np.uintp(marks.shape[0])):
+        left = np.uint64(marks[block])
+        while left:
+            i = block * np.uintp(LANES) + np.uintp(popcount((left & (~left + one)) - one))
+            left &= left - one
+            row = np.uintp(first) + i
+            rests[i] = rest_of(records.created_at[row], records.importance[row], parameters, decays)
+            kept[count] = np.int64(i)
+            count += np.uintp(rests[i] >= least_rest)
     return count
 
 
 @helper
-def mark_block(query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, rests: Any,
-               marks: Any) -> Any:  # fmt: skip
-    """Mark the rows of a block whose sketch is near enough for what the block's best needs; False where they cannot be.
+def mark_block(query: Any, first: Any, greatest: Any, bound: Any, codes: Any, sketches: Any, marks: Any) -> Any:
+    """Mark the rows of a block whose sketch is near enough for what its greatest rest leaves.
 
-    They can where each row has one vector, at the place of its own number: then 16 sketches are measured at a time.
+    Returns the greatest distance that is marked, or -1 where none is: only where each row has one vector, at the place
+    of its own number, can 16 sketches be measured at a time.
     """
     parts, first_place, steps = codes.parts, codes.first_place, sketches.limits.shape[0] - 1
-    if steps <= 0 or not bound.per_cosine > 0 or count < MOST_ALONE or first + BLOCK_ROWS > parts.shape[0]:
-        return False
-    aligned, rest = True, -np.inf
+    if steps <= 0 or not bound.per_cosine > 0 or first + BLOCK_ROWS > min(parts.shape[0], codes.codes.shape[0]):
+        return -1
+    # Twice the slack: neighbours in the table of decays may be in the wrong order by a rounding.
+    needed = ((bound.floor - greatest) * bound.per_similarity - 2 * SLACK - bound.words) * bound.per_cosine
+    if not needed > 0:
+        return -1
+    aligned = True
     for i in range(np.uintp(BLOCK_ROWS)):
         row = np.uintp(first) + i
         aligned &= parts[row] == 1 and np.int64(first_place[row]) == np.int64(row)
-    if not aligned or first + BLOCK_ROWS > codes.codes.shape[0]:
-        return False
-    for i in range(count):
-        rest = max(rest, rests[np.uintp(opened[i])])
-    needed = ((bound.floor - rest) * bound.per_similarity - SLACK - bound.words) * bound.per_cosine
-    if not needed > 0:
-        return False
-    limit = np.uint64(sketches.limits[np.uintp(np.int32(min(needed, 1.0) * steps))] + 1)
-    block = first // LANES
-    mark_near(sketches.queries, query, sketches.sketches, block, block + BLOCK_ROWS // LANES, limit, marks)
-    return True
+    if not aligned:
+        return -1
+    limit = np.int64(sketches.limits[np.uintp(np.int32(min(needed, 1.0) * steps))])
+    block, beyond = first // LANES, np.uint64(limit + 1)
+    mark_near(sketches.queries, query, sketches.sketches, block, block + BLOCK_ROWS // LANES, beyond, marks)
+    return limit
 
 
 @exact
 def rows_by_sketch(
     query: Any, first: Any, opened: Any, count: Any, bound: Any, codes: Any, sketches: Any, mask: Any, rests: Any,
-    marks: Any, kept: Any,
+    within: Any, kept: Any,
 ) -> Any:  # fmt: skip
-    """Keep the allowed rows that words or sketch do not rule out; returns how many, -1 for a place out of range."""
+    """Keep the allowed rows that words or sketch do not rule out; returns how many, -1 for a place out of range.
+
+    No row's sketch is farther than `within`, unless that is -1.
+    """
     first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
     limits, sketched = sketches.limits, sketches.sketches
     by_vector, steps = codes.queries.shape[0] > 0, limits.shape[0] - 1
-    marked = by_vector and mark_block(query, first, opened, count, bound, codes, sketches, rests, marks)
     near = np.uintp(0)
     for i in range(count):
         at = np.uintp(opened[i])
@@ -161,9 +195,10 @@ def rows_by_sketch(
         if similarity <= bound.words or (steps <= 0 and bound.per_cosine > 0):
             near += np.uintp(1)
         elif steps > 0 and bound.per_cosine > 0 and needed <= 1.0 + COSINE_SLACK:
-            if marked and not marks[at // np.uintp(LANES)] >> (at % np.uintp(LANES)) & 1:
-                continue
             limit = limits[np.uintp(np.int32(min(needed, 1.0) * steps))]
+            if limit == within:
+                near += np.uintp(1)
+                continue
             distance = sketch_distance(sketches.queries, query, sketched, start)
             for place in range(np.uintp(start + 1), np.uintp(start + some)):
                 distance = min(distance, sketch_distance(sketches.queries, query, sketched, place))
@@ -182,7 +217,14 @@ def rows_by_codes(
     Returns how many are found, and how many known rows are passed.
     """
     by_vector = query.shape[0] > 0
-    for i in range(near.shape[0]):
+    ahead, many = np.uintp(0), np.uintp(near.shape[0])
+    for i in range(many):
+        while by_vector and ahead < many and ahead < i + np.uintp(AHEAD):
+            row = np.uintp(first + near[ahead])
+            if parts[row]:
+                prefetch_row(codes, first_place[row])
+                prefetch(scales, np.uintp(first_place[row]))
+            ahead += np.uintp(1)
         row = np.uintp(first + near[i])
         while next_known < known.shape[0] and known[next_known] < np.int64(row):
             next_known += 1
@@ -218,8 +260,15 @@ def _score_bound_candidates(
     n, count, next_known = records.created_at.shape[0], 0, 0
     for first in range(0, n, BLOCK_ROWS):
         size = min(BLOCK_ROWS, n - first)
-        left = rows_by_rest(first, size, least_rest, records, parameters, decays, rests, opened)
-        held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, marks, near)
+        greatest = greatest_rest(first, size, records, parameters, decays)
+        if not greatest >= least_rest - SLACK:
+            continue
+        within = mark_block(query, first, greatest, bound, codes, sketches, marks) if asked.shape[0] > 0 else -1
+        if within >= 0:
+            left = rows_by_marks(first, marks, least_rest, records, parameters, decays, rests, opened)
+        else:
+            left = rows_by_rest(first, size, least_rest, records, parameters, decays, rests, opened)
+        held = rows_by_sketch(query, first, opened, left, bound, codes, sketches, mask, rests, within, near)
         if held < 0:
             return -1
         count, next_known = rows_by_codes(
