@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.text.normalise import normalized
-from recollect.text.statements import frames_of, judge, keys_of, statement_of
+from recollect.text.statements import frames_of, framing_statement_of, judge, keys_of, statement_of
 from recollect.text.statements import words as reading
 
 # What rules ask about their neighbours: each of these can be first, last, alone and twice.
@@ -27,6 +27,21 @@ def test_any_two_texts_are_parsed_and_judged(new: str, old: str, context: str | 
     assert 0.0 <= judge(parsed, former, cosine=None, later=True).confidence <= 1.0
     assert all(-(2**63) <= key < 2**63 for key in keys_of(parsed))
     assert all(0 <= part < 2**32 for frame in frames_of(parsed) for part in frame)
+
+
+_VERBS = """
+    is are my The code boss city Dana I it we number of in by with to into until from said says made fixed put replaced
+    rebuilt handed rebooked scheduled founded works joined won wrote took turned gave painted resolved , . : not instead
+    and one blue Friday 9:30 3 that Rome repository public back over
+"""
+
+
+@given(
+    text=texts | st.lists(st.sampled_from(_VERBS.split()), min_size=3, max_size=14).map(" ".join),
+    context=contexts,
+)
+def test_what_is_read_for_frames_alone_has_the_same(text: str, context: str | None) -> None:
+    assert frames_of(framing_statement_of(text, context)) == frames_of(statement_of(text, context))
 
 
 def test_a_text_may_end_where_the_rules_would_look_further() -> None:

@@ -20,7 +20,7 @@ from recollect.store.sqlite.repository import Repository, id_array
 from recollect.store.sqlite.schema import TAGS_SQL
 from recollect.store.supersession_values import Judgement, Occurrence, Sought, StatementCandidate
 from recollect.store.values import CHUNK_KIND
-from recollect.text.statements import MAX_FRAMES, frames_of, statement_of
+from recollect.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
 from recollect.text.statements.records import stored_keys
 
 if TYPE_CHECKING:
@@ -231,8 +231,9 @@ def stored_form(each: Stated) -> tuple[bytes, bytes] | None:
     # A turn of a transcript is evidence of what was said: nothing supersedes it, so that nothing has to find it.
     found = each.valid_to is None and each.position is None
     keys = _within(stored_keys(each.text, each.context), each.scope_id) if found else []
-    # A question has no frames. What is compared with no other is parsed only here: kept, it would cost the collector.
-    frames = () if "?" in each.text else frames_of(statement_of(each.text, each.context, once=not found))
+    # What is found was parsed for its keys.
+    read = statement_of if found else framing_statement_of
+    frames = () if "?" in each.text else frames_of(read(each.text, each.context))
     if not keys and not frames:
         return None
     return b"".join(map(_KEY.pack, keys)), b"".join(_FRAME.pack(*frame) for frame in frames)

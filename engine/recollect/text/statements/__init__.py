@@ -8,7 +8,7 @@ names and identical words are compared.
 from recollect.text.statements.judging import judge
 from recollect.text.statements.keys import MAX_FRAMES, MAX_KEYS, frames_of, keys_of
 from recollect.text.statements.relations import SEVERAL, several_valued
-from recollect.text.statements.statement import Statement, statement_of
+from recollect.text.statements.statement import Statement, framing_statement_of, statement_of
 from recollect.text.statements.verdict import Outcome, Verdict
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Statement",
     "Verdict",
     "frames_of",
+    "framing_statement_of",
     "judge",
     "keys_of",
     "several_valued",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
+from recollect.text.statements.complements import read_complement
+from recollect.text.statements.framing import may_have_frame
 from recollect.text.statements.predicates import read_predicate
 from recollect.text.statements.words import (
     CLOCK,
@@ -44,22 +48,47 @@ _UNNAMED = lx.FILLERS | lx.ARTICLES | lx.NOW | lx.STOPPED | lx.NEGATIONS
 _SPANS = frozenset(("month", "week", "year", "now", "on"))
 
 
-def clauses_of(words: Sequence[Word], speaker: str) -> tuple[list[Clause], bool]:
-    """The clauses of a text, and whether each of its parts was read as one."""
+class _Reading(Struct):
+    """A clause of which the verb has been read; what follows it begins at `place`, and is read by `finish`."""
+
+    clause: Clause
+    words: Sequence[Word]
+    place: int
+    opened: Sequence[Word]
+    must: bool
+    finished: bool = False
+
+    def finish(self, speaker: str) -> Clause:
+        """The clause, read to its end."""
+        if not self.finished:
+            read_complement(self.words, self.place, self.clause, speaker, self.opened, must=self.must)
+            self.finished = True
+        return self.clause
+
+
+def clauses_of(words: Sequence[Word], speaker: str, *, framing: bool = False) -> tuple[list[Clause], bool]:
+    """The clauses of a text, and whether each of its parts was read as one.
+
+    `framing`: for frames alone. A clause that has none is not read to its end.
+    """
     found: list[Clause] = []
     whole = True
     for sentence in _sentences(words):
         if sentence[-1].text == "?":
             whole = False
             continue
-        previous: Clause | None = None
+        previous: _Reading | None = None
         for part in _parts(sentence):
             if len(found) >= MAX_CLAUSES:
                 return found, False
-            clause = _clause(part, speaker, previous)
-            if clause is not None:
-                previous = clause
-                found.append(clause)
+            reading = _clause(part, speaker, previous)
+            if reading is not None:
+                previous = reading
+                found.append(reading.clause)
+                if not framing or may_have_frame(reading.clause, reading.words, reading.place, reading.opened, speaker):
+                    reading.finish(speaker)
+            elif framing:
+                pass  # what it adds is of no use for frames
             elif found and any(word.stem in lx.SOURCES for word in part) and "not" not in {word.text for word in part}:
                 found[-1].sourced = True
             elif _says_something(part):
@@ -131,8 +160,8 @@ def _says_something(words: Sequence[Word]) -> bool:
     )
 
 
-def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Clause | None:
-    """The clause that some words make; None where they have no verb."""
+def _clause(words: Sequence[Word], speaker: str, previous: _Reading | None) -> _Reading | None:
+    """The clause that some words make, its verb read; None where they have none."""
     clause = Clause()
     begin, opened = _lead_in(words, clause)
     if (
@@ -151,12 +180,12 @@ def _clause(words: Sequence[Word], speaker: str, previous: Clause | None) -> Cla
     head = tuple(word for word in words[begin:verb] if word.kind not in (COMMA, MARK) or not word.text)
     if all(word.text in _UNNAMED for word in head):
         clause.command = previous is None
-        head = () if previous is None else previous.head
+        head = () if previous is None else previous.finish(speaker).head
     elif previous is not None and len(head) == 1 and head[0].text in _ANAPHORS:
-        head = _antecedent(head[0].text, previous)
+        head = _antecedent(head[0].text, previous.finish(speaker))
     clause.head = head
-    read_predicate(words, verb, clause, speaker, opened)
-    return clause
+    place, must = read_predicate(words, verb, clause)
+    return _Reading(clause, words, place, opened, must)
 
 
 def _quoted(words: Sequence[Word], verb: int) -> tuple[int, int] | None:

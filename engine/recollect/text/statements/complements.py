@@ -41,8 +41,10 @@ _RETURNS = lx.stems("send give bring take hand")
 _PUTS = lx.stems("put place leave keep store")
 _REMAKES = frozenset(("rewrit", "rebuild", "reimplement", "redesign"))
 _MAKES = frozenset(["make", "turn", "switch", "set", "mark", "get", "keep", "dye", "cut", "paint"])
+# Whose objects and targets may become the subject.
+REWRITING = lx.CHANGES | _REPLACES | _REMAKES | _MAKES | _PUTS | _MENDS | frozenset(_MOVES)
 _ENDED = frozenset(("quit", "dump"))
-_ALIKE = {
+ALIKE = {
     "resid": "live",
     "reloc": "live",
     "enrol": "studi",
@@ -52,7 +54,7 @@ _ALIKE = {
     "begin": "start",
 }
 # Of something scheduled, named or placed, it is told what it is.
-_STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
+STANDING = lx.stems("set schedule plan book call name locate base price rename expect headquarter")
 _PLACES = {"in": "in", "on": "in", "at": "in", "into": "in", "inside": "in", "onto": "in"}
 _DIRECTIONS = frozenset(("up", "down", "off", "out", "back", "away"))
 _AFTER_COMMA = frozenset(("not", "instead_of"))
@@ -239,11 +241,11 @@ def read_complement(
         parts[0] = ("", back[:-1])
     else:
         clause.ends = verb in lx.ENDS and not clause.negated and done
-    if clause.passive and clause.relation in _STANDING:
+    if clause.passive and clause.relation in STANDING:
         clause.relation = "be"
     elif not clause.passive:
-        clause.relation = _ALIKE.get(clause.relation, clause.relation)
-    clause.subject = _subject(clause.head, speaker)
+        clause.relation = ALIKE.get(clause.relation, clause.relation)
+    clause.subject = subject_of(clause.head, speaker)
     clause.chunks = _chunks(parts, opened)
     stated: list[str] = []
     timely: list[str] = []
@@ -334,7 +336,8 @@ def _adverbial(word: Word) -> bool:
     return word.kind == WORD and len(word.text) > 5 and word.text.endswith("ly") and word.text not in _LY_NOUNS
 
 
-def _subject(head: Sequence[Word], speaker: str) -> frozenset[str]:
+def subject_of(head: Sequence[Word], speaker: str) -> frozenset[str]:
+    """Stems of what the words of a subject speak of."""
     if head and head[-1].text in _DEICTIC:
         return _NOTHING
     if len(head) > 1 and _adverbial(head[-1]):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from recollect.text.statements import lexicon as lx
 from recollect.text.statements.clause import Clause
-from recollect.text.statements.complements import read_complement
 from recollect.text.statements.words import MARK, WORD, Word
 
 _PLANS = frozenset(("plan", "want", "hope", "intend", "decid", "like", "aim", "expect", "agre", "commit", "need"))
@@ -17,8 +16,11 @@ _SAME_PARTICIPLE = frozenset(("set", "cut", "put", "split", "hit", "hurt", "shut
 _SKIPPED = lx.FILLERS | lx.NEGATIONS | lx.NOW
 
 
-def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: str, opened: Sequence[Word]) -> None:
-    """Read the verb that begins at `place` and what follows it into a clause whose subject is known."""
+def read_predicate(words: Sequence[Word], place: int, clause: Clause) -> tuple[int, bool]:
+    """Read the verb that begins at `place` into a clause whose subject is known.
+
+    Returns where what follows it begins, and whether it has "must".
+    """
     for word in clause.head:
         _adverb(word, clause)
     clause.now = clause.now or (_mentions_new(clause.head) and not clause.plan)
@@ -84,7 +86,7 @@ def read_predicate(words: Sequence[Word], place: int, clause: Clause, speaker: s
     if relation == "stand" and clause.negated:
         relation, clause.negated = "hate", False
     clause.relation = relation or being or "have"
-    read_complement(words, place, clause, speaker, opened, must=must)
+    return place, must
 
 
 def _mentions_new(head: Sequence[Word]) -> bool:

@@ -52,22 +52,29 @@ class Statement(Struct):
         return self.canonical
 
 
-def statement_of(text: str, context: str | None = None, *, much: bool = False, once: bool = False) -> Statement:
+def statement_of(text: str, context: str | None = None, *, much: bool = False) -> Statement:
     """The statement that a text makes under its context, such as the name of who says it.
 
-    `much`: also of a text that says more than can be replaced; `once`: not kept for the next time it is asked for.
+    `much`: also of a text that says more than can be replaced.
     """
     speaker = _speaker(context)
     if len(text) > LONGEST or (not much and (len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS)):
         return Statement(text, speaker)
-    return _parse(text, speaker) if once else _read(text, speaker)
+    return _read(text, speaker)
 
 
-def _parse(text: str, speaker: str) -> Statement:
+def framing_statement_of(text: str, context: str | None = None) -> Statement:
+    """What `frames_of` needs of the statement of a text, which is not kept."""
+    if len(text) > MOST_CHARS or text.count(" ") >= MOST_WORDS:
+        return Statement(text, "")
+    return _parse(text, _speaker(context), framing=True)
+
+
+def _parse(text: str, speaker: str, *, framing: bool = False) -> Statement:
     words = read_words(text)
     if len([word for word in words if word.kind == STOP]) > _MOST_SENTENCES + 1:
         return Statement(text, speaker)
-    clauses, whole = clauses_of(words, speaker)
+    clauses, whole = clauses_of(words, speaker, framing=framing)
     question = any(word.text == "?" for word in words)
     return Statement(text, speaker, tuple(words), tuple(clauses), whole, question)
 
