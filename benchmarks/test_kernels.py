@@ -69,7 +69,7 @@ def graph(generator):
     return kernels.Graph(
         previous=np.where(rows % 20 > 0, rows - 1, none).astype(np.int32),
         following=np.where((rows % 20 < 19) & (rows < ROWS - 1), rows + 1, none).astype(np.int32),
-        sources=rows // 20,
+        sources=(rows // 20).astype(np.int32),
         heads=places[0].astype(np.int32),
         nexts=np.concatenate([places[1], np.full(ROWS, none)]).astype(np.int32),
         targets=generator.integers(0, ROWS, 2 * ROWS).astype(np.int32),

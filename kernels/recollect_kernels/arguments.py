@@ -26,9 +26,9 @@ class Lists(NamedTuple):
 class Codes(NamedTuple):
     """Queries float32 (q, d) of unit length, and the int8 vectors of all records.
 
-    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on; vector p is
-    codes[p] * scales[p], codes int8 (places, d), scales float32 (places,). A measured cosine of query i never exceeds
-    ceilings[i], float32 (q,).
+    Record r has the parts[r] (int32 (n,)) vectors from first_place[r] (int64 (n,)) on, or, where both are empty, vector
+    r if there is one; vector p is codes[p] * scales[p], codes int8 (places, d), scales float32 (places,). A measured
+    cosine of query i never exceeds ceilings[i], float32 (q,).
     """
 
     queries: F32
@@ -85,14 +85,15 @@ class Postings(NamedTuple):
 class Graph(NamedTuple):
     """Chains, links and sources by row; an empty mask allows every row.
 
-    previous and following int32 (n,) are the rows before and after in the same source; sources int64 (n,); -1 for
-    none. Links are linked lists: heads int32 (n,) is the index of a row's first link, nexts int32 (e,) that of the next
-    one, -1 for none; targets int32 (e,) is the linked row, -1 for a removed link; strengths float32 (e,).
+    previous and following int32 (n,) are the rows before and after in the same source; sources int32 (n,); -1 for
+    none. Links are linked lists: heads int32 (n,), empty without links, is the index of a row's first link, nexts int32
+    (e,) that of the next one, -1 for none; targets int32 (e,) is the linked row, -1 for a removed link; strengths
+    float32 (e,).
     """
 
     previous: I32
     following: I32
-    sources: I64
+    sources: I32
     heads: I32
     nexts: I32
     targets: I32
@@ -110,7 +111,7 @@ class Records(NamedTuple):
     moments, moments_until int64 (n,): when what the record tells happened, from and until before, in microseconds;
     NEVER for a moment or an open end. resolved uint8 (n,): 1 where that was found in the text; such a record is of the
     time at which it was created as well. speakers int32 (n, 2): the numbers of the first and the last word of its
-    context where that is a name, -1 for none.
+    context where that is a name, -1 for none; empty where no record has any.
     """
 
     keys: I64

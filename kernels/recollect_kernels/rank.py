@@ -87,7 +87,7 @@ def _check(
     array("moments", records.moments, contract.i64, n)
     array("moments_until", records.moments_until, contract.i64, n)
     array("resolved", records.resolved, contract.u8, n)
-    array("speakers", records.speakers, contract.i32, n, 2)
+    array("speakers", records.speakers, contract.i32, n if records.speakers.shape[0] else 0, 2)
     if mentions is not None:
         _check_mentions(mentions, queries)
     if rerank is not None:
@@ -109,8 +109,9 @@ def check_codes(codes: Codes, queries: int, n: int) -> None:
     contract.finite("queries", codes.queries)
     array("codes", codes.codes, contract.i8, None, dimension)
     array("scales", codes.scales, contract.f32, codes.codes.shape[0])
-    array("first_place", codes.first_place, contract.i64, n)
-    array("parts", codes.parts, contract.i32, n)
+    listed = n if codes.parts.shape[0] else 0
+    array("first_place", codes.first_place, contract.i64, listed)
+    array("parts", codes.parts, contract.i32, listed)
 
 
 def check_parameters(parameters: RankParameters) -> RankParameters:
@@ -179,8 +180,8 @@ def _check_tokens(tokens: Tokens, queries: int, codes: Codes | None) -> None:
 def _check_graph(graph: Graph, n: int) -> None:
     array("previous", graph.previous, contract.i32, n)
     array("following", graph.following, contract.i32, n)
-    array("sources", graph.sources, contract.i64, n)
-    array("heads", graph.heads, contract.i32, n)
+    array("sources", graph.sources, contract.i32, n)
+    array("heads", graph.heads, contract.i32, n if graph.heads.shape[0] else 0)
     array("nexts", graph.nexts, contract.i32, None)
     array("targets", graph.targets, contract.i32, graph.nexts.shape[0])
     array("strengths", graph.strengths, contract.f32, graph.targets.shape[0])

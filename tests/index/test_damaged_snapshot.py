@@ -117,10 +117,10 @@ def _reverse(array):
         ("words.starts", _first(7)), ("words.starts", lambda starts: starts.__iadd__(1)), ("words.segments", _first(3)),
         ("words.segments", _first(10**6)), ("words._tail_offsets", lambda ends: ends.__iadd__(1)),
         ("graph._previous", _first(60_000)), ("graph._next", _first(-2)), ("graph._heads", _first(10**6)),
-        ("graph._nexts", _first(10**6)), ("graph._targets", _first(10**6)), ("graph.loaded_rows", _first(10**6)),
+        ("graph._nexts", _first(10**6)), ("graph._targets", _first(10**6)), ("graph._next", _first(7)),
         ("vectors._owners", _first(10**6)), ("vectors._first_place", _first(10**6)), ("vectors._parts", _first(10**6)),
-        ("vectors._parts", _first(-1)), ("vectors._run_places", _first(3)), ("tokens._starts", _first(5)),
-        ("table.kind_numbers", _first(0)), ("table._valid_to._rows", _first(10**6)), ("graph.loaded_starts", _first(2)),
+        ("vectors._parts", _first(-1)), ("vectors._run_places", _first(3)), ("tokens.bare", _first(5)),
+        ("table.kind_numbers", _first(0)), ("table._valid_to._rows", _first(10**6)), ("vectors.rows", _first(7)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

@@ -173,7 +173,7 @@ def candidates(generator, n, queries, share=0.3):
 
 def graph(generator, n, links, allowed=None):
     """Chains within sources, some cut; lists of links, some of them removed."""
-    sources = generator.choice(np.array([-1, 0, 3, 64, 2**40, 2**62]), n)
+    sources = generator.choice(np.array([-1, 0, 3, 64, 2**20, 2**31 - 1], np.int32), n)
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     order = generator.permutation(n)
     order = order[np.argsort(sources[order], kind="stable")]

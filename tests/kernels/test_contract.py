@@ -87,7 +87,7 @@ def rank(**changed):
     when = np.zeros(3, np.int64)
     named, resolved = np.full((3, 2), -1, np.int32), np.zeros(3, np.uint8)
     records = group(kernels.Records, (np.arange(3), when, np.ones(3, np.float32), when, when + 1, resolved, named))
-    graph = group(kernels.Graph, (chain, chain, np.full(3, -1), chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
+    graph = group(kernels.Graph, (chain, chain, chain, chain, *links[1:], unknown(0), np.empty(0, np.uint8)))
     rerank, tokens = changed.pop("rerank", None), None
     if any(name.startswith("token_") for name in changed):
         tokens = kernels.Tokens(bits, scales, np.array([0, 3]), np.array([0, 1, 2, 3]), bits.ravel(), 64)
@@ -264,10 +264,11 @@ REFUSED = [
     ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], first_place=np.array([0, 1, 3]))),
     ("lists, graph, codes, tokens: name", lambda: rank(cosines=unknown()[None], parts=np.array([1, 1, 2], np.int32))),
     ("following: shape (2,); wanted (3)", lambda: rank(following=chain[:2])),
-    ("heads: shape (0,); wanted (3)", lambda: rank(heads=chain[:0])),
+    ("heads: shape (2,); wanted (3)", lambda: rank(heads=chain[:2])),
+    ("first_place: shape (3,); wanted (0)", lambda: rank(parts=chain[:0])),
     ("targets: shape (3,); wanted (0)", lambda: rank(targets=chain)),
     ("mask: shape (2,); wanted (3)", lambda: rank(mask=np.ones(2, np.uint8))),
-    ("sources: dtype int32; wanted int64", lambda: rank(sources=chain)),
+    ("sources: dtype int64; wanted int32", lambda: rank(sources=rows[0])),
     ("strengths: shape (3,); wanted (0)", lambda: rank(strengths=scales)),
     ("keys: shape (2,); wanted (3)", lambda: rank(keys=np.arange(2))),
     ("postings: of other queries or records", lambda: rank(postings=bm25(lengths=np.ones(2, np.float32)))),

@@ -192,3 +192,24 @@ def test_arguments_that_make_no_sense_are_refused():
     refused("a place that is not there", 4, codes._replace(first_place=codes.first_place + 1000))
     sketches = kernels.Sketches(np.zeros((2, 1), np.uint64), np.zeros((9, 1, 16), np.uint64), np.zeros(5, np.int64))
     refused("sketches", 5, sketches)
+
+
+def test_records_of_one_vector_each_need_no_places():
+    offsets, held, codes, _, records, _ = case(7, 2, 3000, "none", True)
+    exact = vectors(rng(7), 3000, D, zeros=False)
+    int8, scales = kernels.quantize_int8(exact)
+    listed = codes._replace(
+        first_place=np.arange(3000), parts=np.ones(3000, np.int32), codes=int8, scales=scales * np.float32(0.1)
+    )
+    empty = listed._replace(first_place=np.empty(0, np.int64), parts=np.empty(0, np.int32))
+    blocks = kernels.sketch_blocks(kernels.sketch(exact))
+    near = kernels.Sketches(kernels.sketch(codes.queries), blocks, np.linspace(D // 2, 0, 101).astype(np.int64))
+    for sketches in (None, near):
+        wanted, found = (
+            kernels.score_bound_candidates(
+                offsets, held, np.full(2, 0.4), np.zeros(2), each, sketches, None, records, parameters()
+            )
+            for each in (listed, empty)
+        )
+        assert 0 < len(wanted[1]) < 6000
+        assert [each.tolist() for each in found] == [each.tolist() for each in wanted]

@@ -93,7 +93,7 @@ class LexicalIndex(IndexPart):
         self._rows = Growable(np.int32)
         self._counts = Growable(np.uint8)
         self._lengths = Growable(np.float32)
-        # The numbers of the first and the last word of the context, where it is a name; -1 for none.
+        # Numbers of the first and the last word of the context, where it is a name; -1 for none. Empty while none is.
         self._speakers = Growable(np.int32, (2,))
         self._segments: list[_Segment] = []
         self._clear_tail()
@@ -141,7 +141,8 @@ class LexicalIndex(IndexPart):
     def check(self, rows: int, vectors: int) -> None:
         """Segments follow one another through the buffer; the rows of each word ascend strictly."""
         postings, words = self._rows.array, len(self._tail_terms)
-        check_lengths(rows, self._lengths.array, self._speakers.array)
+        check_lengths(rows, self._lengths.array)
+        check_lengths(rows if len(self._speakers) else 0, self._speakers.array)
         check_lengths(len(postings), self._counts.array)
         check_lengths(words, self._tail_counts.array)
         check_offsets(self._tail_offsets.array, 0, words)
@@ -163,14 +164,13 @@ class LexicalIndex(IndexPart):
     def reserve(self, rows: int, postings: int) -> None:
         """Reserve capacity for so many rows and about so many postings, all of them in the tail."""
         self._lengths.reserve(rows)
-        self._speakers.reserve(rows)
         self._tail_offsets.reserve(rows + 1)
         self._tail_terms.reserve(postings)
         self._tail_counts.reserve(postings)
 
     @property
     def speakers(self) -> NDArray[np.int32]:
-        """The words of each row's context where that is a name, int32 (rows, 2); -1 for none."""
+        """The words of each row's context where that is a name, int32 (rows, 2); -1 for none, empty without names."""
         return self._speakers.array
 
     def append(self, block: TermBlock, live: NDArray[np.uint8]) -> None:
@@ -181,7 +181,11 @@ class LexicalIndex(IndexPart):
         lengths = np.zeros(len(sizes), dtype=np.float32)
         if len(held):
             lengths[held] = np.add.reduceat(counts, block.offsets[held], dtype=np.int64)
-        self._speakers.extend(_speakers(block))
+        named = np.flatnonzero(block.counts & NAME)
+        if len(named) and not len(self._speakers):
+            self._speakers.extend_with(-1, len(self))
+        if len(named) or len(self._speakers):
+            self._speakers.extend(_speakers(block, named))
         self._lengths.extend(lengths)
         self._live_words += float(lengths[live[: len(lengths)] == 1].sum(dtype=np.float64))
         self._tail_terms.extend(block.terms)
@@ -329,10 +333,9 @@ class LexicalIndex(IndexPart):
         self._segments[-2:] = [_Segment(terms, starts)]
 
 
-def _speakers(block: TermBlock) -> NDArray[np.int32]:
-    """The words of each record that are flagged as its name, int32 (records, 2), the second after the first."""
+def _speakers(block: TermBlock, places: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The words at these places, which are names, by record: int32 (records, 2), the second after the first."""
     speakers = np.full((len(block.ids), 2), -1, dtype=np.int32)
-    places = np.flatnonzero(block.counts & NAME)
     if len(places):
         owners = np.searchsorted(block.offsets, places, side="right") - 1
         again = np.append(False, owners[1:] == owners[:-1]).astype(np.int64)

@@ -181,7 +181,7 @@ class QueryBatch:
                 tasks = vectors.shortlist_tasks(queries, self._view.selection.places, wanted * factor)
                 found = [task() for task in tasks]
             places, cosines = vectors.rescore(queries, found, wanted * factor)
-            rows = vectors.owners[places]
+            rows = vectors.owners(places)
             if not vectors.has_parts:
                 return Found(rows, cosines, np.full(len(rows), rows.shape[1], dtype=np.int64))
             firsts = [np.sort(np.unique(each, return_index=True)[1])[:wanted] for each in rows]
@@ -210,7 +210,7 @@ class QueryBatch:
         codes = compared = None
         if self._vectors is not None and index.vectors is not None:
             codes = kernels.Codes(self._vectors, ceilings, *columns.codes)
-            if tokens is not None:
+            if tokens is not None and len(index.tokens.codes):
                 own, weights, offsets, width = tokens
                 compared = kernels.Tokens(own, weights, offsets, index.tokens.starts, index.tokens.codes, width)
         return kernels.rank_candidates(
@@ -247,7 +247,8 @@ class QueryBatch:
             offsets, rows, floors, word_ceilings, codes, sketches, self._mask, self._columns().records, parameters
         )
         worded = np.ones(len(found), dtype=bool)
-        bare = np.flatnonzero(codes.parts[found] == 0) if codes is not None else np.arange(len(found))
+        vectors = index.vectors if codes is not None else None
+        bare = np.arange(len(found)) if vectors is None else np.flatnonzero(vectors.parts(found) == 0)
         if len(bare):  # neither a vector nor a word in common with the query
             of_query = np.searchsorted(ends, bare, side="right") - 1
             counts = np.concatenate([[0], np.cumsum(np.bincount(of_query, minlength=self._count))])
@@ -292,9 +293,9 @@ class QueryBatch:
         """The postings of the queries' words."""
         return self._index.words.word_slices(self.slices)
 
-    def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sources(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Source of each row, -1 for none."""
-        sources: NDArray[np.int64] = self._index.table.sources[rows]
+        sources: NDArray[np.int32] = self._index.table.sources[rows]
         return sources
 
     def positioned(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -61,7 +61,7 @@ class RecordTable(IndexPart):
         self._ids = Growable(np.int64)
         self._scopes = Growable(np.int32)
         self._kinds = Growable(np.int32)
-        self._sources = Growable(np.int64)
+        self._sources = Growable(np.int32)
         self._positions = Growable(np.int64)
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
@@ -100,7 +100,7 @@ class RecordTable(IndexPart):
         return self._scopes.array
 
     @property
-    def sources(self) -> NDArray[np.int64]:
+    def sources(self) -> NDArray[np.int32]:
         """Source ids by row; -1 for none."""
         return self._sources.array
 

@@ -123,7 +123,7 @@ def rows_above_threshold(
             rows, cosines = rows[order], exact[order]
         else:
             cosines = cosines[:0]
-        found.append(RowMatches(rows, cosines, vectors.codes[1][rows] == 1))
+        found.append(RowMatches(rows, cosines, vectors.parts(rows) == 1))
     return found
 
 
@@ -142,7 +142,7 @@ def _shortlists(
         if places is None:
             short.append(_admitted_shortlist(index, vector, wanted))
         else:
-            places = places[index.table.admits(vectors.owners[places], wanted.scope_id, wanted.kind, wanted.now)]
+            places = places[index.table.admits(vectors.owners(places), wanted.scope_id, wanted.kind, wanted.now)]
             short.append(_best_parts(vectors, vector, places, wanted.most))
     return short
 
@@ -183,12 +183,12 @@ def _best_parts(
     Where all of them are wanted no cosine is computed: 1.
     """
     if len(places) <= most:
-        rows = np.unique(vectors.owners[places])
+        rows = np.unique(vectors.owners(places))
         return rows, np.ones(len(rows), dtype=np.float32)
     listed = Shortlist(places[None, :], np.zeros((1, len(places)), dtype=np.uint16), len(places))
     # The parts of one record may fill the list.
     nearest, cosines = vectors.rescore(vector[None, :], [listed], most * (4 if vectors.has_parts else 1))
-    rows = vectors.owners[nearest[0]]
+    rows = vectors.owners(nearest[0])
     if not vectors.has_parts:
         return rows, cosines[0]
     firsts = np.sort(np.unique(rows, return_index=True)[1])

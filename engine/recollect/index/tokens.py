@@ -1,17 +1,19 @@
 """Codes of tokens in memory, for token-level reranking: of each vector those of its tokens, one behind the other.
 
-A record of 25 words takes about 0.3 KB; one without codes 8 bytes.
+A record of 25 words takes about 0.3 KB; one without codes 8 bytes where another has some.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.index.growable import Growable, IndexPart, check_lengths, check_offsets
+from recollect.index.growable import Growable, IndexPart, check_offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from recollect.store.values import TokenBlock
@@ -21,16 +23,17 @@ class TokenIndex(IndexPart):
     """Codes by the place of their vector. Vectors are appended to both indexes in the same order."""
 
     def __init__(self) -> None:
+        # Empty until a vector has codes; so many vectors have none.
         self._starts = Growable(np.int64)
         self._codes = Growable(np.uint64)
-        self._starts.extend_with(0, 1)
+        self._bare = 0
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._starts) - 1 if len(self._starts) else self._bare
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the codes of each vector begin, and where the last ones end, int64 (vectors + 1,)."""
+        """Where the codes of each vector begin, and where the last ones end, int64 (vectors + 1,), or empty."""
         return self._starts.array
 
     @property
@@ -38,16 +41,29 @@ class TokenIndex(IndexPart):
         """The words of all codes."""
         return self._codes.array
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {**super().arrays(), "bare": np.array([self._bare])}
+
+    def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
+        """Take over what `arrays` gave."""
+        super().restore(saved)
+        self._bare = int(saved["bare"].array[0])
+
     def check(self, rows: int, vectors: int) -> None:
         """The codes of the vectors follow one another."""
-        check_lengths(vectors + 1, self.starts)
-        check_offsets(self.starts, 0, len(self.codes))
+        if len(self) != vectors:
+            raise ValueError(f"codes of {len(self)} vectors; wanted {vectors}")
+        if len(self.starts) or len(self.codes):
+            check_offsets(self.starts, 0, len(self.codes))
 
     def extend(self, vector_ids: NDArray[np.int64], block: TokenBlock) -> None:
         """Append the codes of vectors with these row ids; those that `block` lacks have none."""
-        if not len(block.ids) and not len(self._codes):
-            self._starts.extend_with(0, len(vector_ids))
+        if not len(block.ids) and not len(self._starts):
+            self._bare += len(vector_ids)
             return
+        if not len(self._starts):
+            self._starts.extend_with(0, self._bare + 1)
         counts = np.zeros(len(vector_ids), dtype=np.int64)
         order = np.argsort(vector_ids, kind="stable")
         places = np.searchsorted(vector_ids[order], block.ids)

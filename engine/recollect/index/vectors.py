@@ -80,9 +80,11 @@ class VectorIndex(IndexPart):
         self._sketches = Growable(np.uint64, ((dimension + 63) // 64, kernels.LANES))
         self._codes = Growable(np.int8, (dimension,))
         self._scales = Growable(np.float32)
-        # The record row of each vector. Empty while vector i belongs to row i, so that a mask of rows is one of places.
-        self._owners = Growable(np.int64)
+        # Until vector i belongs to another row than i, owners, first places and parts are empty.
         self._aligned = True
+        self._rows = 0
+        # The record row of each vector.
+        self._owners = Growable(np.int64)
         # Row ids of the vectors, in runs of consecutive ones: from which place on, and by how much they exceed places.
         self._run_places = Growable(np.int64)
         self._run_offsets = Growable(np.int64)
@@ -94,11 +96,16 @@ class VectorIndex(IndexPart):
     def __len__(self) -> int:
         return len(self._scales)
 
-    @property
-    def owners(self) -> NDArray[np.int64]:
-        """The record row of each vector."""
-        # While vector i belongs to row i, so is i the first place of row i.
-        return self._first_place.array[: len(self)] if self._aligned else self._owners.array
+    def owners(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The record rows of the vectors at these places."""
+        return places if self._aligned else self._owners.array[places]
+
+    def parts(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """How many vectors each record row has."""
+        return (rows < len(self)).astype(np.int32) if self._aligned else self._parts.array[rows]
+
+    def _first_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return rows if self._aligned else self._first_place.array[rows]
 
     def ids(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The row ids of the vectors at these places, int64."""
@@ -106,21 +113,29 @@ class VectorIndex(IndexPart):
         ids: NDArray[np.int64] = places + self._run_offsets.array[runs]
         return ids
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `restore` needs."""
+        return {**super().arrays(), "rows": np.array([self._rows])}
+
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave."""
         super().restore(saved)
+        self._rows = int(saved["rows"].array[0])
         self.has_parts = bool((self._parts.array > 1).any())
-        self._aligned = not len(self._owners)
+        self._aligned = not len(self._parts)
 
     def check(self, rows: int, vectors: int) -> None:
         """Vectors belong to rows, and the parts of a row are vectors."""
-        check_lengths(vectors, self._codes.array, self._scales.array, self.owners)
+        check_lengths(vectors, self._codes.array, self._scales.array)
         check_lengths(-(-vectors // kernels.LANES), self._sketches.array)
-        check_lengths(rows, self._first_place.array, self._parts.array)
+        check_lengths(0 if self._aligned else vectors, self._owners.array)
+        check_lengths(0 if self._aligned else rows, self._first_place.array, self._parts.array)
+        if self._rows != rows or (self._aligned and vectors > rows):
+            raise ValueError(f"vectors of {self._rows} rows; wanted {rows}")
         check_lengths(len(self._run_places), self._run_offsets.array)
         if vectors:
             check_offsets(np.append(self._run_places.array, vectors), 0, vectors)
-        check_within(self.owners, 0, rows)
+        check_within(self._owners.array, 0, rows)
         check_within(self._first_place.array, -1, max(vectors, 1))
         check_within(self._parts.array, 0, vectors + 1)
         check_within((self._first_place.array + self._parts.array)[self._parts.array > 0], 1, vectors + 1)
@@ -133,7 +148,7 @@ class VectorIndex(IndexPart):
 
     def places(self, mask: NDArray[np.uint8]) -> NDArray[np.int64]:
         """The places of the record rows whose `mask` is 1, ascending."""
-        return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self.owners])
+        return np.flatnonzero(mask[: len(self)] if self._aligned else mask[self._owners.array])
 
     def extend(self, block: PackedVectors, rows_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Append vectors; `rows_of` maps record ids to rows. The parts of a record are adjacent."""
@@ -165,11 +180,10 @@ class VectorIndex(IndexPart):
             return
         places = np.arange(first, first + len(owners), dtype=np.int64)
         self._append_ids(ids - places, places)
-        if self._aligned and not np.array_equal(owners, places):
-            self._owners.extend(np.arange(first, dtype=np.int64))
-            self._aligned = False
-        if not self._aligned:
-            self._owners.extend(owners)
+        if self._aligned and np.array_equal(owners, places):
+            return
+        self._leave_alignment(first)
+        self._owners.extend(owners)
         if (owners[1:] > owners[:-1]).all():
             self._first_place.array[owners] = places
             self._parts.array[owners] = 1
@@ -178,6 +192,21 @@ class VectorIndex(IndexPart):
         self._first_place.array[rows] = starts + first
         self._parts.array[rows] = counts
         self.has_parts = self.has_parts or len(rows) < len(owners)
+
+    def _leave_alignment(self, vectors: int) -> None:
+        """From now on list the owners, first places and parts of rows, of which the first have one vector each."""
+        if self._aligned:
+            self._aligned = False
+            aligned = np.arange(vectors)
+            self._owners.extend(aligned)
+            self._first_place.extend(aligned)
+            self._parts.extend_with(1, vectors)
+            self._list_rows()
+
+    def _list_rows(self) -> None:
+        new = self._rows - len(self._parts)
+        self._first_place.extend_with(-1, new)
+        self._parts.extend_with(0, new)
 
     def _keep_only(self, first: int, places: NDArray[np.int64]) -> None:
         """Drop the vectors from place `first` on except those at `places`."""
@@ -199,9 +228,9 @@ class VectorIndex(IndexPart):
 
     def add_rows(self, count: int) -> None:
         """Add record rows up to `count`, without vectors."""
-        new = count - len(self._parts)
-        self._first_place.extend_with(-1, new)
-        self._parts.extend_with(0, new)
+        self._rows = count
+        if not self._aligned:
+            self._list_rows()
 
     def shortlist_tasks(
         self, queries: NDArray[np.float32], allowed: NDArray[np.int64] | None, wanted: int
@@ -246,11 +275,11 @@ class VectorIndex(IndexPart):
         Their cosine is at least `least`, but for the error of int8 codes. A record with several parts counts by its
         first; without a vector it is not near.
         """
-        places = self._first_place.array[rows]
-        every = np.tile(places[places >= 0], (len(queries), 1))
+        places = self._first_places(rows[self.parts(rows) > 0])
+        every = np.tile(places, (len(queries), 1))
         shortlist = Shortlist(every, np.zeros(every.shape, dtype=np.uint16), every.shape[1])
         near, cosines = self.rescore(queries, [shortlist], wanted)
-        found = self.owners[near[cosines >= least - _CODE_ERROR]]
+        found = self.owners(near[cosines >= least - _CODE_ERROR])
         return np.sort(found) if len(queries) == 1 else distinct(found)
 
     def sketches_of(self, queries: NDArray[np.float32]) -> kernels.Sketches | None:
@@ -262,16 +291,19 @@ class VectorIndex(IndexPart):
     def steps(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The quantisation step of each record row, with several parts the largest of the index; 0 without a vector."""
         scales, steps = self._scales.array, np.zeros(len(rows))
-        held = self._parts.array[rows] > 0
+        held = self.parts(rows) > 0
         if self.has_parts:
             steps[held] = scales.max()
         else:
-            steps[held] = scales[self._first_place.array[rows[held]]]
+            steps[held] = scales[self._first_places(rows[held])]
         return steps
 
     @property
     def codes(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-        """By record row the place of its first part and the number of parts; by place int8 codes and their scale."""
+        """By record row the place of its first part and the number of parts; by place int8 codes and their scale.
+
+        The first two are empty while record r has vector r, or none: see `kernels.Codes`.
+        """
         return self._first_place.array, self._parts.array, self._codes.array, self._scales.array
 
     def exact_cosines(
@@ -281,14 +313,14 @@ class VectorIndex(IndexPart):
 
         queries float32 (n, dimension): one per row. All vectors are read by one statement.
         """
-        counts = self._parts.array[rows]
+        counts = self.parts(rows)
         if not self.has_parts and counts.all():
-            return self._cosines_of_places(queries, self._first_place.array[rows], originals)
+            return self._cosines_of_places(queries, self._first_places(rows), originals)
         held = counts.nonzero()[0]
         best = np.zeros(len(rows), dtype=np.float32)
         if not len(held):
             return best
-        places = self._first_place.array[rows[held]]
+        places = self._first_places(rows[held])
         counts = counts[held]
         starts = np.cumsum(counts) - counts
         owners = np.repeat(held, counts)

@@ -73,7 +73,7 @@ def neighbours_of_best(rows: Any, scores: Any, graph: Any, heap_scores: Any, hea
                     if count < found.shape[0]:
                         found[count] = at
                     count += 1
-        edge, steps = np.int64(heads[heap_rows[place]]), 0
+        edge, steps = np.int64(heads[heap_rows[place]]) if heads.shape[0] else -1, 0
         while edge >= 0:
             steps += 1
             if edge >= targets.shape[0] or steps > targets.shape[0]:

@@ -80,7 +80,7 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, scratch: Any, best_thr
     slots, best = scratch.slots[: table_size(rows.shape[0])], scratch.best
     slots[:] = -1
     for i in range(rows.shape[0]):
-        source = sources[rows[i]]
+        source = np.int64(sources[rows[i]])
         if source < 0:
             continue
         slot = slot_of(slots, source)
@@ -94,7 +94,7 @@ def best_of_sources(rows: Any, scores: Any, sources: Any, scratch: Any, best_thr
     for i in range(rows.shape[0]):
         best_three[i] = 0.0
         if sources[rows[i]] >= 0:
-            slot = slot_of(slots, sources[rows[i]])
+            slot = slot_of(slots, np.int64(sources[rows[i]]))
             best_three[i] = best[slot, 0] + best[slot, 1] + best[slot, 2]
 
 
@@ -129,7 +129,7 @@ def activate(rows: Any, scores: Any, graph: Any, near: Any, far: Any, scratch: A
                 place = find_candidate(rows, m, i, at)
                 if place >= 0:
                     by_chain[i] = max(by_chain[i], (near if step == 0 else far) * scores[place])
-        edge, steps = np.int64(heads[rows[i]]), 0
+        edge, steps = np.int64(heads[rows[i]]) if heads.shape[0] else -1, 0
         while edge >= 0:
             steps += 1
             if edge >= targets.shape[0] or steps > targets.shape[0]:

@@ -20,7 +20,7 @@ from recollect_kernels.numba_backend.candidates import join, merge, neighbours_o
 from recollect_kernels.numba_backend.graph import activate
 from recollect_kernels.numba_backend.late_interaction import fill_rerank
 from recollect_kernels.numba_backend.lexical import bm25_constants, fill_bm25
-from recollect_kernels.numba_backend.vectors import fill_cosines
+from recollect_kernels.numba_backend.vectors import fill_cosines, first_of, parts_of
 from recollect_kernels.signals import (
     DAY_US,
     SIGNALS,
@@ -111,7 +111,7 @@ def ask_for(rows: Any, codes: Any, graph: Any, records: Any, mentions: Any) -> N
     by_vector = codes.queries.shape[0] > 0
     for i in range(np.uintp(rows.shape[0])):
         row = np.uintp(rows[i])
-        if by_vector:
+        if by_vector and codes.parts.shape[0] > 0:
             prefetch(codes.first_place, row)
             prefetch(codes.parts, row)
         prefetch(graph.previous, row)
@@ -137,14 +137,12 @@ def measure(query: Any, rows: Any, cosine: Any, bm25: Any, codes: Any, postings:
             if cosine[i] != cosine[i]:
                 cosine[i] = np.float32(0.0)
     else:
-        first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
+        places = codes.codes.shape[0]
         for i in range(rows.shape[0]):
-            first, count = np.int64(first_place[rows[i]]), np.int64(parts[rows[i]])
+            first, count = first_of(codes, rows[i]), parts_of(codes, rows[i])
             if count != 0 and (count < 0 or first < 0 or first > places - count):
                 return False
-        fill_cosines(
-            codes.queries[query], rows, first_place, parts, codes.codes, codes.scales, codes.ceilings[query], cosine
-        )
+        fill_cosines(query, rows, codes, cosine)
     fill_bm25(postings, query, lengths, rows, bm25, spare)
     return True
 
@@ -161,13 +159,13 @@ def fuse(rows: Any, cosine: Any, bm25: Any, codes: Any, keys: Any, parameters: A
             order_by_score(scratch.double[1 + signal], keys, rows, scratch.whole[3 + signal, :m], scratch.whole[2])
         rank_fusion(by_cosine, by_bm25, scratch.whole[3, :m], scratch.whole[4, :m], parameters, fused)
         return
-    parts, measured = codes.parts, codes.queries.shape[0] > 0
+    measured = codes.queries.shape[0] > 0
     greatest = 0.0
     for i in range(m):
         greatest = max(greatest, np.float64(bm25[i]))
     for i in range(m):
         share = np.float64(bm25[i]) / greatest if greatest > 0 else 0.0
-        has_vector = 1.0 if measured and parts[rows[i]] != 0 else 0.0
+        has_vector = 1.0 if measured and parts_of(codes, rows[i]) != 0 else 0.0
         fused[i] = weighted_fusion(np.float64(cosine[i]), share, has_vector, parameters)
 
 
@@ -207,10 +205,11 @@ def mentioned(query: Any, row: Any, records: Any, mentions: Any) -> Any:
     """Whether a query names the speaker of a record, and how well its time fits."""
     speaker, date = 0.0, 0.0
     if mentions.name_offsets.shape[0] > 0:
-        first, last = records.speakers[row, 0], records.speakers[row, 1]
-        for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
-            if mentions.names[place] == first or mentions.names[place] == last:
-                speaker = 1.0
+        if records.speakers.shape[0] > 0:
+            first, last = records.speakers[row, 0], records.speakers[row, 1]
+            for place in range(mentions.name_offsets[query], mentions.name_offsets[query + 1]):
+                if mentions.names[place] == first or mentions.names[place] == last:
+                    speaker = 1.0
         if mentions.span_offsets[query] == mentions.span_offsets[query + 1]:
             return speaker, date
         moment, until = np.float64(records.moments[row]), records.moments_until[row]

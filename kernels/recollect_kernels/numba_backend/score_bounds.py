@@ -16,7 +16,7 @@ from recollect_kernels.numba_backend import _jit
 from recollect_kernels.numba_backend._jit import exact, helper, kernel
 from recollect_kernels.numba_backend._prefetch import prefetch, prefetch_row
 from recollect_kernels.numba_backend.hamming import mark_near, popcount, sketch_distance
-from recollect_kernels.numba_backend.vectors import AHEAD, dot_int8
+from recollect_kernels.numba_backend.vectors import AHEAD, dot_int8, first_of, parts_of
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 # The decay is looked up in steps of 1/64 of a half-life; each step has the value of its younger end.
@@ -146,8 +146,8 @@ def mark_block(query: Any, first: Any, greatest: Any, bound: Any, codes: Any, sk
     Returns the greatest distance that is marked, or -1 where none is: only where each row has one vector, at the place
     of its own number, can 16 sketches be measured at a time.
     """
-    parts, first_place, steps = codes.parts, codes.first_place, sketches.limits.shape[0] - 1
-    if steps <= 0 or not bound.per_cosine > 0 or first + BLOCK_ROWS > min(parts.shape[0], codes.codes.shape[0]):
+    steps = sketches.limits.shape[0] - 1
+    if steps <= 0 or not bound.per_cosine > 0 or first + BLOCK_ROWS > codes.codes.shape[0]:
         return -1
     # Twice the slack: neighbours in the table of decays may be in the wrong order by a rounding.
     needed = ((bound.floor - greatest) * bound.per_similarity - 2 * SLACK - bound.words) * bound.per_cosine
@@ -156,7 +156,7 @@ def mark_block(query: Any, first: Any, greatest: Any, bound: Any, codes: Any, sk
     aligned = True
     for i in range(np.uintp(BLOCK_ROWS)):
         row = np.uintp(first) + i
-        aligned &= parts[row] == 1 and np.int64(first_place[row]) == np.int64(row)
+        aligned &= parts_of(codes, row) == 1 and first_of(codes, row) == np.int64(row)
     if not aligned:
         return -1
     limit = np.int64(sketches.limits[np.uintp(np.int32(min(needed, 1.0) * steps))])
@@ -174,7 +174,7 @@ def rows_by_sketch(
 
     No row's sketch is farther than `within`, unless that is -1.
     """
-    first_place, parts, places = codes.first_place, codes.parts, codes.codes.shape[0]
+    places = codes.codes.shape[0]
     limits, sketched = sketches.limits, sketches.sketches
     by_vector, steps = codes.queries.shape[0] > 0, limits.shape[0] - 1
     near = np.uintp(0)
@@ -185,10 +185,10 @@ def rows_by_sketch(
             continue
         similarity = (bound.floor - rests[at]) * bound.per_similarity - SLACK
         kept[near] = np.int64(at)
-        if not by_vector or parts[row] == 0:
+        if not by_vector or parts_of(codes, row) == 0:
             near += np.uintp(bound.alone > 0 and similarity <= bound.alone)
             continue
-        start, some = first_place[row], np.int64(parts[row])
+        start, some = first_of(codes, row), parts_of(codes, row)
         if some < 0 or start < 0 or start > places - some:
             return -1
         needed = (similarity - bound.words) * bound.per_cosine
@@ -209,8 +209,8 @@ def rows_by_sketch(
 # A block per call: a call per row takes half as long again.
 @exact
 def rows_by_codes(
-    query: Any, first: Any, near: Any, bound: Any, codes: Any, scales: Any, first_place: Any, parts: Any, rests: Any,
-    known: Any, next_known: Any, found: Any, count: Any,
+    query: Any, first: Any, near: Any, bound: Any, codes: Any, rests: Any, known: Any, next_known: Any, found: Any,
+    count: Any,
 ) -> Any:  # fmt: skip
     """Add the rows whose words suffice, or the cosine from their codes plus its error, to `found`.
 
@@ -221,9 +221,9 @@ def rows_by_codes(
     for i in range(many):
         while by_vector and ahead < many and ahead < i + np.uintp(AHEAD):
             row = np.uintp(first + near[ahead])
-            if parts[row]:
-                prefetch_row(codes, first_place[row])
-                prefetch(scales, np.uintp(first_place[row]))
+            if parts_of(codes, row):
+                prefetch_row(codes.codes, first_of(codes, row))
+                prefetch(codes.scales, np.uintp(first_of(codes, row)))
             ahead += np.uintp(1)
         row = np.uintp(first + near[i])
         while next_known < known.shape[0] and known[next_known] < np.int64(row):
@@ -231,12 +231,13 @@ def rows_by_codes(
         if next_known < known.shape[0] and known[next_known] == np.int64(row):
             continue
         similarity = (bound.floor - rests[near[i]]) * bound.per_similarity - SLACK
-        reaches = not by_vector or parts[row] == 0 or similarity <= bound.words
+        reaches = not by_vector or parts_of(codes, row) == 0 or similarity <= bound.words
         if not reaches:
             needed = (similarity - bound.words) * bound.per_cosine
-            for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
-                scale = np.float64(scales[place])
-                cosine = np.float64(dot_int8(query, codes, place)) * scale
+            start = first_of(codes, row)
+            for place in range(np.uintp(start), np.uintp(start + parts_of(codes, row))):
+                scale = np.float64(codes.scales[place])
+                cosine = np.float64(dot_int8(query, codes.codes, place)) * scale
                 reaches = reaches or not cosine + bound.reach * scale + COSINE_SLACK < needed
         if reaches:
             found[count] = np.int64(row)
@@ -255,7 +256,6 @@ def _score_bound_candidates(
     """Write the rows of one query; returns how many, -1 where a place is out of range."""
     bound = bound_of(asked, floor, word_ceiling, parameters)
     opened, near = blocks[0], blocks[1]
-    int8, scales, first_place, parts = codes.codes, codes.scales, codes.first_place, codes.parts
     least_rest = floor - parameters.semantic_weight - SLACK
     n, count, next_known = records.created_at.shape[0], 0, 0
     for first in range(0, n, BLOCK_ROWS):
@@ -263,7 +263,9 @@ def _score_bound_candidates(
         greatest = greatest_rest(first, size, records, parameters, decays)
         if not greatest >= least_rest - SLACK:
             continue
-        within = mark_block(query, first, greatest, bound, codes, sketches, marks) if asked.shape[0] > 0 else -1
+        within = -1
+        if size == BLOCK_ROWS and asked.shape[0] > 0:
+            within = mark_block(query, first, greatest, bound, codes, sketches, marks)
         if within >= 0:
             left = rows_by_marks(first, marks, least_rest, records, parameters, decays, rests, opened)
         else:
@@ -272,6 +274,6 @@ def _score_bound_candidates(
         if held < 0:
             return -1
         count, next_known = rows_by_codes(
-            asked, first, near[:held], bound, int8, scales, first_place, parts, rests, known, next_known, found, count
+            asked, first, near[:held], bound, codes, rests, known, next_known, found, count
         )
     return count

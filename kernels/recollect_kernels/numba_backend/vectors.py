@@ -107,22 +107,35 @@ def _rescore_shortlist(
 
 
 @helper
-def fill_cosines(
-    query: Any, rows: Any, first_place: Any, parts: Any, codes: Any, scales: Any, ceiling: Any, cosines: Any
-) -> None:
+def first_of(codes: Any, row: Any) -> Any:
+    """The place of a record's first vector."""
+    return codes.first_place[row] if codes.first_place.shape[0] else np.int64(row)
+
+
+@helper
+def parts_of(codes: Any, row: Any) -> Any:
+    """How many vectors a record has."""
+    return np.int64(codes.parts[row]) if codes.parts.shape[0] else np.int64(row < codes.codes.shape[0])
+
+
+@helper
+def fill_cosines(of_query: Any, rows: Any, of_records: Any, cosines: Any) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
+    query, ceiling = of_records.queries[of_query], of_records.ceilings[of_query]
+    codes, scales = of_records.codes, of_records.scales
     ahead, many = np.uintp(0), np.uintp(rows.shape[0])
     for at in range(many):
         while ahead < many and ahead < at + np.uintp(AHEAD):
-            if cosines[ahead] != cosines[ahead] and parts[np.uintp(rows[ahead])]:
-                prefetch_row(codes, first_place[np.uintp(rows[ahead])])
+            if cosines[ahead] != cosines[ahead] and parts_of(of_records, np.uintp(rows[ahead])):
+                prefetch_row(codes, first_of(of_records, np.uintp(rows[ahead])))
             ahead += np.uintp(1)
         if cosines[at] == cosines[at]:  # known
             continue
         row = np.uintp(rows[at])
-        best = np.float32(-1.0) if parts[row] else np.float32(0.0)
+        first, parts = first_of(of_records, row), parts_of(of_records, row)
+        best = np.float32(-1.0) if parts else np.float32(0.0)
         finite = True
-        for place in range(np.uintp(first_place[row]), np.uintp(first_place[row] + parts[row])):
+        for place in range(np.uintp(first), np.uintp(first + parts)):
             score = dot_int8(query, codes, place) * scales[place]
             finite &= abs(score) <= GREATEST
             best = max(best, min(np.float32(1.0), score))

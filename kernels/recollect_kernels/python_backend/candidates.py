@@ -31,7 +31,7 @@ def neighbours_of_best(rows: I64, scores: F64, best: int, graph: Graph) -> I64 |
             return None
         twice = chain[once]
         found += [once, twice[twice >= 0]]
-    edges, steps = graph.heads.take(chosen), 0
+    edges, steps = graph.heads.take(chosen if len(graph.heads) else chosen[:0]), 0
     while len(edges := edges[edges >= 0]):
         steps += 1
         if steps > len(graph.targets) or int(edges.max()) >= len(graph.targets):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect_kernels.arguments import Graph
-from recollect_kernels.contract import F64, I64, U8
+from recollect_kernels.contract import F64, I32, I64, U8
 
 
 def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> tuple[F64, F64, F64, F64] | None:
@@ -31,7 +31,8 @@ def activate(rows: I64, scores: F64, graph: Graph, near: float, far: float) -> t
     reaching *= np.array([near, far])[:, None, None]
     by_chain = reaching.max(axis=(0, 1))
     neighbourhood = np.minimum(1.0 + np.count_nonzero(held, axis=(0, 1)), 3.0)
-    edges, own, steps = graph.heads.take(rows), np.arange(m), 0
+    edges = graph.heads.take(rows if len(graph.heads) else rows[:0])
+    own, steps = np.arange(len(edges)), 0
     while True:
         left = edges >= 0
         edges, own = edges[left], own[left]
@@ -70,7 +71,7 @@ def _among(own: I64, at: I64, held: NDArray[np.bool_]) -> tuple[I64, NDArray[np.
     return place, among
 
 
-def _best_three(scores: F64, sources: I64) -> F64:
+def _best_three(scores: F64, sources: I32) -> F64:
     """The sum of the best three scores in each candidate's source, added from the best down; 0 without a source."""
     order = np.lexsort((-scores, sources))
     ranked, grouped = np.zeros(len(order) + 2), sources.take(order)

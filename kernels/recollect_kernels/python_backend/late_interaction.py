@@ -7,6 +7,7 @@ import numpy as np
 from recollect_kernels.arguments import Codes, Tokens
 from recollect_kernels.contract import F64, I64, U64
 from recollect_kernels.python_backend.hamming import bit_count
+from recollect_kernels.python_backend.vectors import first_of, parts_of
 from recollect_kernels.signals import SIGNALS, RankParameters
 
 
@@ -14,12 +15,12 @@ def fill_rerank(query: int, rows: I64, signals: F64, codes: Codes, tokens: Token
     """Write the MaxSim of one query's candidates and what reranking adds; False where codes are out of range."""
     asked = slice(*tokens.offsets[query : query + 2].tolist())
     best = np.sort(np.argsort(-signals[SIGNALS.fused], kind="stable")[: parameters.rerank_depth])
-    best = best[codes.parts[rows[best]] > 0]
+    best = best[parts_of(codes, rows[best]) > 0]
     if asked.start == asked.stop or not len(best):
         return True
     # The tokens of a record's parts are side by side.
-    first = codes.first_place[rows[best]]
-    starts, stops = tokens.starts[first], tokens.starts[first + codes.parts[rows[best]]]
+    first = first_of(codes, rows[best])
+    starts, stops = tokens.starts[first], tokens.starts[first + parts_of(codes, rows[best])]
     if (starts < 0).any() or (starts > stops).any() or (stops > len(tokens.codes)).any():
         return False
     words = tokens.queries.shape[1]

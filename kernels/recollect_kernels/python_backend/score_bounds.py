@@ -9,6 +9,7 @@ import numpy as np
 from recollect_kernels.arguments import Codes, Records, Sketches
 from recollect_kernels.contract import F64, I64, LANES, U8
 from recollect_kernels.python_backend.hamming import bit_count
+from recollect_kernels.python_backend.vectors import first_of, parts_of
 from recollect_kernels.signals import DAY_US, RankParameters, decay
 
 
@@ -23,9 +24,10 @@ def score_bound_candidates(
     recency = decay(ages, parameters.half_life_days, parameters.decay_floor, parameters.exponential)
     rest = parameters.recency_weight * recency + parameters.importance_weight * records.importance.astype(np.float64)
     allowed = np.ones(n, np.bool_) if not mask.size else mask > 0
-    has_vector = np.zeros(n, np.bool_) if codes is None else codes.parts != 0
+    has_vector = np.zeros(n, np.bool_)
     if codes is not None:
-        counts, first = codes.parts[has_vector], codes.first_place[has_vector]
+        has_vector = parts_of(codes, np.arange(n)) != 0
+        counts, first = (each(codes, np.flatnonzero(has_vector)) for each in (parts_of, first_of))
         if (counts < 0).any() or (first < 0).any() or (first > len(codes.codes) - counts).any():
             return None
     found, ends = [np.empty(0, np.int64)], [0]
@@ -52,9 +54,9 @@ def score_bound_candidates(
 
 def _reaches(query: int, rows: I64, needed: F64, codes: Codes, sketches: Sketches) -> np.ndarray:
     """Whether any vector of each row may reach the cosine that the row needs."""
-    counts = codes.parts[rows].astype(np.int64)
+    counts = parts_of(codes, rows).astype(np.int64)
     starts = np.cumsum(counts) - counts
-    places = np.repeat(codes.first_place[rows] - starts, counts) + np.arange(counts.sum())
+    places = np.repeat(first_of(codes, rows) - starts, counts) + np.arange(counts.sum())
     needed = np.repeat(needed, counts)
     may = needed <= 1.0 + 1e-5
     if len(sketches.limits):

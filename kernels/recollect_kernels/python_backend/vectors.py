@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect_kernels.arguments import Codes
-from recollect_kernels.contract import F32, I8, I64, U8, U16
+from recollect_kernels.contract import F32, I8, I32, I64, U8, U16
 
 BLOCK_ROWS = 8192
 # Outside these a float32 sum of squares may have lost digits to under- or overflow.
@@ -51,20 +51,30 @@ def rescore_shortlist(
     return found, cosines
 
 
+def first_of(codes: Codes, rows: I64) -> I64:
+    """The place of the first vector of each record."""
+    return codes.first_place.take(rows) if len(codes.first_place) else rows
+
+
+def parts_of(codes: Codes, rows: I64) -> I32:
+    """How many vectors each record has."""
+    return codes.parts.take(rows) if len(codes.parts) else (rows < len(codes.codes)).astype(np.int32)
+
+
 def fill_cosines(codes: Codes, query: int, rows: I64, cosines: F32) -> None:
     """Fill in cosines that are NaN: of the row's best vector, at most the ceiling; 0 without a vector."""
     at = np.flatnonzero(np.isnan(cosines))
     if not len(at):
         return
     wanted = rows.take(at)
-    counts, ceiling = codes.parts.take(wanted), codes.ceilings[query]
+    counts, ceiling = parts_of(codes, wanted), codes.ceilings[query]
     cosines[at] = np.minimum(np.float32(0), ceiling)
     held = counts > 0
     if not held.all():
         at, counts, wanted = at[held], counts[held], wanted[held]
         if not len(at):
             return
-    places, several = codes.first_place.take(wanted), int(counts.max()) > 1
+    places, several = first_of(codes, wanted), int(counts.max()) > 1
     if several:
         wide = counts.astype(np.int64)
         starts = np.add.accumulate(wide) - wide
