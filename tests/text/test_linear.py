@@ -126,11 +126,14 @@ def test_every_use_of_a_pattern_is_found():
     assert {use.method for use in used_patterns()} <= METHODS
 
 
+# Most runs that end in "!" match nothing, after every way was tried. All three ends take a seventh of all tests' time.
+@pytest.mark.parametrize(
+    "end", ["!", pytest.param("", marks=pytest.mark.slow), pytest.param("\n", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("use", used_patterns(), ids=str)
-def test_a_pattern_takes_time_in_proportion_to_the_text(use):
+def test_a_pattern_takes_time_in_proportion_to_the_text(use, end):
     for begin, unit in attacks(use.pattern.pattern, use.pattern.flags):
-        for end in ("", "!", "\n"):
-            assert growth(use, run_of(unit, begin=begin, end=end)) is None, (begin, unit, end)
+        assert growth(use, run_of(unit, begin=begin, end=end)) is None, (begin, unit, end)
 
 
 @pytest.mark.slow
