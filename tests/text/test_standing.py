@@ -92,6 +92,20 @@ def test_instructions(text):
     assert standing_of("memory", text) == "instruction"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Don’t call me before nine – ever", "instruction"),
+        ("Please an\u017fwer in French", "instruction"),
+        ("I’d prefer tea in the café", "preference"),
+        ("Café? I li\u212ae my coffee black", "preference"),
+        ("“Always answer briefly”, said the café", None),
+    ],
+)
+def test_other_characters_are_no_obstacle(text, name):
+    assert standing_of("memory", text) == name
+
+
 @pytest.mark.parametrize("text", PREFERENCES)
 def test_preferences(text):
     assert standing_of("memory", text) == "preference"

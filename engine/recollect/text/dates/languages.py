@@ -45,6 +45,12 @@ def _gates() -> frozenset[str]:
     return frozenset().union(*(language.gates for language in LANGUAGES))
 
 
+@cache
+def _function_words() -> frozenset[str]:
+    """Those of all languages: a text has few, which are compared with those of each."""
+    return frozenset().union(*(language.function_words for language in LANGUAGES))
+
+
 def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
     """The languages that a text with words of a time may be in: those with most function words in it.
 
@@ -53,7 +59,7 @@ def languages_of(folded: str, terms: Collection[str]) -> list[Language]:
     having = [language for language in LANGUAGES if not language.terms.isdisjoint(terms)]
     if having == [ENGLISH]:
         return having
-    words = set(_WORDS.findall(folded[:_MOST_CHARS]))
+    words = _function_words().intersection(_WORDS.findall(folded[:_MOST_CHARS]))
     counts = {language.code: len(language.function_words & words) for language in {*having, ENGLISH}}
     best = max(counts[language.code] for language in having)
     if ENGLISH in having and best == counts["en"]:
