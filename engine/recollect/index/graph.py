@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class RecordGraph(IndexPart):
         table = self._table
         chosen = (table.sources >= 0) & (table.open == 1)
         members = np.flatnonzero(chosen)
-        sources, positions, ids = table.sources, table.positions, table.ids
+        sources, positions, ids = table.sources, table.positions.array, table.ids
         if len(members) < len(table):
             sources, positions, ids = sources[members], positions[members], ids[members]
         order = _by_source(sources, positions, ids)
@@ -182,7 +182,7 @@ class RecordGraph(IndexPart):
         return members
 
     def _key(self, row: int) -> tuple[int, int, int]:
-        return int(self._table.positions[row]), int(self._table.ids[row]), row
+        return int(self._table.positions.at(row)), int(self._table.ids[row]), row
 
     def _chain(self, before: int, after: int) -> None:
         if before >= 0:
@@ -191,7 +191,7 @@ class RecordGraph(IndexPart):
             self._previous.array[after] = before
 
 
-def _by_source(sources: NDArray[np.int32], positions: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_source(sources: NDArray[np.int32], positions: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places of members by source, position and id, int64.
 
     Where each source was written in order and at once its runs are sorted: a million records take a fifth of the time.

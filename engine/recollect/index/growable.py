@@ -69,6 +69,19 @@ class Growable(Generic[Scalar]):
         self._data[self._size : stop] = rows
         self._size, self._written = stop, max(self._written, stop)
 
+    def put(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Replace some rows."""
+        self.array[rows] = values
+
+    def adopt(self, saved: Growable[Any]) -> None:
+        """Take over the rows and the capacity of another; ValueError where its type or shape differs."""
+        if not self._takes(saved.array):
+            raise ValueError(f"{saved.array.dtype}{saved.array.shape}")
+        self._data, self._size, self._written = saved._data, saved._size, saved._written
+
+    def _takes(self, saved: NDArray[Any]) -> bool:
+        return saved.dtype == self._data.dtype and saved.shape[1:] == self._data.shape[1:]
+
     def extend_with(self, value: float, rows: int) -> None:
         """Append rows that are all `value`; zeros take no memory where nothing was written before."""
         stop = self._size + rows
@@ -154,10 +167,7 @@ class IndexPart:
     def restore(self, saved: Mapping[str, Growable[Any]]) -> None:
         """Take over what `arrays` gave; ValueError where a type or shape differs."""
         for name, own in self.growables().items():
-            if saved[name].array.dtype != own.array.dtype or saved[name].array.shape[1:] != own.array.shape[1:]:
-                raise ValueError(f"{name} is {saved[name].array.dtype}{saved[name].array.shape}")
-            *owner, attribute = name.split(".")
-            setattr(getattr(self, owner[0]) if owner else self, attribute, saved[name])
+            own.adopt(saved[name])
 
     def check(self, rows: int, vectors: int) -> None:
         """ValueError where a restored part does not fit so many records and vectors: a kernel would read past an end.

@@ -300,7 +300,7 @@ class QueryBatch:
 
     def positioned(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each row has a position in its source, as turns of a transcript do."""
-        positioned: NDArray[np.bool_] = self._index.table.positions[rows] != NEVER
+        positioned: NDArray[np.bool_] = self._index.table.positions.at(rows) != NEVER
         return positioned
 
     def moments(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -325,7 +325,7 @@ class QueryBatch:
 
     def scopes(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Scope of each row."""
-        scopes: NDArray[np.int32] = self._index.table.scopes[rows]
+        scopes: NDArray[np.int32] = self._index.table.scopes[rows].astype(np.int32)
         return scopes
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, json
 from numpy.typing import NDArray
 
 from recollect.index.growable import Growable, IndexPart, check_lengths, check_within
+from recollect.index.narrow import NarrowColumn
 from recollect.index.sparse import SparseColumn
 from recollect.store.values import NEVER, Columns
 
@@ -59,10 +60,10 @@ class RecordTable(IndexPart):
 
     def __init__(self) -> None:
         self._ids = Growable(np.int64)
-        self._scopes = Growable(np.int32)
-        self._kinds = Growable(np.int32)
+        self._scopes = NarrowColumn()
+        self._kinds = NarrowColumn()
         self._sources = Growable(np.int32)
-        self._positions = Growable(np.int64)
+        self._positions = NarrowColumn()
         self._created_at = Growable(np.int64)
         self._moments = Growable(np.int64)
         self._moments_until = Growable(np.int64)
@@ -95,8 +96,8 @@ class RecordTable(IndexPart):
         return self._ids.array
 
     @property
-    def scopes(self) -> NDArray[np.int32]:
-        """Scope ids by row."""
+    def scopes(self) -> NDArray[Any]:
+        """Scope ids by row, in the narrowest type that holds them."""
         return self._scopes.array
 
     @property
@@ -105,9 +106,9 @@ class RecordTable(IndexPart):
         return self._sources.array
 
     @property
-    def positions(self) -> NDArray[np.int64]:
+    def positions(self) -> NarrowColumn:
         """Positions by row; NEVER for none."""
-        return self._positions.array
+        return self._positions
 
     @property
     def created_at(self) -> NDArray[np.int64]:
@@ -212,7 +213,7 @@ class RecordTable(IndexPart):
         rows = rows[known]
         self._kind_numbers.update(columns.kind_numbers)
         for name, column in self._columns(_DENSE):
-            column.array[rows] = getattr(columns, name)[known]
+            column.put(rows, getattr(columns, name)[known])
         for name in _SPARSE:
             self._sparse(name).put(rows, getattr(columns, name)[known])
         self._valid_from.put(rows, columns.valid_from[known], columns.created_at[known])
@@ -338,8 +339,9 @@ class RecordTable(IndexPart):
         self._moved.update(zip(ids[again].tolist(), rows[again].tolist(), strict=True))
 
 
-def _among(numbers: NDArray[np.int32], wanted: Sequence[int]) -> NDArray[np.uint8]:
+def _among(numbers: NDArray[Any], wanted: Sequence[int]) -> NDArray[np.uint8]:
     """1 where a small number is one of those wanted: a lookup table takes a tenth of the time of `np.isin`."""
     table = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.uint8)
     table[[number for number in wanted if number < len(table)]] = 1
-    return table[numbers]
+    among: NDArray[np.uint8] = table[numbers]
+    return among
