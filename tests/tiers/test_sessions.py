@@ -154,6 +154,84 @@ def test_two_processes_on_one_session_lose_no_message(path):
         assert memory.verify().problems == ()
 
 
+_POPS = """
+import sys
+from recollect import Memory, Settings
+with Memory(sys.argv[1], settings=Settings(embedder="none")) as memory:
+    session = memory.sessions.open("shared")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    while (message := session.pop()) is not None:
+        memory.sessions.open(sys.argv[2]).append(message)
+"""
+
+
+def test_two_processes_that_pop_get_every_message_once(path):
+    said = [{"role": "user", "content": f"message {number}"} for number in range(120)]
+    with Memory(path, settings=PLAIN) as memory:
+        memory.sessions.open("shared").extend(said)
+    run_at_once(_POPS, path, [("a",), ("b",)])
+    with Memory(path, settings=PLAIN) as memory:
+        popped = [memory.sessions.open(name).messages() for name in "ab"]
+        assert memory.sessions.open("shared").messages() == []
+        assert sorted(popped[0] + popped[1], key=said.index) == said
+        for each in popped:
+            assert each == sorted(each, key=said.index, reverse=True)
+        assert memory.verify().problems == ()
+
+
+def test_the_last_message_is_popped_and_all_are_cleared(memory):
+    session = memory.sessions.open("s")
+    assert session.pop() is None
+    session.extend(MESSAGES)
+    assert session.pop() == MESSAGES[-1]
+    assert session.append("user", "instead") == 4
+    assert session.messages() == [*MESSAGES[:-1], {"role": "user", "content": "instead"}]
+    assert session.clear() == 5
+    assert session.messages() == []
+    assert session.clear() == 0
+    assert memory.sessions.search("architecture") == []
+    assert session.append("user", "again") == 0
+    assert memory.verify().problems == ()
+    session.end()
+    for gone in (session.pop, session.clear):
+        with pytest.raises(NotFound, match="no session 's' here"):
+            gone()
+
+
+def test_items_of_a_run_need_no_role(memory):
+    items = [
+        {"role": "user", "content": "What is the weather?"},
+        {"type": "function_call", "name": "weather", "arguments": "{}", "call_id": "1"},
+        {"type": "function_call_output", "call_id": "1", "output": "sunny"},
+        {"role": None, "content": "nobody said this"},
+    ]
+    session = memory.sessions.open("s")
+    session.extend(items)
+    assert session.messages() == items
+    assert [hit.role for hit in memory.sessions.search("nobody")] == [None]
+    assert session.pop() == items[-1]
+    assert session.end(snapshot=True).messages == tuple(items[:-1])
+
+
+def test_limits_count_intact_messages(path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.sessions.open("s").extend(MESSAGES)
+        raw(path).execute("UPDATE session_message SET message = '{' WHERE position IN (1, 3, 4)")
+        session = memory.sessions.open("s")
+        assert session.messages(limit=0) == []
+        assert session.messages(limit=1, skip_damaged=True) == [MESSAGES[2]]
+        assert session.messages(limit=2, skip_damaged=True) == [MESSAGES[0], MESSAGES[2]]
+        assert session.messages(limit=9, skip_damaged=True) == [MESSAGES[0], MESSAGES[2]]
+        with pytest.raises(SessionDamaged, match="message 4"):
+            session.pop()
+        assert memory.sessions.list()[0].messages == 5
+        assert session.pop(skip_damaged=True) == MESSAGES[2]
+        assert session.pop(skip_damaged=True) == MESSAGES[0]
+        assert session.pop(skip_damaged=True) is None
+        assert memory.verify().problems == ()
+
+
 def test_a_session_ended_by_another_process_says_so(path):
     with Memory(path, settings=PLAIN) as memory, Memory(path, settings=PLAIN) as other:
         session = memory.sessions.open("s")
@@ -192,8 +270,8 @@ def test_every_message_whose_append_returned_survives_a_kill(path):
     ("broken", "reason"),
     [
         ('{"role": "user"', "not JSON"),
-        ('["a"]', "not a JSON object"),
-        ('{"content": 1}', "not a JSON object"),
+        ('["a"]', "not a message"),
+        ('{"role": 1}', "not a message"),
         (b"\xff", "not JSON.*utf-8"),
     ],
 )
@@ -229,10 +307,9 @@ def test_a_malformed_row_is_named_and_nothing_else_is_lost(path, broken, reason)
     [
         ("user", None),
         (7, "the message is int 7: give a dict"),
-        ({}, "has no 'role'"),
-        ({"content": "x"}, "has no 'role'"),
+        ({}, "the message is empty"),
         ({"role": ""}, "the message's role is ''"),
-        ({"role": None}, "the message's role is None"),
+        ({"role": 7}, "the message's role is 7"),
         ({"role": "user", "content": float("nan")}, "message.content is nan: JSON has no such number"),
         ({"role": "user", "content": b"x"}, "message.content is bytes"),
         ({"role": "user", "content": {1, 2}}, "message.content is set"),

@@ -36,7 +36,7 @@ def list_sessions(memory: Memory, agent: Agent = None, limit: Limit = 100) -> li
 def _message_row(message: dict[str, Any]) -> tuple[object, ...]:
     from recollect.tiers.messages import plain_text
 
-    return message["role"], plain_text(message.get("content"))
+    return message.get("role"), plain_text(message.get("content"))
 
 
 @sessions.command("show")

@@ -309,7 +309,7 @@ class FoundMessage(NamedTuple):
     session: str
     scope: str
     position: int
-    role: str
+    role: str | None
     content: str
     created_at: Moment
     score: float

@@ -239,7 +239,9 @@ def _session_lines(snapshot: Snapshot) -> list[str]:
     lines += [f"- decided: {_quoted(decision)}" for decision in snapshot.key_decisions]
     for message in snapshot.messages[-MESSAGES:]:
         if text := plain_text(message.get("content")):
-            lines.append(f"- {_quoted(str(message.get('role')))} said: {_quoted(text)}")
+            lines.append(
+                f"- {_quoted(str(message.get('role') or message.get('type') or 'someone'))} said: {_quoted(text)}"
+            )
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Messages of sessions: any JSON object with a role, kept as it was given."""
+"""Messages of sessions: any JSON object, kept as it was given."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_MESSAGE_BYTES = 32_000_000
 
 
 class Checked(NamedTuple):
-    """A message ready to be stored: its role, its plain text, and the message as JSON."""
+    """A message ready to be stored: its role, if it has one, its plain text, and the message as JSON."""
 
-    role: str
+    role: str | None
     content: str
     text: str
 
@@ -32,15 +32,16 @@ def check_messages(messages: object, policy: WritePolicy) -> list[Checked]:
 
 
 def _check_message(message: object, policy: WritePolicy) -> Checked:
-    """A message, checked and redacted: a JSON object with a role, whose content is a str, None or a list of parts."""
+    """A message, checked and redacted: a JSON object. Its role and content are what it has under these names."""
     if not isinstance(message, Mapping):
         raise InvalidInput(
             f"the message is {type(message).__name__} {checks.shown(message)}: give a dict such as "
             "{'role': 'user', 'content': 'Hello'}"
         )
-    if "role" not in message:
-        raise InvalidInput(f"the message {checks.shown(dict(message))} has no 'role'")
-    role = checks.check_name(message["role"], "the message's role")
+    if not message:
+        raise InvalidInput("the message is empty: give a dict such as {'role': 'user', 'content': 'Hello'}")
+    # Items of an agent's run, such as tool calls and their output, have a type and no role.
+    role = None if message.get("role") is None else checks.check_name(message["role"], "the message's role")
     text = checks.check_json(dict(message), "message", MAX_MESSAGE_BYTES)
     if policy.redact is not None:
         cleaned = policy.clean_json(json.loads(text))
@@ -65,8 +66,8 @@ def decoded(session: str, position: int, text: bytes) -> dict[str, Any]:
         message = json.loads(text.decode())
     except (ValueError, RecursionError) as fault:
         raise SessionDamaged(session, position, f"it is not JSON ({fault})") from None
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise SessionDamaged(session, position, f"it is not a JSON object with a role: {checks.shown(text)}")
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str | None):
+        raise SessionDamaged(session, position, f"it is not a message: {checks.shown(text)}")
     return message
 
 

@@ -42,7 +42,7 @@ class MessageHit(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     scope: str = "/"
     position: int
-    role: str
+    role: str | None = None
     content: str
     created_at: datetime
     score: float
@@ -80,8 +80,9 @@ class Session(SnapshotService):
     ) -> int:
         """Store a message at the end and return its position; when this returns, it survives power loss.
 
-        A message is any JSON object with a role (its content may be None or a list of parts; tool calls are kept as
-        they are), or a role and a content: `append("user", "Hello")`. NotFound when the session has ended.
+        A message is any JSON object, kept as it is: with a role and a content, which may be None or a list of parts, or
+        another item of an agent's run, such as a tool call; or it is a role and a content: `append("user", "Hello")`.
+        NotFound when the session has ended.
         """
         if isinstance(message, str):
             message = {"role": message, "content": content}
@@ -101,11 +102,48 @@ class Session(SnapshotService):
     def messages(self, *, limit: int | None = None, skip_damaged: bool = False) -> builtins.list[dict[str, Any]]:
         """The messages in order, as they were given; with `limit`, the last of them.
 
-        SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out.
+        SessionDamaged names a message that another program has damaged; `skip_damaged` leaves such messages out, and
+        the limit does not count them.
         """
-        most = None if limit is None else checks.check_count(limit, "limit")
+        most = None if limit is None else checks.check_count(limit, "limit", minimum=0)
+        read: builtins.list[dict[str, Any]] = []
+        before = None
         with self._engine.store.read() as reader:
-            rows = reader.sessions.messages(self._row_id(reader), limit=most)
+            row_id = self._row_id(reader)
+            while most is None or len(read) < most:
+                missing = None if most is None else most - len(read)
+                rows = reader.sessions.messages(row_id, limit=missing, before=before)
+                read = [*self._decoded(rows, skip_damaged=skip_damaged), *read]
+                if missing is None or len(rows) < missing:
+                    break
+                before = rows[0][0]
+        return read
+
+    def pop(self, *, skip_damaged: bool = False) -> dict[str, Any] | None:
+        """Remove the last message and return it, in one transaction; None if there is none.
+
+        SessionDamaged if another program has damaged it; with `skip_damaged` it is removed too, and the last intact
+        one is returned.
+        """
+        with self._engine.atomic() as writer:
+            row_id = self._row_id(writer)
+            before = None
+            while rows := writer.sessions.messages(row_id, limit=1, before=before):
+                before = rows[0][0]
+                if intact := self._decoded(rows, skip_damaged=skip_damaged):
+                    writer.sessions.remove_from(row_id, before)
+                    return intact[0]
+            if before is not None:
+                writer.sessions.remove_from(row_id, before)
+        return None
+
+    def clear(self) -> int:
+        """Remove every message; returns how many there were. The session stays open."""
+        with self._engine.atomic() as writer:
+            return writer.sessions.remove_from(self._row_id(writer), 0)
+
+    def _decoded(self, rows: Sequence[tuple[int, bytes]], *, skip_damaged: bool) -> builtins.list[dict[str, Any]]:
+        """Stored messages as they were given; without those that are damaged, or SessionDamaged."""
         read = []
         for position, text in rows:
             try:
@@ -155,6 +193,8 @@ class AsyncSession(AsyncService[Session]):
     append = awaited(Session.append)
     extend = awaited(Session.extend)
     messages = awaited(Session.messages)
+    pop = awaited(Session.pop)
+    clear = awaited(Session.clear)
     end = awaited(Session.end)
 
     @property

@@ -25,7 +25,7 @@ class ListedSession(Shown, frozen=True, kw_only=True):
 class Message(Struct, frozen=True, kw_only=True):
     """A message of a session; `content` is as it was given, for some a list of parts."""
 
-    role: str
+    role: str | None
     content: Any
 
 
@@ -33,7 +33,7 @@ class FoundMessage(Shown, frozen=True, kw_only=True):
     """A message that a search found."""
 
     content: str
-    role: str
+    role: str | None
     session: str
     position: int
     score: float
@@ -75,7 +75,7 @@ class ReadMessages(Action, frozen=True, kw_only=True, tag="messages"):
 
     def __call__(self, call: Call) -> Quotes:
         messages = call.memory.sessions.get(self.id, agent=self.agent).messages(limit=self.limit)
-        return Quotes(results=[Message(role=each["role"], content=each.get("content")) for each in messages])
+        return Quotes(results=[Message(role=each.get("role"), content=each.get("content")) for each in messages])
 
 
 class ListSessions(Action, frozen=True, kw_only=True, tag="list"):

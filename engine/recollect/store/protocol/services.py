@@ -83,8 +83,12 @@ class Sessions(Protocol):
     def unused_since(self, scope: str, moment: int | None) -> list[int]:
         """Row ids of the sessions of a scope and its descendants that were not used since `moment` (None: all)."""
 
-    def messages(self, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
+    def messages(
+        self, session_id: int, *, limit: int | None = None, before: int | None = None
+    ) -> list[tuple[int, bytes]]:
         """Position and JSON of the messages of a session in order; with a limit, of the last ones.
+
+        With `before`, of those before this position.
 
         JSON as bytes: one message that is not UTF-8 must not make the others unreadable.
         """
@@ -105,8 +109,13 @@ class SessionWriter(Sessions, Protocol):
     def set_provider(self, session_id: int, provider: str) -> None:
         """Set the provider of a session."""
 
-    def append(self, session_id: int, rows: Sequence[tuple[str, str, str, Sequence[str]]], created_at: int) -> int:
+    def append(
+        self, session_id: int, rows: Sequence[tuple[str | None, str, str, Sequence[str]]], created_at: int
+    ) -> int:
         """Append messages (role, content, message as JSON, words of the content); returns the first's position."""
+
+    def remove_from(self, session_id: int, position: int) -> int:
+        """Purge the messages of a session from this position on; returns how many."""
 
     def delete(self, session_ids: Sequence[int]) -> None:
         """Purge sessions with their messages and words."""

@@ -33,7 +33,7 @@ CREATE TABLE session_message (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE,
     position   INTEGER NOT NULL,
-    role       TEXT NOT NULL,
+    role       TEXT,
     content    TEXT NOT NULL,
     message    TEXT NOT NULL,
     created_at INTEGER NOT NULL,

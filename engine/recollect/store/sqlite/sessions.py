@@ -72,7 +72,9 @@ class SqliteSessions(Repository):
             (*bound, moment, moment),
         )
 
-    def append(self, session_id: int, rows: Sequence[tuple[str, str, str, Sequence[str]]], created_at: int) -> int:
+    def append(
+        self, session_id: int, rows: Sequence[tuple[str | None, str, str, Sequence[str]]], created_at: int
+    ) -> int:
         position: int = self._execute(
             "SELECT coalesce(max(position) + 1, 0) FROM session_message WHERE session_id = ?", (session_id,)
         ).get
@@ -88,11 +90,22 @@ class SqliteSessions(Repository):
             )
         return position
 
-    def messages(self, session_id: int, *, limit: int | None = None) -> list[tuple[int, bytes]]:
+    def remove_from(self, session_id: int, position: int) -> int:
+        self._execute(
+            "DELETE FROM session_fts WHERE rowid IN (SELECT id FROM session_message "
+            "WHERE session_id = ? AND position >= ?)",
+            (session_id, position),
+        )
+        self._execute("DELETE FROM session_message WHERE session_id = ? AND position >= ?", (session_id, position))
+        return self._connection.changes()
+
+    def messages(
+        self, session_id: int, *, limit: int | None = None, before: int | None = None
+    ) -> list[tuple[int, bytes]]:
         rows = self._rows(
             "SELECT CAST(position AS INTEGER), CAST(message AS BLOB) FROM session_message WHERE session_id = ? "
-            "ORDER BY session_message.position DESC LIMIT ?",
-            (session_id, -1 if limit is None else limit),
+            "AND (? IS NULL OR session_message.position < ?) ORDER BY session_message.position DESC LIMIT ?",
+            (session_id, before, before, -1 if limit is None else limit),
         )
         return list(reversed(rows))
 
