@@ -60,6 +60,7 @@ FLOORS = {
     "tiers": 11,
     "knowledge": 12,  # a Service as the tiers are
     "evaluation": 12,
+    "lookups": 12,
     "relations": 13,
     "upkeep": 13,
     "services": 14,

@@ -26,13 +26,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Closes = TypeVar("Closes", bound=_Closes)
 
 
-class AsyncOf(Generic[T]):
-    """The asynchronous twin of a T."""
+class AsyncOf(Generic[T_co]):
+    """The asynchronous twin of a T_co."""
 
-    async def _opened(self) -> T:
+    async def _opened(self) -> T_co:
         raise NotImplementedError
 
     async def _run(self, call: Callable[[], R]) -> R:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,13 +13,14 @@ from recollect.engine import Engine
 from recollect.environment import default_path, named_key
 from recollect.errors import InvalidInput
 from recollect.filters import Filter, FilterFields, bound_filter
+from recollect.lookups import listed
 from recollect.numerics import kernel_errors
 from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Explanation, Hits, NewRecord, Record
-from recollect.relations import Relations, listed
+from recollect.relations import Relations
 from recollect.remember import change
 from recollect.remember.pending import Progress
 from recollect.remember.prepare import check_ids
@@ -165,6 +165,15 @@ class Memory(Services, Relations, Upkeep):
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
+    def touch(self, ids: str | Iterable[str], *, expires_at: datetime | str | None) -> int:
+        """Let memories expire at another time, or (None) never; returns how many of the ids are here.
+
+        Nothing else about them changes: `updated_at` stays, and no version is made. An id that is not here is passed
+        over.
+        """
+        moment = checks.check_time(expires_at, "expires_at")
+        return change.touch(self._engine, listed(ids, "ids"), moment, base=self._scope)
+
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.
 
@@ -177,11 +186,13 @@ class Memory(Services, Relations, Upkeep):
         id: str | Iterable[str] | None = None,
         *,
         filter: Filter | None = None,
+        missing_ok: bool = False,
         receipt: bool = False,
         **fields: Unpack[FilterFields],
     ) -> Forgotten:
         """Purge memories by id, or all that a filter matches, with their versions, vectors and words.
 
+        An id that is not here raises NotFound, and then nothing is purged; with `missing_ok` it is passed over.
         The filter is a `Filter`, or its fields (`FilterFields`) without as_of. A scope alone also purges the sessions,
         snapshots, experience, consolidations and working memory in it. With `receipt` the file is compacted and its
         bytes are searched for what was removed, see `Forgotten.receipt`; this takes as long as `vacuum`, and only the
@@ -192,7 +203,8 @@ class Memory(Services, Relations, Upkeep):
         if id is not None:
             if filter is not None or any(value is not None for value in fields.values()):
                 raise InvalidInput("forget takes an id or a filter, not both")
-            return change.forget(self._engine, listed(id, "id"), None, base=self._scope, receipt=receipt)
+            ids, skip = listed(id, "id"), checks.check_flag(missing_ok, "missing_ok")
+            return change.forget(self._engine, ids, None, base=self._scope, missing_ok=skip, receipt=receipt)
         if filter is None:
             filter = Filter(**fields)
         chosen = bound_filter(self._scope, filter, {}, takes_as_of=False)
@@ -282,37 +294,6 @@ class Memory(Services, Relations, Upkeep):
         """
         tiers = self.semantic, self.episodes, self.procedures, self.experience
         return bootstrapping.bootstrap(self._engine, tiers, agent, task, budget_tokens, task_type)
-
-    # ── read ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def get(self, id: str) -> Record:
-        """The memory with this id. Raises NotFound if there is none, or none that is visible here."""
-        with self._engine.store.read() as reader:
-            return self._seen(reader.records.get(row_id(reader, id, self._scope)))
-
-    def list(
-        self,
-        *,
-        filter: Filter | None = None,
-        order: str = "newest",
-        limit: int | None = 100,
-        offset: int = 0,
-        **fields: Unpack[FilterFields],
-    ) -> builtins.list[Record]:
-        """Memories that a filter (a `Filter`, or its fields) matches; order "newest", "oldest" or "importance"."""
-        order = checks.check_choice(order, "order", ("newest", "oldest", "importance"))
-        chosen = bound_filter(self._scope, filter, fields)
-        most = None if limit is None else checks.check_count(limit, "limit")
-        skipped = checks.check_count(offset, "offset", minimum=0)
-        with self._engine.store.read() as reader:
-            found = reader.records.find(chosen, checks.now_us(), order=order, limit=most, offset=skipped)
-            return [*map(self._seen, found)]
-
-    def count(self, *, filter: Filter | None = None, **fields: Unpack[FilterFields]) -> int:
-        """How many memories a filter (a `Filter`, or its fields) matches."""
-        chosen = bound_filter(self._scope, filter, fields)
-        with self._engine.store.read() as reader:
-            return reader.records.count(chosen, checks.now_us())
 
     # ── the file ───────────────────────────────────────────────────────────────────────────────────────────────
 

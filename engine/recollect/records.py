@@ -196,6 +196,8 @@ class Hit(Plain, frozen=True, kw_only=True):
     created_at: datetime
     event_at: datetime | None = None
     event_until: datetime | None = None
+    updated_at: datetime
+    topic: str | None = None
     held_until: datetime | None = None
     superseded_by: tuple[str, ...] = ()
     supersedes: tuple[Former, ...] = ()

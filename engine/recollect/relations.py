@@ -8,19 +8,16 @@ from datetime import datetime
 from msgspec import structs
 
 from recollect import checks
-from recollect.engine import Engine
-from recollect.records import Link, Reached, Record, Shown, as_seen
+from recollect.lookups import Lookups, listed
+from recollect.records import Link, Reached, Record
 from recollect.remember import change
 from recollect.remember import links as linking
 from recollect.remember import supersession as superseding
 from recollect.remember.supersession import row_id
 
 
-class Relations:
+class Relations(Lookups):
     """What relates the memories that a handle may see."""
-
-    _engine: Engine
-    _scope: str
 
     def supersede(
         self,
@@ -111,14 +108,3 @@ class Relations:
         Links in the other direction stay. Raises NotFound for an id that is not visible here.
         """
         return linking.unlink(self._engine, source, target, type, base=self._scope)
-
-    def _seen(self, shown: Shown) -> Shown:
-        """A record or hit as this handle shows it."""
-        return as_seen(self._engine.counted(shown) if isinstance(shown, Record) else shown, self._scope)
-
-
-def listed(values: object, name: str, *, single: bool = True) -> list[str]:
-    """A list of str; a lone str becomes one where `single` allows it."""
-    if isinstance(values, str) and single:
-        return [values]
-    return checks.check_list(values, name)

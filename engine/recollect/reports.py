@@ -27,10 +27,26 @@ __all__ = [
     "NotStored",
     "Problem",
     "Restored",
+    "ScopeCount",
     "Stats",
+    "TagCount",
     "ThresholdCount",
     "Verification",
 ]
+
+
+class ScopeCount(Plain, frozen=True, kw_only=True):
+    """A scope and how many memories are in it."""
+
+    scope: str
+    memories: int
+
+
+class TagCount(Plain, frozen=True, kw_only=True):
+    """A tag and how many memories have it."""
+
+    tag: str
+    memories: int
 
 
 class ErasureReceipt(Struct, frozen=True, kw_only=True):

@@ -159,6 +159,8 @@ def load_hits(
             created_at=to_datetime(record.created_at),
             event_at=optional_datetime(record.event_at),
             event_until=optional_datetime(record.event_until),
+            updated_at=to_datetime(record.updated_at),
+            topic=record.topic,
             metadata=record.metadata,
             source=_source(record),
             match_reasons=reasons_of(hit.reasons, record.importance, request.profile),

@@ -19,7 +19,7 @@ from recollect.records import Record
 from recollect.remember.dating import resolve_times
 from recollect.remember.embed import embed_rows, embedder_of, identity_for
 from recollect.remember.prepare import check_context, uuid7
-from recollect.remember.supersession import row_id, settle_change, undo
+from recollect.remember.supersession import row_id, row_ids, settle_change, undo
 from recollect.reports import Forgotten
 from recollect.store.protocol import Writer
 from recollect.store.values import CHUNK_KIND, Row
@@ -99,7 +99,15 @@ def _check_owned(record: Record, changed: Collection[str]) -> None:
         )
 
 
-def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: str, receipt: bool = False) -> Forgotten:
+def forget(
+    engine: Engine,
+    ids: Sequence[str],
+    chosen: Filter | None,
+    *,
+    base: str,
+    missing_ok: bool = False,
+    receipt: bool = False,
+) -> Forgotten:
     """Purge records by id, or all that a filter matches, with their versions and everything derived.
 
     A filter of only a scope also removes what the services keep in it. With `receipt` the file is compacted and then
@@ -107,7 +115,12 @@ def forget(engine: Engine, ids: Sequence[str], chosen: Filter | None, *, base: s
     """
     with engine.atomic() as writer:
         if chosen is None:
-            found = list(dict.fromkeys(row_id(writer, public_id, base) for public_id in ids))
+            known = row_ids(writer, ids, base)
+            if not missing_ok:
+                for public_id in ids:
+                    if public_id not in known:
+                        row_id(writer, public_id, base)  # says which
+            found = [*known.values()]
         else:
             found = writer.records.matching_ids(chosen, checks.now_us(), versions="open")
         whole = chosen is not None and chosen.scopes_only
@@ -205,6 +218,14 @@ def _put_version(
     embedder = embedder_of(writer, [row], identity)
     writer.records.change_text(record_id, row, embedder, keep_version=keep_version)
     engine.may_have_pending |= row.pending
+
+
+def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, base: str) -> int:
+    """Let records expire at another time (None: never); returns how many of the ids are here."""
+    with engine.atomic() as writer:
+        found = [*row_ids(writer, ids, base).values()]
+        writer.records.set_expiry(found, expires_at)
+    return len(found)
 
 
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:

@@ -47,6 +47,14 @@ def row_id(reader: Reader, public_id: object, base: str) -> int:
     raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
+def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
+    """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
+    names = [checks.plain_str(each) for each in public_ids if isinstance(each, str)]
+    names = [name for name in dict.fromkeys(names) if name.isascii() and "\x00" not in name]
+    found = reader.records.find_ids(names, base)
+    return {name: found[name] for name in names if name in found}
+
+
 def supersede(
     engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
 ) -> None:

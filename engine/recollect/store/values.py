@@ -76,6 +76,8 @@ class Found(NamedTuple):
     event_at: Moment | None
     event_until: Moment | None
     event_resolved: bool
+    updated_at: Moment
+    topic: str | None
     metadata: dict[str, Any]
     source: str | None
     position: int | None

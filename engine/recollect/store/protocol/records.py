@@ -87,6 +87,12 @@ class Records(Protocol):
     def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
         """How many records a filter admits."""
 
+    def count_by_scope(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        """How many records a filter admits in each scope that has any."""
+
+    def count_by_tag(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
+        """How many records that a filter admits have each tag."""
+
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
         """The current records with these row ids; superseded ones are none."""
 
@@ -123,6 +129,9 @@ class RecordWriter(Records, Protocol):
 
     def change_columns(self, record_id: int, columns: dict[str, Any], tags: tuple[str, ...] | None) -> None:
         """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""
+
+    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
+        """Let records expire at another time; no other field changes."""
 
     def delete(self, record_ids: Sequence[int]) -> int:
         """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""
@@ -198,6 +207,9 @@ class Vectors(Protocol):
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder whose vectors recall uses; None before the first vector."""
+
+    def values_of(self, ids: Sequence[int], embedder: EmbedderRow) -> dict[int, list[bytes]]:
+        """The float32 bytes of the parts of records by this embedder, by row id; those without are absent."""
 
     def of_record(self, record_id: int) -> Parts:
         """The parts of a record by the active embedder, if any; with token codes if every part has them."""

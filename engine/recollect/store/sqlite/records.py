@@ -227,6 +227,16 @@ class SqliteRecords(SqliteRecordReader):
             self._tx.scopes.drop_empty_sources([old_source])
         self._tx.changes.append("update", record_id)
 
+    def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
+        if not len(record_ids):
+            return
+        self._execute(
+            "UPDATE record SET expires_at = ? WHERE id IN (SELECT value FROM carray(?))",
+            (expires_at, id_array(record_ids)),
+        )
+        self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
+        self._tx.changes.append_ids("update", list(record_ids))
+
     def delete(self, record_ids: Sequence[int]) -> int:
         if not len(record_ids):
             return 0

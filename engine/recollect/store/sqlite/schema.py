@@ -86,7 +86,9 @@ CREATE TABLE record (
 );
 CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL;
 CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
-CREATE INDEX record_scope ON record(scope_id, kind);
+-- With what says whether a version is current, so that the records of scopes are counted in the index alone.
+CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
+CREATE INDEX record_updated_at ON record(updated_at) WHERE valid_to IS NULL;
 CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
