@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from recollect.asynchrony import AsyncHandle, awaited
@@ -88,6 +89,13 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
     def settings(self) -> Settings:
         """The settings this memory was opened with."""
         return self._now().settings
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """A transaction around several calls, as `Memory.transaction`: `async with memory.transaction(): ...`.
+
+        What this task awaits inside is part of it; what other tasks do is not.
+        """
+        return self._in_one_thread(Memory.transaction)
 
     def scoped(self, scope: str) -> AsyncMemory:
         """The memory bound to a scope; open it first. The handle shares the threads and does not close them."""

@@ -7,8 +7,10 @@ The event loop never waits for SQLite, a file or a kernel. An asynchronous class
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextvars import ContextVar
 from functools import partial, update_wrapper
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
@@ -16,6 +18,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 from recollect.errors import StoreClosed
 
 MAX_THREADS = 4
+# The threads of the handle whose transaction a task is inside, and the thread of that transaction.
+_transaction: ContextVar[tuple[ThreadPoolExecutor | None, ThreadPoolExecutor | None]] = ContextVar(
+    "recollect_transaction", default=(None, None)
+)
 
 
 class _Closes(Protocol):
@@ -94,11 +100,31 @@ class AsyncHandle(AsyncOf[Closes]):
     async def _run(self, call: Callable[[], R]) -> R:
         from asyncio import get_running_loop  # here: it loads ssl and 30 other modules, which Memory does not need
 
+        whose, own = _transaction.get()
+        executor = own if whose is self._executor and own is not None else self._executor
         try:
-            running = get_running_loop().run_in_executor(self._executor, call)
+            running = get_running_loop().run_in_executor(executor, call)
         except RuntimeError:  # the executor was shut down
             raise StoreClosed(f"this {type(self).__name__} was closed: open a new one") from None
         return await running
+
+    @asynccontextmanager
+    async def _in_one_thread(self, enter: Callable[[Closes], AbstractContextManager[None]]) -> AsyncIterator[None]:
+        """A context of the twin; what this task awaits in it runs in the thread that entered it."""
+        twin = await self._opened()
+        with ExitStack() as kept:
+            if _transaction.get()[0] is not self._executor:
+                own = kept.enter_context(ThreadPoolExecutor(1, thread_name_prefix="recollect-transaction"))
+                kept.callback(_transaction.reset, _transaction.set((self._executor, own)))
+            held = enter(twin)
+            try:
+                await self._run(held.__enter__)
+                yield
+            except BaseException as fault:
+                # If the await was cancelled the thread enters nevertheless, and leaves after it.
+                await self._run(partial(held.__exit__, type(fault), fault, fault.__traceback__))
+                raise
+            await self._run(partial(held.__exit__, None, None, None))
 
 
 class AsyncService(AsyncOf[T]):

@@ -13,11 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidFilter, InvalidInput, InvalidText, InvalidVector
+from recollect.errors import InvalidFilter, InvalidInput, InvalidText
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -342,33 +341,6 @@ def _check_json(value: object, path: str, depth: int) -> None:
         raise InvalidInput(
             f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
         )
-
-
-def check_vector(vector: object, dimension: int | None, name: str = "vector") -> NDArray[np.float32]:
-    """One unit float32 vector of `dimension` components; NaN, infinity and all zeros are refused."""
-    import numpy as np
-
-    try:
-        given = np.asarray(vector)
-        if given.dtype.kind not in "biuf":
-            raise TypeError
-        array = given.astype(np.float64)  # the squares of large float32 components overflow
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidVector(f"{name} is {type(vector).__name__} {shown(vector)}: give a sequence of numbers") from None
-    if not array.size:
-        raise InvalidVector(f"{name} is empty: give a sequence of numbers")
-    if array.ndim != 1 or (dimension is not None and array.shape[0] != dimension):
-        wanted = "one dimension" if dimension is None else f"shape ({dimension},)"
-        raise InvalidVector(f"{name} has shape {array.shape}: this store takes {wanted}")
-    peak = float(np.abs(array).max())
-    if not peak < math.inf:  # NaN too
-        bad = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InvalidVector(f"{name} holds {array[bad]} at {bad}: every component is a finite number")
-    if peak == 0.0:
-        raise InvalidVector(f"{name} is all zeros, which has no direction: leave it out to embed the text")
-    array /= peak
-    unit: NDArray[np.float32] = (array / math.sqrt(array @ array)).astype(np.float32)
-    return unit
 
 
 def check_path(path: object, name: str = "path") -> Path:

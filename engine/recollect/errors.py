@@ -5,6 +5,7 @@ RecollectError
 │   ├── InvalidText                    empty, blank, NUL, lone surrogates, too large
 │   ├── InvalidVector                  wrong dimension, NaN, infinity, zero
 │   ├── InvalidFilter                  unknown field or operator, malformed scope
+│   ├── AlreadyExists                  a record has this id already
 │   ├── AlreadySuperseded              another record stands in the place of this one already
 │   └── InvalidItem                    one item of a batch: carries its position and the error behind it
 ├── NotFound (KeyError)                no such record in this scope
@@ -39,6 +40,7 @@ RecollectError
 from __future__ import annotations
 
 __all__ = [
+    "AlreadyExists",
     "AlreadySuperseded",
     "DocumentEncrypted",
     "DocumentError",
@@ -94,6 +96,10 @@ class InvalidVector(InvalidInput):
 
 class InvalidFilter(InvalidInput):
     """A scope, a filter field or an operator is not known or malformed."""
+
+
+class AlreadyExists(InvalidInput):
+    """A record has the id already that a new one was given."""
 
 
 class AlreadySuperseded(InvalidInput):

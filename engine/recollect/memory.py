@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -19,7 +20,7 @@ from recollect.policies import WritePolicy
 from recollect.recall import explain as explaining
 from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
-from recollect.records import Explanation, Hits, NewRecord, Record
+from recollect.records import Explanation, Hits, NewRecord, OnExisting, Record
 from recollect.relations import Relations
 from recollect.remember import change
 from recollect.remember.pending import Progress
@@ -107,21 +108,32 @@ class Memory(Services, Relations, Upkeep):
         pinned: bool = False,
         vector: object = None,
         supersedes: str | Sequence[str] | None = None,
+        id: str | None = None,
+        on_existing: OnExisting = "error",
         policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
 
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
-        float32 (dimension,) of the store's embedder; with it the text is not embedded here. Times are aware datetimes
+        float32 (dimension,) of the store's embedder, or (parts, dimension) for several: recall compares the best; with
+        it the text is not embedded here. Times are aware datetimes
         or ISO 8601 texts. What the text says holds from `event_at`, else `created_at`, until before `event_until`.
         `supersedes` are the ids of memories in whose place this one stands: see `supersede`, whose refusals are raised
-        here too. `policy` overrides the write policy for this call. The record's `outcome` is one of:
+        here too. `policy` overrides the write policy for this call.
+
+        `id` is one of the caller's own, any short text that no other memory of the file has; None makes a UUID. A
+        memory with such an id repeats or continues no other. If the id is there already, `on_existing` "error" raises
+        AlreadyExists; "replace" gives that memory this text and all fields, those left out their defaults, and purges
+        its history; "version" does the same and keeps the old text in its history. Its `created_at` stays.
+
+        The record's `outcome` is one of:
 
         - "created": a new memory. Without a topic it takes that of the memory that it follows, if one was found.
         - "duplicate": a memory has this text already and is returned unchanged; nothing is stored.
         - "merged": the text became the next version of the returned memory; the old version is in its history. Times,
           text and context are new; tags, importance, metadata and source change where given; `pinned` stays set.
-        - "replaced": as "merged", but the old text is purged. A pinned memory keeps its old text: it is merged.
+        - "replaced": as "merged", but the old text is purged. A pinned memory keeps its old text: it is merged. Or the
+          memory of this `id` was replaced; with "version" it is "updated".
         - "skipped": the text is junk and the policy keeps it out. Nothing is stored; the record has an empty id.
 
         Raises InvalidInput for a bad argument and StoreError if the file cannot be written; then nothing is stored.
@@ -130,9 +142,10 @@ class Memory(Services, Relations, Upkeep):
             text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
             context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             event_until=event_until, expires_at=expires_at, pinned=pinned, vector=vector,
-            supersedes=check_ids(supersedes, "supersedes"),
+            supersedes=check_ids(supersedes, "supersedes"), id=id,
         )  # fmt: skip
-        return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy))
+        chosen = _check_on_existing(on_existing)
+        return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
 
     def remember_many(
         self,
@@ -141,20 +154,22 @@ class Memory(Services, Relations, Upkeep):
         batch_size: int = 2048,
         on_progress: Progress | None = None,
         policy: WritePolicy | None = None,
+        on_existing: OnExisting = "error",
     ) -> list[str]:
         """Store a stream of memories (str, dict of `remember`'s arguments, or NewRecord) and return their ids.
 
         Each batch is one transaction, after which `on_progress(done, total)` is called; total is None for a stream.
         `policy` is as for `remember` and sees the items before: an id can be that of a memory that an item repeats or
-        continues, and is empty where the item is skipped. InvalidItem names the item that stopped the stream; the
-        batches before it are stored.
+        continues, and is empty where the item is skipped. `on_existing` is as for `remember`, of every item with an id.
+        InvalidItem names the item that stopped the stream; the batches before it are stored.
         """
         if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
             raise InvalidInput(f"items is {checks.shown(items)}: give a list or a stream of memories")
         size = checks.check_count(batch_size, "batch_size")
         return remember_batches(
-            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy
-        )
+            self._engine, items, base=self._scope, batch_size=size, on_progress=on_progress, policy=policy,
+            on_existing=_check_on_existing(on_existing),
+        )  # fmt: skip
 
     def update(self, /, id: str, **changes: Any) -> Record:
         """Change fields of a memory. A new text or context closes the old version, which `history` and `as_of` show.
@@ -213,6 +228,20 @@ class Memory(Services, Relations, Upkeep):
         if filter.replaced(include_superseded=False) == Filter():
             raise InvalidInput("forget needs an id, a scope or a filter that is not empty; scope='/' is everything")
         return change.forget(self._engine, [], chosen, base=self._scope, receipt=receipt)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A transaction around several calls: all that they write is one commit, or nothing if the block raises.
+
+            with memory.transaction():
+                memory.forget(old.id)
+                memory.remember(text, id="profile", on_existing="replace")
+
+        What was written is durable when the block ends. Inside it, this thread reads what it has written by id, `list`
+        and `count`; recall raises InvalidInput once something was written, and works after the block. Other threads
+        and processes see nothing of it until then, and wait to write: embed long texts before, or keep it short. One
+        transaction inside another is part of it.
+        """
+        return self._engine.store.transaction()
 
     # ── recall ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -313,3 +342,7 @@ class Memory(Services, Relations, Upkeep):
     def __repr__(self) -> str:
         scope = "" if self._scope == "/" else f", scope={self._scope!r}"
         return f"Memory({self.path!r}{scope})"
+
+
+def _check_on_existing(value: object) -> OnExisting:
+    return checks.check_choice(value, "on_existing", ("error", "replace", "version"))  # type: ignore[return-value]

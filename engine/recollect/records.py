@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 EmbeddingState = Literal["embedded", "pending", "refused", "none"]
+OnExisting = Literal["error", "replace", "version"]
 Outcome = Literal["created", "updated", "merged", "replaced", "duplicate", "skipped", "stored"]
 
 
@@ -61,6 +62,7 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     pinned: bool = False
     vector: Any = None
     supersedes: str | tuple[str, ...] | None = None
+    id: str | None = None
 
 
 class Link(Plain, frozen=True, kw_only=True):

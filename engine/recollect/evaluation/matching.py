@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from recollect.filters import Filter
 from recollect.records import Record
+from recollect.remember.supersession import row_ids
 from recollect.store.protocol import Reader
 from recollect.text.normalise import bare_text, text_key
 
@@ -43,7 +44,7 @@ def match_expected(reader: Reader, base: str, expected: Sequence[str], as_of: in
 
 
 def _by_id(reader: Reader, base: str, expected: Sequence[str]) -> dict[str, Match]:
-    rows = reader.records.find_ids([each for each in expected if each.isascii() and "\x00" not in each], base)
+    rows = row_ids(reader, expected, base)
     return {
         found.public_id: Match((found.public_id,), found.text)
         for found in reader.records.fetch([*rows.values()]).values()

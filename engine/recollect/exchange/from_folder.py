@@ -285,7 +285,7 @@ def _incoming(public_id: str, scope: str, section: Section) -> Incoming:
     fields = section.fields
     given = {name: getattr(fields, name) for name in NewRecord.__struct_fields__ if name in Fields.__struct_fields__}
     return Incoming(
-        **given, text=section.text, scope=scope, id=public_id, base_importance=fields.base_importance,
+        **{**given, "id": public_id}, text=section.text, scope=scope, base_importance=fields.base_importance,
         updated_at=fields.updated_at or fields.created_at, valid_from=fields.valid_from,
         event_resolved=fields.event_resolved, repeated=fields.repeated,
     )  # fmt: skip

@@ -30,7 +30,7 @@ from recollect.store.values import LinkRow, Row
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
-
+from recollect.vector_checks import check_vectors
 
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
 _CHARS_PER_CHARACTER = 12
@@ -157,8 +157,6 @@ class Batch:
             entry, base=self._base, max_text_chars=settings.max_text_chars, policy=settings.write_policy,
             exported=entry.id is not None,
         )  # fmt: skip
-        if entry.id is not None:
-            row.public_id = checks.check_name(entry.id, "id")
         row.updated_at = _moment(entry.updated_at, "updated_at", row.updated_at)
         row.valid_from = _moment(entry.valid_from, "valid_from", row.valid_from)
         row.valid_to = checks.check_time(entry.valid_to, "valid_to")
@@ -239,7 +237,7 @@ class Batch:
                 item.row.vectors = item.parts
             elif item.vector is not None and identity is not None:
                 try:
-                    item.row.vectors = (checks.check_vector(item.vector, identity.dimension).tobytes(),)
+                    item.row.vectors = tuple(each.tobytes() for each in check_vectors(item.vector, identity.dimension))
                 except RecollectError as reason:
                     raise _at_line(item.line, self.stored, reason) from reason
             else:

@@ -97,7 +97,6 @@ class DocumentLine(Struct, frozen=True, forbid_unknown_fields=True):
 class Incoming(NewRecord, frozen=True, kw_only=True):
     """A version of a memory: what `remember` takes, and the fields that only an import sets."""
 
-    id: str | None = None
     base_importance: float | None = None
     event_resolved: bool = False
     updated_at: str | None = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
+from recollect.errors import InvalidInput
 from recollect.index import bulk
 from recollect.index.bulk import aligned
 from recollect.index.corpus_statistics import CorpusStatistics
@@ -247,6 +248,11 @@ class MemoryIndex:
 
     def catch_up(self, reader: Reader) -> None:
         """Update to the commit that `reader` sees."""
+        if reader.uncommitted:  # it may be rolled back, and other threads share the index
+            raise InvalidInput(
+                "memories that were written inside transaction() can be recalled after it: recall before the first "
+                "write, or use get() and list()"
+            )
         if self._contains(reader):
             return
         with self.lock.writing():

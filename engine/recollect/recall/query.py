@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.checks import check_query, check_vector
+from recollect.checks import check_query
 from recollect.errors import EmbedderError, EmbedderMismatch, EmbedderMissing, InvalidInput, InvalidVector
 from recollect.index.lexical import QueryTerms
 from recollect.recall.dates import Span, spans_of
 from recollect.store.values import EmbedderRow
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import query_terms
+from recollect.vector_checks import check_vector
 
 if TYPE_CHECKING:
     import numpy as np

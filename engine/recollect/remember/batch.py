@@ -16,12 +16,13 @@ from recollect.checks import now_us, to_datetime
 from recollect.embedding.handle import Identity
 from recollect.engine import Engine
 from recollect.policies import WritePolicy
-from recollect.records import Contradiction, Link, Outcome, Record
+from recollect.records import Contradiction, Link, OnExisting, Outcome, Record
 from recollect.remember.detection import NOTHING, Detected, Detection, Known, Relation, begins_at, stated_at
 from recollect.remember.embed import embedder_of, insert_rows
 from recollect.remember.judging import start_judging
 from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recollect.remember.prepare import as_record
+from recollect.remember.replacing import replace_record
 from recollect.remember.threshold_search import ThresholdMatches, threshold_search
 from recollect.store.protocol import Writer
 from recollect.store.supersession_values import Judgement, Standpoint, Supersession
@@ -42,9 +43,11 @@ class _Written(NamedTuple):
     detected: Detected = NOTHING
 
 
-def write_one(engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy) -> Record:
+def write_one(
+    engine: Engine, row: Row, identity: Identity | None, policy: WritePolicy, on_existing: OnExisting
+) -> Record:
     """Write a row as the policy says; the `outcome` of the record says what was done."""
-    with _transaction(engine, [row], identity, policy, report=True) as batch:
+    with _transaction(engine, [row], identity, policy, on_existing, report=True) as batch:
         done = batch.write(0)
         batch.finish()
         record = batch.record(row, done)
@@ -53,9 +56,15 @@ def write_one(engine: Engine, row: Row, identity: Identity | None, policy: Write
     return record
 
 
-def write_rows(engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy) -> list[str]:
+def write_rows(
+    engine: Engine,
+    rows: Sequence[Row],
+    identity: Identity | None,
+    policy: WritePolicy,
+    on_existing: OnExisting = "error",
+) -> list[str]:
     """Write rows in order as the policy says; returns the id of the record that each became or was merged into."""
-    with _transaction(engine, rows, identity, policy, report=False) as batch:
+    with _transaction(engine, rows, identity, policy, on_existing, report=False) as batch:
         ids = [batch.write(place).public_id for place in range(len(rows))]
         batch.finish()
     if batch.undecided:
@@ -65,7 +74,13 @@ def write_rows(engine: Engine, rows: Sequence[Row], identity: Identity | None, p
 
 @contextmanager
 def _transaction(
-    engine: Engine, rows: Sequence[Row], identity: Identity | None, policy: WritePolicy, *, report: bool
+    engine: Engine,
+    rows: Sequence[Row],
+    identity: Identity | None,
+    policy: WritePolicy,
+    on_existing: OnExisting,
+    *,
+    report: bool,
 ) -> Iterator[_Batch]:
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
@@ -77,7 +92,9 @@ def _transaction(
             most = policy.most_links + SPARE
             near = threshold_search(engine, writer, rows, most, policy.floor, indexed=not engine.store.nested)
         asks = policy.judge and engine.language_model is not None
-        yield _Batch(writer, rows, identity, policy, near, quotations, report=report, asks=asks)
+        yield _Batch(
+            writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing
+        )
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:
@@ -89,6 +106,8 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
     if not many and engine.index.commit is not None:
         return None
     with engine.store.read() as reader:
+        if reader.uncommitted:
+            return None
         if many:
             return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
         engine.index.catch_up(reader)
@@ -109,8 +128,12 @@ class _Batch:
         *,
         report: bool,
         asks: bool,
+        on_existing: OnExisting,
     ) -> None:
         """`report` reads what links are reported with; `asks` has a language model judge what the rules leave open."""
+        self._on_existing = on_existing
+        # The row ids of the records that have an id which a row names; read when the first such row is written.
+        self._named: dict[str, int] | None = None
         self._writer, self._rows, self._identity, self._policy = writer, rows, identity, policy
         self._asks = asks
         self._now = now_us()
@@ -133,16 +156,20 @@ class _Batch:
     def write(self, place: int) -> _Written:
         """Write the next row."""
         row = self._rows[place]
+        existing = self._existing(row) if row.named else None
+        if existing is not None:
+            return self._replace(existing, place, row)
         matches = self._candidates.near(place)
         if row.supersedes:  # a record of its own, whatever it resembles
             return self._connected("created", self._create(place, row), matches)
-        quoted = self._candidates.quoted(place, row)
+        # What has an id of its own is a record of its own.
+        quoted = None if row.named else self._candidates.quoted(place, row)
         if quoted is not None:
             return _Written("duplicate", quoted.public_id)
-        topic, cosine = self._candidates.on_topic(row, matches)
+        topic, cosine = (None, None) if row.named else self._candidates.on_topic(row, matches)
         merges = topic is not None and self._policy.merge_strategy != "append"
         detected = NOTHING if merges and row.topic is not None else self._detection.compared(place)
-        if detected.same is not None:
+        if detected.same is not None and not row.named:
             same = detected.same
             self._repeated.append((same.other, row))
             return _Written("duplicate", same.other.public_id, None if same.other.text == row.text else same.cosine)
@@ -294,6 +321,22 @@ class _Batch:
         self._candidates.takes_text_of(candidate, place, row)
         self._detection.changed(candidate.public_id)
         return "merged" if keep or same else "replaced"
+
+    def _existing(self, row: Row) -> int | None:
+        """The row id of the record that has the id of a row already."""
+        if self._named is None:
+            self._named = self._writer.records.find_ids([each.public_id for each in self._rows if each.named], "/")
+        if any(waiting.public_id == row.public_id for waiting, _ in self._waiting):
+            self._insert()
+        return self._row_ids.get(row.public_id, self._named.get(row.public_id))
+
+    def _replace(self, record_id: int, place: int, row: Row) -> _Written:
+        """Give the record that has the id of a row already what the row has."""
+        outcome = replace_record(self._writer, record_id, row, self._identity, self._on_existing)
+        self._row_ids[row.public_id] = record_id
+        self._candidates.replaced(record_id, place, row)
+        self._detection.changed(row.public_id)
+        return _Written(outcome, row.public_id)
 
     def _insert(self) -> None:
         """Insert the new rows not stored yet."""

@@ -54,7 +54,7 @@ def update(
         with engine.store.read() as reader:
             record_id = row_id(reader, public_id, base)
             old = reader.records.get(record_id)
-        _check_owned(old, changes)
+        check_owned(old, changes)
         row, identity = None, None
         text = changes.get("text", old.text)
         context = check_context(changes["context"]) if "context" in changes else old.context
@@ -68,7 +68,7 @@ def update(
         with engine.atomic() as writer:
             record_id = row_id(writer, public_id, base)
             now = writer.records.get(record_id)
-            _check_owned(now, changes)
+            check_owned(now, changes)
             text_given = not changes.keys().isdisjoint(("text", "context", "vector"))
             if text_given and (now.text, now.context) != (old.text, old.context):
                 continue  # changed by another process since it was read: start over
@@ -84,7 +84,7 @@ def update(
             return writer.records.get(record_id, outcome="updated")
 
 
-def _check_owned(record: Record, changed: Collection[str]) -> None:
+def check_owned(record: Record, changed: Collection[str]) -> None:
     """Refuse changes of parts of a procedure or document, which are changed as a whole."""
     if record.kind == CHUNK_KIND and (of_chunk := [name for name in changed if name in _OF_CHUNKS]):
         raise InvalidInput(
@@ -160,7 +160,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             ids, versions = reader.records.version_ids(public_id), reader.records.history(public_id)
             chosen = _chosen_version(ids, versions, version)
             old = reader.records.get(chosen)
-            _check_owned(old, ("text",))
+            check_owned(old, ("text",))
             parts = reader.vectors.of_record(chosen)
             active = reader.vectors.active_embedder()
         row = version_row(old.text, old.context)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.checks import check_vector, fault_text
+from recollect.checks import fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
 from recollect.remember.supersession import supersede_named
 from recollect.store.protocol import Writer
 from recollect.store.values import EmbedderRow, Parts, Row
+from recollect.vector_checks import check_vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
             return Identity(active.fingerprint, active.name, active.dimension)
         if given is None:
             return None
-        dimension = len(check_vector(given, None))
+        dimension = check_vectors(given, None).shape[1]
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
         engine.check_embedder(active)
@@ -189,10 +190,13 @@ def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) 
     """Check and normalise the given vectors, in one array where possible."""
     chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
     vectors = _stacked([vector for _, vector in chosen], dimension)
+    parts: Iterable[tuple[bytes, ...]]
     if vectors is None:
-        vectors = [check_vector(vector, dimension).tobytes() for _, vector in chosen]
-    for (row, _), vector in zip(chosen, vectors, strict=True):
-        row.vectors = (vector,)
+        parts = [tuple(each.tobytes() for each in check_vectors(vector, dimension)) for _, vector in chosen]
+    else:
+        parts = zip(vectors)
+    for (row, _), each in zip(chosen, parts, strict=True):
+        row.vectors, row.vectors_given = each, True
 
 
 def _stacked(given: list[object], dimension: int) -> list[bytes] | None:

@@ -132,6 +132,20 @@ class MergeCandidates:
         if candidate.topic is not None:
             self._by_topic[candidate.scope, candidate.kind, candidate.topic] = candidate
 
+    def replaced(self, record_id: int, place: int, row: Row) -> None:
+        """Record that a stored record has been replaced by this row."""
+        candidate = self._by_id.get(record_id)
+        if candidate is None:
+            candidate = self._by_id[record_id] = CandidateRecord(
+                record_id, row.public_id, row.scope, row.kind, row.text, row.context, row.topic, row.pinned,
+                row.content_hash, row.valid_from, place,
+            )  # fmt: skip
+        topic = candidate.scope, candidate.kind, candidate.topic or ""
+        if self._by_topic.get(topic) is candidate:
+            del self._by_topic[topic]
+        candidate.scope, candidate.kind, candidate.topic, candidate.pinned = row.scope, row.kind, row.topic, row.pinned
+        self.takes_text_of(candidate, place, row)
+
     def stored(self, candidate: CandidateRecord, record_id: int) -> None:
         """Record the row id of a row that has been inserted."""
         candidate.record_id = record_id

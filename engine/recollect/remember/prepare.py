@@ -70,7 +70,8 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     event_at, event_until = check_interval(item.event_at, item.event_until, created)
     metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
     row = Row(
-        public_id=uuid7(),
+        public_id=uuid7() if item.id is None else check_name(item.id, "id"),
+        named=item.id is not None,
         kind=check_name(item.kind, "kind"),
         scope=join_scopes(base, item.scope) or "/",
         text=text,

@@ -7,7 +7,7 @@ What superseded what is data. Nothing is deleted: superseded memories cost no pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from recollect import checks
 from recollect.engine import Engine
@@ -38,21 +38,26 @@ class RowRefused(RecollectError):
 
 def row_id(reader: Reader, public_id: object, base: str) -> int:
     """The row id of a current record that a handle bound to `base` may see; NotFound otherwise."""
-    if isinstance(public_id, str) and public_id.isascii() and "\x00" not in public_id:
-        public_id = checks.plain_str(public_id)
-        found = reader.records.find_ids([public_id], base)
-        if public_id in found:
-            return found[public_id]
+    found = row_ids(reader, [public_id], base)
+    if found:
+        return found[checks.plain_str(str(public_id))]
     where = "" if base == "/" else f" in scope {base}"
     raise NotFound(f"no memory {checks.shown(public_id)}{where}: it was never stored, was forgotten, or is elsewhere")
 
 
 def row_ids(reader: Reader, public_ids: Sequence[object], base: str) -> dict[str, int]:
     """The row ids of those current records that a handle bound to `base` may see, by id, in this order."""
-    names = [checks.plain_str(each) for each in public_ids if isinstance(each, str)]
-    names = [name for name in dict.fromkeys(names) if name.isascii() and "\x00" not in name]
-    found = reader.records.find_ids(names, base)
+    names = dict.fromkeys(checks.plain_str(each) for each in public_ids if _may_be_id(each))
+    found = reader.records.find_ids([*names], base)
     return {name: found[name] for name in names if name in found}
+
+
+def _may_be_id(public_id: object) -> TypeGuard[str]:
+    """Whether this can be the id of a record: a str that the store can hold."""
+    try:
+        return isinstance(public_id, str) and "\x00" not in public_id and bool(public_id.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def supersede(

@@ -12,11 +12,11 @@ from itertools import islice
 
 from msgspec import structs
 
-from recollect.checks import check_vector, shown
+from recollect.checks import shown
 from recollect.engine import Engine
 from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
-from recollect.records import NewRecord, Record
+from recollect.records import NewRecord, OnExisting, Record
 from recollect.remember.batch import write_one, write_rows
 from recollect.remember.embed import embed_rows, identity_for
 from recollect.remember.pending import Progress, drain_pending
@@ -24,6 +24,7 @@ from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.remember.supersession import RowRefused
 from recollect.store.values import Row
 from recollect.text.junk import is_junk
+from recollect.vector_checks import check_vectors
 
 # How many pending records are embedded after each write once the embedder works again.
 PENDING_A_WRITE = 32
@@ -31,7 +32,14 @@ PENDING_A_WRITE = 32
 _NEVER_JUNK = ("episode", "chunk", "procedure")
 
 
-def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePolicy | None = None) -> Record:
+def remember_one(
+    engine: Engine,
+    item: NewRecord,
+    *,
+    base: str,
+    policy: WritePolicy | None = None,
+    on_existing: OnExisting = "error",
+) -> Record:
     """Store one memory as `policy` (None: that of the settings) says; when this returns, it survives power loss.
 
     Call it outside a transaction: the text is embedded first.
@@ -43,7 +51,7 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
     try:
-        record = write_one(engine, row, identity, policy)
+        record = write_one(engine, row, identity, policy, on_existing)
     except RowRefused as refused:
         raise refused.reason from None
     embed_some_pending(engine, [row])
@@ -52,7 +60,8 @@ def remember_one(engine: Engine, item: NewRecord, *, base: str, policy: WritePol
 
 def _skipped(row: Row, policy: WritePolicy) -> bool:
     """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
-    if policy.junk == "store" or row.kind in _NEVER_JUNK or row.pinned or row.topic is not None or row.supersedes:
+    wanted = row.named or row.pinned or row.topic is not None or row.supersedes
+    if policy.junk == "store" or row.kind in _NEVER_JUNK or wanted:
         return False
     return "?" not in (row.context or "") and is_junk(row.text)
 
@@ -75,6 +84,7 @@ def remember_batches(
     batch_size: int,
     on_progress: Progress | None,
     policy: WritePolicy | None = None,
+    on_existing: OnExisting = "error",
 ) -> list[str]:
     """Store a stream of memories, one transaction per batch; InvalidItem names the item that stopped it.
 
@@ -98,7 +108,9 @@ def remember_batches(
             given.append(record.vector)
         kept = [place for place, row in enumerate(rows) if not _skipped(row, policy)]
         try:
-            written = _write(engine, [rows[place] for place in kept], [given[place] for place in kept], policy)
+            written = _write(
+                engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing
+            )
         except RowRefused as refused:
             place = next(place for place, row in enumerate(rows) if row is refused.row)
             raise InvalidItem(len(ids) + place, len(ids), refused.reason) from refused.reason
@@ -114,10 +126,12 @@ def remember_batches(
     return ids
 
 
-def _write(engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy) -> list[str]:
+def _write(
+    engine: Engine, rows: Sequence[Row], given: Sequence[object], policy: WritePolicy, on_existing: OnExisting
+) -> list[str]:
     identity = identity_for(engine, next((vector for vector in given if vector is not None), None))
     embed_rows(engine.embedder, rows, given, identity)
-    ids = write_rows(engine, rows, identity, policy)
+    ids = write_rows(engine, rows, identity, policy, on_existing)
     embed_some_pending(engine, rows)
     return ids
 
@@ -140,7 +154,7 @@ def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
     for place, vector in enumerate(given):
         if vector is not None:
             try:
-                check_vector(vector, None if identity is None else identity.dimension)
+                check_vectors(vector, None if identity is None else identity.dimension)
             except RecollectError:
                 return place
     return None

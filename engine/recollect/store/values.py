@@ -50,6 +50,9 @@ class Row(Struct, kw_only=True, gc=False):
     accessed_at: int | None = None
     # Further times at which it was remembered, with the text where that differs.
     repeated: tuple[tuple[int, str | None], ...] = ()
+    # Whether the caller chose its id, and gave its vectors.
+    named: bool = False
+    vectors_given: bool = False
     # The ids of records that it supersedes, as a handle bound to the scope `base` named them.
     supersedes: tuple[str, ...] = ()
     base: str = "/"

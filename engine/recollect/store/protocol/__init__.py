@@ -90,6 +90,10 @@ class Reader(Protocol):
     working: Working
     embedding_cache: EmbeddingCache
 
+    @property
+    def uncommitted(self) -> bool:
+        """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
+
     def sql(self) -> ReadOnlySql:
         """A handle for SQL over the documented views, of stores that have SQL."""
 
@@ -150,6 +154,9 @@ class Store(Protocol):
 
         Without `wait`, StoreLocked is raised at once if another process is writing.
         """
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A write transaction in which `read` of the same thread sees what was written."""
 
     def check_usable(self) -> None:
         """Raise StoreClosed or ForkedProcess unless the store may be used."""

@@ -53,6 +53,8 @@ class SqliteStore(Store):
         self._numbers = WordNumbers()
         self._idle: list[SqliteTransaction] = []
         self._depth = 0
+        # The thread that is inside `transaction`, if one is.
+        self._inside: int | None = None
         self._closed = False
         self._checkpoints = Checkpoints()
         self._writer = self._open_writer()
@@ -103,6 +105,19 @@ class SqliteStore(Store):
                 self._depth = 0
             self._checkpoints.after_commit(connection)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self.atomic() as writer:
+            if self._inside is not None:
+                yield
+                return
+            self._inside, writer.began = threading.get_ident(), writer.changes.commit()
+            try:
+                yield
+                self.check_usable()
+            finally:
+                self._inside = writer.began = None
+
     @property
     def nested(self) -> bool:
         return self._depth > 1
@@ -118,7 +133,7 @@ class SqliteStore(Store):
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
         self.check_usable()
-        if self.in_memory:
+        if self.in_memory or self._inside == threading.get_ident():
             with self._lock, self._translated(self._writer.connection):
                 yield self._writer
             return
@@ -148,7 +163,7 @@ class SqliteStore(Store):
     @contextmanager
     def exclusive(self) -> Iterator[apsw.Connection]:
         """The writer outside a transaction, for statements that refuse one (VACUUM, checkpoints, backups)."""
-        self.check_usable()
+        self._check_outside()
         with self._lock, self._translated(self._writer.connection):
             self.check_usable()
             yield self._writer.connection
@@ -171,6 +186,7 @@ class SqliteStore(Store):
             rebuilding.rebuild(writer, on_progress)
 
     def vacuum(self) -> int:
+        self._check_outside()
         before = files.bytes_on_disk(self.path)
         with self.atomic() as writer:
             rebuilding.drop_unused(writer)
@@ -194,13 +210,14 @@ class SqliteStore(Store):
         return backup(self, target, on_progress)
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        self._check_outside()
         self._numbers.forget()
         with self._lock, self._checkpoints.paused():
             return erasing.prove(self, erased)
 
     def rekey(self, key: str | None) -> None:
         made = None if key is None else Key(key)
-        self.check_usable()
+        self._check_outside()
         if self.in_memory:
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
@@ -235,11 +252,18 @@ class SqliteStore(Store):
         with self._lock:
             if self._closed:
                 return
+            self._check_outside()
             self._closed = True
             self._checkpoints.close()
             while self._idle:
                 self._idle.pop().connection.close()
             self._writer.connection.close()
+
+    def _check_outside(self) -> None:
+        """Refuse what SQLite does not do in a transaction, and what would end it."""
+        self.check_usable()
+        if self._inside == threading.get_ident():
+            raise InvalidInput("this is not possible inside transaction(): call it before or after")
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)

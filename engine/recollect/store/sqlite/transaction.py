@@ -27,6 +27,7 @@ from recollect.store.sqlite.vectors import SqliteVectors
 
 if TYPE_CHECKING:
     from recollect.store.protocol import ReadOnlySql
+    from recollect.store.values import Commit
 
 
 class SqliteTransaction(Writer):
@@ -36,6 +37,8 @@ class SqliteTransaction(Writer):
         self.connection = connection
         self.path = path
         self.numbers = numbers
+        # The commit at which the transaction of a caller began, inside it.
+        self.began: Commit | None = None
         self.records = SqliteRecords(self)
         self.scopes = SqliteScopes(self)
         self.links = SqliteLinks(self)
@@ -58,6 +61,10 @@ class SqliteTransaction(Writer):
         self.working = SqliteWorking(self)
         self.embedding_cache = SqliteEmbeddingCache(self)
         self.erasure = SqliteErasure(self)
+
+    @property
+    def uncommitted(self) -> bool:
+        return self.began is not None and self.changes.commit() != self.began
 
     def sql(self) -> ReadOnlySql:
         return _Statements(self.connection)
