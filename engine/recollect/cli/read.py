@@ -1,4 +1,4 @@
-"""Commands that read memories: recall, explain, get, list, count, neighbors, links, history."""
+"""Commands that read memories: recall, explain, get, list, count, scopes, tags, neighbors, links, history."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from recollect.errors import InvalidInput
 if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.records import Explanation, Hits, Link, Reached, Record
+    from recollect.reports import ScopeCount, TagCount
 
 
 class Answers(NamedTuple):
@@ -91,14 +92,20 @@ def explain(
     return memory.explain(query, whole_id(memory, id), **recall_fields(options))
 
 
-def _print_record(record: Record) -> None:
-    print_pairs({name: getattr(record, name) for name in record.__struct_fields__ if name != "outcome"})
+def _print_records(records: Record | list[Record]) -> None:
+    for place, record in enumerate(records if isinstance(records, list) else [records]):
+        if place:
+            typer.echo()
+        print_pairs({name: getattr(record, name) for name in record.__struct_fields__ if name != "outcome"})
 
 
-@prints(_print_record)
-def get(memory: Memory, id: Id) -> Record:
-    """Show one memory."""
-    return memory.get(whole_id(memory, id))
+@prints(_print_records)
+def get(
+    memory: Memory, ids: Annotated[list[str], argument("ID", "The id of a memory, or an unambiguous start or end.")]
+) -> Record | list[Record]:
+    """Show memories. With --json one is an object, several are an array."""
+    found = [memory.get(whole_id(memory, id)) for id in ids]
+    return found[0] if len(found) == 1 else found
 
 
 def _listed_row(record: Record) -> tuple[object, ...]:
@@ -122,7 +129,7 @@ def _holds(record: Record) -> str:
 )
 def list_(
     memory: Memory,
-    order: Annotated[str, option("ORDER", "newest, oldest or importance.")] = "newest",
+    order: Annotated[str, option("ORDER", "newest, oldest, updated or importance.")] = "newest",
     limit: Limit = 100,
     offset: Annotated[int, typer.Option(help="How many to leave out first.")] = 0,
     **options: Unpack[FilterOptions],
@@ -139,6 +146,24 @@ def list_(
 def count(memory: Memory, **options: Unpack[FilterOptions]) -> int:
     """Count memories, filtered as recall filters."""
     return memory.count(**filter_fields(options))
+
+
+@prints(print_table("scope memories"), fails=nothing)
+def scopes(
+    memory: Memory,
+    scope: Annotated[str, argument("/A/B", "This scope and those below it. Default: all.")] = "/",
+    depth: Annotated[int | None, typer.Option(help="At most so many levels below; the rest counts above.")] = None,
+) -> list[ScopeCount]:
+    """Show the scopes that hold memories, and how many."""
+    return memory.scopes(scope, depth=depth)
+
+
+@prints(print_table("tag memories"), fails=nothing)
+def tags(
+    memory: Memory, scope: Annotated[str, argument("/A/B", "Of this scope and those below it. Default: all.")] = "/"
+) -> list[TagCount]:
+    """Show the tags of memories, and how many have each."""
+    return memory.tags(scope)
 
 
 @prints(print_table("from:source to:target type strength:strength:g"), fails=nothing)

@@ -1,4 +1,4 @@
-"""Commands on sessions: list, show, search, end, clean."""
+"""Commands on sessions: list, show, search, pop, clear, end, clean."""
 
 from __future__ import annotations
 
@@ -59,6 +59,27 @@ def search_sessions(
 ) -> list[MessageHit]:
     """Find messages by their words, best first."""
     return memory.sessions.search(query, agent=agent, limit=limit)
+
+
+@sessions.command("pop")
+@prints(print_table("role content", _message_row), json=lambda popped: popped[0] if popped else None, fails=nothing,
+        within=True)  # fmt: skip
+def pop_message(
+    memory: Memory,
+    id: SessionId,
+    agent: Agent = None,
+    skip_damaged: Annotated[bool, flag("Remove what cannot be read, too.", "--skip-damaged")] = False,
+) -> list[dict[str, Any]]:
+    """Remove the last message of a session, and show it."""
+    popped = memory.sessions.get(id, agent=agent).pop(skip_damaged=skip_damaged)
+    return [] if popped is None else [popped]
+
+
+@sessions.command("clear")
+@prints(print_number("removed"), json=named("messages"), within=True)
+def clear_session(memory: Memory, id: SessionId, agent: Agent = None) -> int:
+    """Remove every message of a session, which stays."""
+    return memory.sessions.get(id, agent=agent).clear()
 
 
 def _print_ended(done: dict[str, Any]) -> None:

@@ -112,6 +112,10 @@ def remember(
     created_at: Annotated[str | None, option("TIME", "When it was learnt. Default: now.")] = None,
     pinned: Pinned = False,
     supersedes: Annotated[list[str] | None, option("ID", "A memory that it supersedes; repeat for more.")] = None,
+    id: Annotated[str | None, option("ID", "An id of your own, by which it is replaced later.")] = None,
+    on_existing: Annotated[
+        str, option("CHOICE", "What becomes of a memory that has this id: error, replace, or version (with history).")
+    ] = "error",
     **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:
     """Store memories, and print their ids.
@@ -122,13 +126,15 @@ def remember(
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
     }  # fmt: skip
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
+    if id is not None and len(given) > 1:
+        raise InvalidInput("--id goes with one text: each memory has an id of its own")
     if supersedes and len(given) > 1:
         raise InvalidInput("--supersedes goes with one text: several take the place of one by supersede OLD NEW NEW")
     with open_memory(context, create=True) as memory:
         if supersedes:
             fields["supersedes"] = [whole_id(memory, id) for id in supersedes]
         if len(given) == 1:
-            return memory.remember(given[0], **fields)
+            return memory.remember(given[0], **fields, id=id, on_existing=on_existing)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given]) if id]
 
 
@@ -223,6 +229,7 @@ def forget(
     context: typer.Context,
     ids: Ids = None,
     yes: Yes = False,
+    missing_ok: Annotated[bool, flag("Pass over ids that are not there.", "--missing-ok")] = False,
     receipt: Annotated[bool, flag("Compact the file, search it for the removed text, report.", "--receipt")] = False,
     **options: Unpack[SelectOptions],
 ) -> Forgotten:
@@ -238,11 +245,24 @@ def forget(
             if going > 1 and not typer.confirm(f"Forget {going:,} memories for good?", err=True):
                 hint("nothing was forgotten")
                 raise typer.Exit(1)
-        old = {id for each in whole for id in memory.get(each).supersedes} if not fields else set()
-        gone = memory.forget(whole or None, **fields, receipt=receipt)
+        old = {id for each in memory.get_many(whole).values() for id in each.supersedes}
+        gone = memory.forget(whole or None, **fields, missing_ok=missing_ok, receipt=receipt)
         if again := memory.count(where={"id": {"in": sorted(old)}}) if old else 0:
             hint(f"{again:,} that they superseded hold again")
         return gone
+
+
+@prints(print_number("touched"), json=named("touched"), fails=nothing)
+def touch(
+    memory: Memory,
+    ids: Annotated[list[str], argument("ID", "The id of a memory, or an unambiguous start or end.")],
+    expires_at: Annotated[str | None, option("TIME", "When they expire now.")] = None,
+    never: Annotated[bool, flag("They do not expire.", "--never")] = False,
+) -> int:
+    """Let memories expire at another time; nothing else about them changes."""
+    if never == (expires_at is not None):
+        raise InvalidInput("touch needs --expires-at TIME, or --never")
+    return memory.touch([whole_id(memory, id) for id in ids], expires_at=expires_at)
 
 
 def _print_receipt(receipt: ErasureReceipt) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.checks import now_us, to_datetime
-from recollect.errors import StoreError, StoreFull
+from recollect.errors import InvalidInput, StoreError, StoreFull
 from recollect.reports import ErasureReceipt
 from recollect.store.byte_search import LEAST_BYTES, found_in
 from recollect.store.sqlite.files import RawDatabase, files_of, snapshot_of
 from recollect.store.sqlite.rebuilding import drop_unused
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sqlite.repository import INSIDE, Repository, id_array
 from recollect.store.sqlite.sessions import within
 from recollect.store.values import Erased
 
@@ -72,6 +72,8 @@ class SqliteErasure(Repository):
     """Erasure of records in a write transaction; `prove` searches for what it collected."""
 
     def begin(self, record_ids: Sequence[int], scopes: Iterable[str]) -> Erased:
+        if self._tx.began is not None:  # before anything is deleted
+            raise InvalidInput(INSIDE)
         traces = self._traces(record_ids, scopes)
         path = self._connection.filename
         traces.ids = tuple(self._tx.records.public_ids(record_ids))

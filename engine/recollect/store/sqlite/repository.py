@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.transaction import SqliteTransaction
 
 
+INSIDE = "this is not possible inside transaction(): call it before or after"
+"""What is said of that which SQLite does not do in a transaction, or would end it."""
+
+
 class Repository:
     """Part of a transaction."""
 

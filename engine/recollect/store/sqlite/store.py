@@ -23,6 +23,7 @@ from recollect.store.sqlite.faults import translated
 from recollect.store.sqlite.keys import Key
 from recollect.store.sqlite.lexicon import WordNumbers
 from recollect.store.sqlite.rekeying import remove_unfinished, replace_file
+from recollect.store.sqlite.repository import INSIDE
 from recollect.store.sqlite.stats import figures
 from recollect.store.sqlite.transaction import SqliteTransaction
 from recollect.store.sqlite.verifying import verify
@@ -263,7 +264,7 @@ class SqliteStore(Store):
         """Refuse what SQLite does not do in a transaction, and what would end it."""
         self.check_usable()
         if self._inside == threading.get_ident():
-            raise InvalidInput("this is not possible inside transaction(): call it before or after")
+            raise InvalidInput(INSIDE)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)
