@@ -18,6 +18,7 @@ VARIABLES = {
     "RECOLLECT_KEY": "Key of an encrypted store.",
     "RECOLLECT_KEY_FILE": "File whose first line is the key of an encrypted store.",
     "RECOLLECT_NEW_KEY": "New key for `recollect rekey`.",
+    "RECOLLECT_MCP_TOKEN": "Token of `recollect mcp --http`.",
     "RECOLLECT_LLM_BASE_URL": "Base URL of the language model, such as http://localhost:11434/v1.",
     "RECOLLECT_LLM_MODEL": "Name of the language model; with its provider before it, it needs no base URL.",
     "RECOLLECT_LLM_API_KEY": "Key of the language model.",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, evaluation, options, read, tiers, tool, transfer, upkeep, workspace, write
+from recollect.cli import demo, evaluation, mcp, options, read, tiers, tool, transfer, upkeep, workspace, write
 from recollect.cli.options import option
 from recollect.services import SERVICES
 
@@ -34,6 +34,7 @@ Environment:
                       "gemini/gemini-2.0-flash" needs no URL
   OPENAI_API_KEY, OPENAI_BASE_URL
                       for workspace flush, if no other language model is configured
+  RECOLLECT_MCP_TOKEN the token of `recollect mcp --http`, without --token-file
   RECOLLECT_KERNELS   "numba" or "python"
   RECOLLECT_DEBUG     1 prints the traceback of a failure
   NO_COLOR            no colours
@@ -76,13 +77,14 @@ def recollect(
 
 for command in (
     write.remember, read.recall, read.get, read.list_, read.count, read.scopes, read.tags, write.update, write.forget,
-    write.touch, write.link, write.unlink, read.neighbors, read.links, read.history, write.supersede, write.restore, read.explain,
-    evaluation.eval_, tiers.consolidate, tiers.bootstrap, tool.tool, transfer.import_, transfer.export, upkeep.stats,
-    upkeep.verify, upkeep.audit, upkeep.judge_changes, upkeep.rebuild, upkeep.purge_expired, upkeep.vacuum,
-    upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, demo.demo,
+    write.touch, write.link, write.unlink, read.neighbors, read.links, read.history, write.supersede, write.restore,
+    read.explain, evaluation.eval_, tiers.consolidate, tiers.bootstrap, tool.tool, transfer.import_, transfer.export,
+    upkeep.stats, upkeep.verify, upkeep.audit, upkeep.judge_changes, upkeep.rebuild, upkeep.purge_expired,
+    upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, demo.demo,
 ):  # fmt: skip
     app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
 for name, service in SERVICES.items():
     if service.commands:
         app.add_typer(service.commands, name=name)
 app.add_typer(workspace.workspace, name="workspace")
+app.add_typer(mcp.mcp, name="mcp")

@@ -113,11 +113,13 @@ _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at
 
 
 @contextmanager
-def open_memory(context: typer.Context, scope: str | None = None, *, create: bool = False) -> Iterator[Memory]:
+def open_memory(
+    context: typer.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False
+) -> Iterator[Memory]:
     """The memory that --db names, bound to a scope if one is given.
 
-    Its settings are those of --settings, and those of a process that ends at once. Raises InvalidInput where the file
-    is missing, unless `create`: a mistyped path is no empty store.
+    Its settings are those of --settings, and unless it is `lasting` those of a process that ends at once. Raises
+    InvalidInput where the file is missing, unless `create`: a mistyped path is no empty store.
     """
     from msgspec import structs
 
@@ -135,7 +137,7 @@ def open_memory(context: typer.Context, scope: str | None = None, *, create: boo
             f"there is no store at {place}: check --db and RECOLLECT_DB, or make one with remember, import or "
             "knowledge ingest"
         )
-    with Memory(place, settings=structs.replace(given, **_settings)) as memory:
+    with Memory(place, settings=given if lasting else structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
 from recollect.checks import check_flag, check_path, shown
 from recollect.errors import InvalidInput
-from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
 from recollect.tools.fields import Scope
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
 
 FailureType = Literal[
     "unknown_tool", "unknown_action", "invalid_json", "missing_field", "unknown_field", "wrong_type", "invalid_value",
@@ -38,11 +41,17 @@ class DocumentAccess(Struct, frozen=True):
 
 
 class Call(NamedTuple):
-    """The context of an action: a handle, its scope as the caller names it, and the documents that may be read."""
+    """The context of an action: a handle, its scope as the caller names it, and the documents that may be read.
+
+    `token_budget` limits the answers of actions that have a limit; `report(done, total)` takes the progress of long
+    ones.
+    """
 
     memory: Memory
     within: str
     documents: DocumentAccess
+    token_budget: int = 2_000
+    report: Callable[[int, int | None], None] | None = None
 
     def scope_of(self, scope: str) -> str:
         """A scope that the handle shows, as the caller names it."""

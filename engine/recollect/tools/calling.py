@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from recollect.checks import plain_str, shown
 from recollect.errors import InvalidInput, NotFound, SessionDamaged
-from recollect.memory import Memory
 from recollect.text.quoting import quoted
 from recollect.tools.action import Action, Call, DocumentAccess, FailureType, Tool, ToolFault
 from recollect.tools.offering import TOOLS
 from recollect.tools.schema import allowed_in, allowed_values, checks_of, properties, required, tag
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
 
 # How deep metadata may be nested.
 _DEEPEST = 64
@@ -42,6 +45,8 @@ def call(
 
     Raises InvalidInput for a wrong `memory` or `scope`, and the errors of the store and the embedder.
     """
+    from recollect.memory import Memory  # here: a server lists its tools before it opens a memory
+
     if not isinstance(memory, Memory):
         raise InvalidInput(
             f"memory is {type(memory).__name__} {shown(memory)}: give a Memory. Beside an AsyncMemory open a Memory "
@@ -49,14 +54,26 @@ def call(
         )
     access = DocumentAccess.of(document_folders, document_urls)
     handle = memory if scope is None else memory.scoped(scope)
+    call = Call(handle, scope or "/", access)
     try:
-        action = _parse(_tool_named(name), arguments)
-        _check_fields(action, memory.settings.max_text_chars)
-        if scope is None and action.scope is not None:
-            scope, handle = action.scope, memory.scoped(action.scope)
-        result = _carried_out(action, Call(handle, scope or "/", access))
+        return execute(_tool_named(name), arguments, call, fixed=scope is not None)
     except ToolFault as fault:
-        result = {"error": fault.failure}
+        return _built({"error": fault.failure})
+
+
+def execute(tool: Tool, arguments: object, call: Call, *, fixed: bool) -> dict[str, Any]:
+    """The result of an action of `tool`, as JSON values. Unless the scope is `fixed`, the action may name one."""
+    try:
+        action = _parse(tool, arguments)
+        _check_fields(action, call.memory.settings.max_text_chars)
+        if not fixed and action.scope is not None:
+            call = call._replace(within=action.scope, memory=call.memory.scoped(action.scope))
+        return _built(_carried_out(action, call))
+    except ToolFault as fault:
+        return _built({"error": fault.failure})
+
+
+def _built(result: object) -> dict[str, Any]:
     built: dict[str, Any] = msgspec.to_builtins(result)
     return built
 

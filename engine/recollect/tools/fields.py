@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from recollect import checks
-from recollect.tiers.experience import unique_tools
 
 Check = Callable[[Any, str, int], object]
 
@@ -24,6 +23,12 @@ def _field(description: str, check: Check, allowed: str, min_length: int | None 
 def _unlimited(check: Callable[[Any, str], object]) -> Check:
     """A check that takes no limit."""
     return lambda value, name, _: check(value, name)
+
+
+def _check_tools(tools: object) -> list[str]:
+    from recollect.tiers.experience import unique_tools  # which loads the engine
+
+    return unique_tools(tools)
 
 
 _named, _encodable = _unlimited(checks.check_name), _unlimited(checks.encodable)
@@ -77,6 +82,10 @@ OldText = Annotated[
     ),
 ]
 MemoryId = Annotated[str, _field("The id of a memory, as results give it.", _named, "an id as results give it")]
+OwnId = Annotated[
+    str,
+    _field("An id of your own, such as user:diet; a memory that has it is replaced, with its history.", _named, _NAME),
+]
 MemoryIds = Annotated[
     list[str],
     _field(
@@ -106,7 +115,7 @@ ToolNames = Annotated[
     list[str],
     _field(
         "The tools that were used, in order.",
-        lambda tools, *_: unique_tools(tools),
+        lambda tools, *_: _check_tools(tools),
         f"array of at least 1 string, each {_NAME}",
         min_length=1,
     ),

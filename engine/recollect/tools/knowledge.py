@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from recollect.errors import DocumentError, DocumentRefused, NotFound
-from recollect.knowledge.documents import Ingested
-from recollect.knowledge.ingesting import is_url
+from recollect.records import Hit
 from recollect.text.quoting import NOTICE
 from recollect.tools.action import Action, Call, Changed, Quotes, Shown, Tool, ToolFault
 from recollect.tools.fields import DocumentId, DocumentSource, Limit, Metadata, Query
+
+if TYPE_CHECKING:
+    from recollect.knowledge.documents import Ingested
 
 _MOST_SHOWN = 50
 _LEFT_OUT = ("chars", "document")
@@ -89,16 +91,16 @@ class IngestDocument(Action, frozen=True, kw_only=True, tag="ingest"):
     def _ingest(self, call: Call) -> Ingested:
         """Read only what the host allows: otherwise a model could read any file or server."""
         ingest, access = call.memory.knowledge.ingest, call.documents
-        if is_url(self.source):
+        if _is_url(self.source):
             if not access.urls:
                 raise DocumentRefused("URLs are not read here: the host may allow them (document_urls)")
-            return ingest(self.source, metadata=self.metadata)
+            return ingest(self.source, metadata=self.metadata, on_progress=call.report)
         if not access.folders:
             raise DocumentRefused("no files are read here: the host may name folders (document_folders)")
         refused: DocumentError | None = None
         for folder in access.folders:
             try:
-                return ingest(self.source, metadata=self.metadata, root=folder)
+                return ingest(self.source, metadata=self.metadata, root=folder, on_progress=call.report)
             except DocumentRefused as fault:
                 refused = refused or fault
             except DocumentError as fault:
@@ -116,8 +118,7 @@ class SearchKnowledge(Action, frozen=True, kw_only=True, tag="search"):
     def __call__(self, call: Call) -> Quotes:
         results = [
             FoundPassage(
-                content=hit.text, source="" if hit.source is None else _name(hit.source.id), score=hit.score,
-                metadata={name: value for name, value in hit.metadata.items() if name not in _LEFT_OUT},
+                content=hit.text, source=shown_source(hit), score=hit.score, metadata=passage_place(hit),
                 document_id=hit.metadata.get("document"), scope=call.scope_of(hit.scope),
             )
             for hit in call.memory.knowledge.search(self.query, self.limit)
@@ -151,9 +152,25 @@ class DeleteDocument(Action, frozen=True, kw_only=True, tag="delete"):
         return Changed(outcome="deleted", id=deleted.id)
 
 
+def shown_source(passage: Hit) -> str:
+    """The document of a passage, as models see it."""
+    return "" if passage.source is None else _name(passage.source.id)
+
+
+def passage_place(passage: Hit) -> dict[str, Any]:
+    """Where in its document a passage is, and the document's metadata."""
+    return {name: value for name, value in passage.metadata.items() if name not in _LEFT_OUT}
+
+
+def _is_url(source: str) -> bool:
+    from recollect.knowledge.ingesting import is_url  # which loads the engine
+
+    return is_url(source)
+
+
 def _name(source: str) -> str:
     """A source as models see it: the name of a file, or a URL without query and fragment, which may hold secrets."""
-    if is_url(source):
+    if _is_url(source):
         return urlsplit(source)._replace(query="", fragment="").geturl()
     return source.rsplit("/", 1)[-1] if source.startswith("/") or os.path.isabs(source) else source
 

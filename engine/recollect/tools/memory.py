@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import UNSET, structs
 
 from recollect.checks import shown
 from recollect.errors import NotFound
-from recollect.memory import Memory
 from recollect.profiles import Profile, resolve_profile
 from recollect.records import Record
 from recollect.text.quoting import NOTICE
@@ -41,6 +42,10 @@ from recollect.tools.memory_results import (
 )
 from recollect.tools.schema import allowed_in
 
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+
 # Kinds of records that this tool handles; other kinds have their own tools.
 _KINDS = ("memory",)
 _MOST_CANDIDATES = 5
@@ -65,18 +70,7 @@ class Write(Action, frozen=True, kw_only=True, tag="write"):
             self.content, tags=self.tags, importance=self.importance, topic=self.topic, pinned=self.pinned,
             expires_at=self.expires_at, supersedes=self.supersedes or None, policy=policy,
         )  # fmt: skip
-        was = former_texts(call.memory, record.supersedes)
-        return Written(
-            outcome=record.outcome,
-            id=record.id,
-            scope=call.scope_of(record.scope),
-            merged_into=None if record.outcome in ("created", "skipped") else record.id,
-            said=record.occurrences if record.occurrences > 1 else UNSET,
-            was=[*was.values()] or UNSET,
-            contradictions=[
-                Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
-            ],
-        )
+        return written(call, record)
 
 
 class Search(Action, frozen=True, kw_only=True, tag="search"):
@@ -194,6 +188,22 @@ class Restore(Action, frozen=True, kw_only=True, tag="restore"):
 
     def __call__(self, call: Call) -> Changed:
         return Changed(outcome="restored", id=call.memory.restore(_the_one(call.memory, self.id, None).id).id)
+
+
+def written(call: Call, record: Record) -> Written:
+    """What a write did."""
+    was = former_texts(call.memory, record.supersedes)
+    return Written(
+        outcome=record.outcome,
+        id=record.id,
+        scope=call.scope_of(record.scope),
+        merged_into=None if record.outcome in ("created", "skipped") else record.id,
+        said=record.occurrences if record.occurrences > 1 else UNSET,
+        was=[*was.values()] or UNSET,
+        contradictions=[
+            Contradicted(id=each.id, content=each.text, reason=each.reason) for each in record.contradictions
+        ],
+    )
 
 
 def _the_one(memory: Memory, id: str | None, old_text: str | None) -> Record:

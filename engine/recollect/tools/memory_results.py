@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from recollect.memory import Memory
 from recollect.records import Former, Hit, Record, SourceRef
 from recollect.text.quoting import NOTICE
 from recollect.tools.action import Call, Shown
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
 
 
 class Was(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: memory for any agent host. `recollect mcp` starts the server."""
