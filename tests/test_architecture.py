@@ -69,6 +69,7 @@ FLOORS = {
     "aio": 16,
     "workspace": 16,  # writes the memories of a Memory as files
     "tools": 16,
+    "mcp": 17,
     "compat": 17,
     "cli": 18,
 }

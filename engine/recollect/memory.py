@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
-from types import TracebackType
+from datetime import datetime, timedelta
+from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from recollect import checks
@@ -110,6 +110,8 @@ class Memory(Services, Relations, Upkeep):
         supersedes: str | Sequence[str] | None = None,
         id: str | None = None,
         on_existing: OnExisting = "error",
+        indexed: bool = True,
+        expires_after: timedelta | None = None,
         policy: WritePolicy | None = None,
     ) -> Record:
         """Store one memory; when this returns, it survives power loss.
@@ -125,6 +127,9 @@ class Memory(Services, Relations, Upkeep):
         memory with such an id repeats or continues no other. If the id is there already, `on_existing` "error" raises
         AlreadyExists; "replace" gives that memory this text and all fields, those left out their defaults, and purges
         its history; "version" does the same and keeps the old text in its history. Its `created_at` stays.
+
+        With `indexed=False` the memory is stored, read by id and listed, but is in no recall. With `expires_after` it
+        expires so long after now, and as long after each `touch`.
 
         The record's `outcome` is one of:
 
@@ -142,7 +147,8 @@ class Memory(Services, Relations, Upkeep):
             text=text, scope=scope, kind=kind, tags=checks.check_tags(tags), importance=importance, metadata=metadata,
             context=context, topic=topic, source=source, position=position, created_at=created_at, event_at=event_at,
             event_until=event_until, expires_at=expires_at, pinned=pinned, vector=vector,
-            supersedes=check_ids(supersedes, "supersedes"), id=id,
+            supersedes=check_ids(supersedes, "supersedes"), id=id, indexed=indexed,
+            expires_after=expires_after,
         )  # fmt: skip
         chosen = _check_on_existing(on_existing)
         return self._seen(remember_one(self._engine, item, base=self._scope, policy=policy, on_existing=chosen))
@@ -180,14 +186,15 @@ class Memory(Services, Relations, Upkeep):
             raise InvalidInput("update was given nothing to change: e.g. update(id, text='...')")
         return self._seen(change.update(self._engine, id, changes, base=self._scope))
 
-    def touch(self, ids: str | Iterable[str], *, expires_at: datetime | str | None) -> int:
-        """Let memories expire at another time, or (None) never; returns how many of the ids are here.
+    def touch(self, ids: str | Iterable[str], *, expires_at: datetime | str | EllipsisType | None = ...) -> int:
+        """Let memories live longer: those with `expires_after` expire so long after now.
 
-        Nothing else about them changes: `updated_at` stays, and no version is made. An id that is not here is passed
-        over.
+        With `expires_at` all of them expire then, or (None) never. Nothing else about them changes: `updated_at` stays,
+        and no version is made. An id that is not here is passed over; returns how many are here.
         """
-        moment = checks.check_time(expires_at, "expires_at")
-        return change.touch(self._engine, listed(ids, "ids"), moment, base=self._scope)
+        slide = isinstance(expires_at, EllipsisType)
+        moment = None if slide else checks.check_time(expires_at, "expires_at")
+        return change.touch(self._engine, listed(ids, "ids"), moment, slide=slide, base=self._scope)
 
     def purge_expired(self, *, scope: str | None = None) -> Forgotten:
         """Purge expired memories, pinned ones too, with their versions and everything derived.

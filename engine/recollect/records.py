@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field, json, structs
@@ -63,6 +63,8 @@ class NewRecord(Struct, frozen=True, kw_only=True):
     vector: Any = None
     supersedes: str | tuple[str, ...] | None = None
     id: str | None = None
+    indexed: bool = True
+    expires_after: timedelta | None = None
 
 
 class Link(Plain, frozen=True, kw_only=True):
@@ -100,6 +102,9 @@ class Record(Plain, frozen=True, kw_only=True):
 
     `standing` says that the text is a standing instruction or preference, as rules for English have it.
 
+    `expires_after` is how long it lives from when it was stored or touched last; None: `expires_at` stays. One that is
+    not `indexed` is in no recall.
+
     `base_importance` is the importance that recall ranks by, if consolidation has lowered `importance` since.
 
     After a write, `outcome` is "created", "merged" (a new version of this record), "replaced" (the same, with the old
@@ -128,6 +133,7 @@ class Record(Plain, frozen=True, kw_only=True):
     updated_at: datetime
     accessed_at: datetime | None = None
     expires_at: datetime | None = None
+    expires_after: timedelta | None = None
     access_count: int = 0
     valid_from: datetime
     valid_to: datetime | None = None
@@ -139,6 +145,7 @@ class Record(Plain, frozen=True, kw_only=True):
     occurred_at: tuple[datetime, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     embedding_state: EmbeddingState = "none"
+    indexed: bool = True
     standing: Literal["instruction", "preference"] | None = None
     outcome: Outcome = "stored"
     cosine: float | None = None

@@ -57,7 +57,8 @@ def _still_clock(monkeypatch):
 
 def _said(memory: Memory, query: str, **options) -> tuple[list, tuple[str, ...]]:
     found = memory.recall(query, **options)
-    return [msgspec.structs.replace(hit, id=hit.text) for hit in found], found.evidence_gaps
+    hits = [msgspec.structs.replace(hit, id=hit.text, updated_at=hit.created_at) for hit in found]
+    return hits, found.evidence_gaps
 
 
 @pytest.mark.parametrize(

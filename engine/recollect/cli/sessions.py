@@ -61,9 +61,17 @@ def search_sessions(
     return memory.sessions.search(query, agent=agent, limit=limit)
 
 
+def _only(messages: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The one message; None where there is none."""
+    return messages[0] if messages else None
+
+
+def _print_message(messages: list[dict[str, Any]]) -> None:
+    print_table("role content", _message_row)(messages)
+
+
 @sessions.command("pop")
-@prints(print_table("role content", _message_row), json=lambda popped: popped[0] if popped else None, fails=nothing,
-        within=True)  # fmt: skip
+@prints(_print_message, json=_only, fails=nothing, within=True)
 def pop_message(
     memory: Memory,
     id: SessionId,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
@@ -99,6 +100,16 @@ def _given(options: FieldOptions) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def _days(days: float | None) -> timedelta | None:
+    """A time in days as an option gives it."""
+    from recollect.checks import check_finite
+
+    try:
+        return None if days is None else timedelta(days=check_finite(days, "--expires-after-days"))
+    except OverflowError:
+        raise InvalidInput(f"--expires-after-days is {days:g}: give at most 365,250") from None
+
+
 @prints(_print_stored)
 def remember(
     context: typer.Context,
@@ -116,6 +127,10 @@ def remember(
     on_existing: Annotated[
         str, option("CHOICE", "What becomes of a memory that has this id: error, replace, or version (with history).")
     ] = "error",
+    expires_after_days: Annotated[
+        float | None, typer.Option(help="It expires so many days after it is stored, or touched.")
+    ] = None,
+    not_indexed: Annotated[bool, flag("Keep it out of recall: get and list show it.", "--not-indexed")] = False,
     **options: Unpack[FieldOptions],
 ) -> Record | list[Record]:
     """Store memories, and print their ids.
@@ -124,8 +139,10 @@ def remember(
     """
     fields = _given(options) | {
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
+        "indexed": not not_indexed, "expires_after": _days(expires_after_days),
     }  # fmt: skip
     given = [stdin_text("remember")] if not texts or texts == ["-"] else texts
+    own: dict[str, Any] = {"id": id, "on_existing": on_existing}
     if id is not None and len(given) > 1:
         raise InvalidInput("--id goes with one text: each memory has an id of its own")
     if supersedes and len(given) > 1:
@@ -134,7 +151,7 @@ def remember(
         if supersedes:
             fields["supersedes"] = [whole_id(memory, id) for id in supersedes]
         if len(given) == 1:
-            return memory.remember(given[0], **fields, id=id, on_existing=on_existing)
+            return memory.remember(given[0], **fields, **own)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given]) if id]
 
 
@@ -259,10 +276,15 @@ def touch(
     expires_at: Annotated[str | None, option("TIME", "When they expire now.")] = None,
     never: Annotated[bool, flag("They do not expire.", "--never")] = False,
 ) -> int:
-    """Let memories expire at another time; nothing else about them changes."""
-    if never == (expires_at is not None):
-        raise InvalidInput("touch needs --expires-at TIME, or --never")
-    return memory.touch([whole_id(memory, id) for id in ids], expires_at=expires_at)
+    """Let memories live longer, or expire at another time.
+
+    Those stored with --expires-after-days begin anew; with --expires-at or --never all of them expire then, or not.
+    Nothing else about them changes.
+    """
+    if never and expires_at is not None:
+        raise InvalidInput("--never and --expires-at are given: leave one out")
+    whole = [whole_id(memory, id) for id in ids]
+    return memory.touch(whole, expires_at=expires_at) if never or expires_at is not None else memory.touch(whole)
 
 
 def _print_receipt(receipt: ErasureReceipt) -> None:

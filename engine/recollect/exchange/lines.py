@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import msgspec
@@ -130,10 +130,12 @@ class _Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     updated_at: str | None = None
     accessed_at: str | None = None
     expires_at: str | None = None
+    expires_after: timedelta | None = None
     access_count: int = 0
     valid_from: str | None = None
     valid_to: str | None = None
     metadata: dict[str, Any] | None = None
+    indexed: bool = True
     embedding_state: str | None = None
     repeated: tuple[OccurrenceLine, ...] = ()
     vector: list[float] | None = None

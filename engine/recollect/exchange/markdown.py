@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -91,6 +91,8 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     updated_at: str | None = None
     valid_from: str | None = None
     expires_at: str | None = None
+    expires_after: timedelta | None = None
+    indexed: bool = True
     metadata: dict[str, Any] = {}
     links: tuple[LinkTo, ...] = ()
     superseded_by: tuple[SupersededBy, ...] = ()

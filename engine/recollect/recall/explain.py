@@ -141,6 +141,8 @@ def _learned(watched: Watched, words: Sequence[Words]) -> tuple[dict[str, float]
 
 def _hidden_by(reader: Reader, record_id: int, request: Request) -> tuple[str, str] | None:
     """The stage that hides the record, and the part of the filter or its successors in words."""
+    if not reader.records.get(record_id).indexed:
+        return "filter", "it is not indexed: it was stored with indexed=False"
     chosen = request.filter
     reasons = {
         "as_of": "it has expired, or did not exist at as_of",

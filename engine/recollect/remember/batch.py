@@ -159,6 +159,8 @@ class _Batch:
         existing = self._existing(row) if row.named else None
         if existing is not None:
             return self._replace(existing, place, row)
+        if not row.indexed:  # nothing is derived from it, and it is compared with nothing
+            return _Written("created", self._create(place, row).public_id)
         matches = self._candidates.near(place)
         if row.supersedes:  # a record of its own, whatever it resembles
             return self._connected("created", self._create(place, row), matches)
@@ -250,8 +252,9 @@ class _Batch:
             row.valid_from, place,
         )  # fmt: skip
         self._waiting.append((row, candidate))
-        self._candidates.takes_text_of(candidate, place, row)
-        self._detection.wrote(place)
+        if row.indexed:
+            self._candidates.takes_text_of(candidate, place, row)
+            self._detection.wrote(place)
         if row.supersedes:  # at once, so that the rows after this one find what stands
             self._insert()
             self._detection.read_again()

@@ -18,7 +18,7 @@ from recollect.policies import WritePolicy
 from recollect.records import Record
 from recollect.remember.dating import resolve_times
 from recollect.remember.embed import embed_rows, embedder_of, identity_for
-from recollect.remember.prepare import check_context, uuid7
+from recollect.remember.prepare import check_context, check_expiry, uuid7
 from recollect.remember.supersession import row_id, row_ids, settle_change, undo
 from recollect.reports import Forgotten
 from recollect.store.protocol import Writer
@@ -28,7 +28,7 @@ from recollect.text.record_words import written_words
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
-    "event_at", "event_until", "expires_at", "pinned",
+    "event_at", "event_until", "expires_at", "expires_after", "pinned",
 )  # fmt: skip
 # Fields that a write policy redacts, besides metadata.
 _CLEANED = ("text", "context")
@@ -60,7 +60,9 @@ def update(
         context = check_context(changes["context"]) if "context" in changes else old.context
         if (text, context) != (old.text, old.context) or changes.get("vector") is not None:
             text = checks.check_text(text, engine.settings.max_text_chars)
-            row = version_row(text, context)
+            if not old.indexed and changes.get("vector") is not None:
+                raise InvalidInput(f"{old.id} is not indexed: a vector is of no use to it")
+            row = version_row(text, context, indexed=old.indexed)
             identity = identity_for(engine, changes.get("vector"))
             embed_rows(engine.embedder, [row], [changes.get("vector")], identity)
         if row is None and not columns and tags is None:
@@ -118,7 +120,7 @@ def forget(
             known = row_ids(writer, ids, base)
             if not missing_ok:
                 for public_id in ids:
-                    if public_id not in known:
+                    if not isinstance(public_id, str) or public_id not in known:
                         row_id(writer, public_id, base)  # says which
             found = [*known.values()]
         else:
@@ -163,7 +165,7 @@ def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Re
             check_owned(old, ("text",))
             parts = reader.vectors.of_record(chosen)
             active = reader.vectors.active_embedder()
-        row = version_row(old.text, old.context)
+        row = version_row(old.text, old.context, indexed=old.indexed)
         identity = None
         if parts.values and active is not None:
             row.vectors, row.codes, *_ = parts
@@ -220,11 +222,17 @@ def _put_version(
     engine.may_have_pending |= row.pending
 
 
-def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, base: str) -> int:
-    """Let records expire at another time (None: never); returns how many of the ids are here."""
+def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, slide: bool, base: str) -> int:
+    """Let records expire at another time (None: never), or `slide` to as long after now as each lives.
+
+    Returns how many of the ids are here.
+    """
     with engine.atomic() as writer:
         found = [*row_ids(writer, ids, base).values()]
-        writer.records.set_expiry(found, expires_at)
+        if slide:
+            writer.records.slide_expiry(found, checks.now_us())
+        else:
+            writer.records.set_expiry(found, expires_at)
     return len(found)
 
 
@@ -268,8 +276,11 @@ def _checked(changes: Mapping[str, Any], base: str) -> tuple[dict[str, Any], tup
                 columns[name] = msgspec.json.encode(metadata).decode() if metadata else None
             case "position":
                 columns[name] = None if value is None else checks.check_count(value, name, minimum=0)
-            case "event_at" | "event_until" | "expires_at":
+            case "event_at" | "event_until":
                 columns[name] = checks.check_time(value, name)
+            case "expires_at" | "expires_after":
+                given = changes.get("expires_at"), changes.get("expires_after")
+                columns["expires_at"], columns["expires_after"] = check_expiry(*given, checks.now_us())
             case "pinned":
                 columns[name] = checks.check_flag(value, name)
             case _:
@@ -292,11 +303,12 @@ def _times_of(row: Row, now: Record, policy: WritePolicy) -> dict[str, Any]:
     return {"event_at": found.event_at, "event_until": found.event_until, "event_resolved": found.event_resolved}
 
 
-def version_row(text: str, context: str | None) -> Row:
+def version_row(text: str, context: str | None, *, indexed: bool = True) -> Row:
     """A row with only the fields that a new version changes."""
     now = checks.now_us()
     return Row(
         public_id=uuid7(), kind="", scope="/", text=text, context=context, importance=0.5, pinned=False, topic=None,
         source=None, position=None, created_at=now, event_at=None, updated_at=now, expires_at=None, valid_from=now,
         metadata=None, content_hash=content_hash(text, context), words=written_words(text, context),
+        indexed=indexed,
     )  # fmt: skip

@@ -56,8 +56,8 @@ def embed_rows(
 
     A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
     """
-    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None]
-    if len(wanted) < len(rows):
+    wanted = [row for row, vector in zip(rows, given, strict=True) if vector is None and row.indexed]
+    if any(vector is not None for vector in given):
         if identity is None:
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
         _accept_given(rows, given, identity.dimension)

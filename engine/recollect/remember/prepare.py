@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 
@@ -37,6 +38,7 @@ from recollect.text.standing import standing_of
 
 _FIELDS = NewRecord.__struct_fields__
 MAX_CONTEXT_CHARS = 2_000
+MAX_LIFE = timedelta(days=365_250)
 
 
 def as_new_record(item: object) -> NewRecord:
@@ -68,6 +70,11 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
     created = now if item.created_at is None else check_time(item.created_at, "created_at")
     assert created is not None
     event_at, event_until = check_interval(item.event_at, item.event_until, created)
+    expires_at, expires_after = check_expiry(None if exported else item.expires_at, item.expires_after, now)
+    if exported:  # it has both
+        expires_at = check_time(item.expires_at, "expires_at")
+    if item.vector is not None and not item.indexed:
+        raise InvalidInput("a vector is given with indexed=False, which recall leaves out: leave one of them out")
     metadata = None if item.metadata is None else policy.clean_json(check_metadata(item.metadata))
     row = Row(
         public_id=uuid7() if item.id is None else check_name(item.id, "id"),
@@ -85,8 +92,10 @@ def prepare(item: NewRecord, *, base: str, max_text_chars: int, policy: WritePol
         event_at=event_at,
         event_until=event_until,
         updated_at=now,
-        expires_at=check_time(item.expires_at, "expires_at"),
+        expires_at=expires_at,
+        expires_after=expires_after,
         valid_from=created,
+        indexed=check_flag(item.indexed, "indexed"),
         metadata=msgspec.json.encode(metadata).decode() if metadata else None,
         content_hash=content_hash(text, context),
         words=written_words(text, context),
@@ -106,11 +115,24 @@ def as_record(row: Row) -> Record:
         importance=row.importance, pinned=row.pinned, topic=row.topic, source=row.source, position=row.position,
         created_at=to_datetime(row.created_at), event_at=optional_datetime(row.event_at),
         event_until=optional_datetime(row.event_until), event_resolved=row.event_resolved, supersedes=row.supersedes,
-        updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at),
+        updated_at=to_datetime(row.updated_at), expires_at=optional_datetime(row.expires_at), indexed=row.indexed,
+        expires_after=None if row.expires_after is None else timedelta(microseconds=row.expires_after),
         valid_from=to_datetime(row.valid_from), embedding_state=row.embedding_state, outcome="created",
-        standing=standing_of(row.kind, row.text, row.context),
+        standing=standing_of(row.kind, row.text, row.context) if row.indexed else None,
         metadata={} if row.metadata is None else msgspec.json.decode(row.metadata),
     )  # fmt: skip
+
+
+def check_expiry(expires_at: object, expires_after: object, now: int) -> tuple[int | None, int | None]:
+    """When a record expires, and how long it lives from each touch on, in microseconds; one of the two is given."""
+    if expires_after is None:
+        return check_time(expires_at, "expires_at"), None
+    if expires_at is not None:
+        raise InvalidInput("expires_at and expires_after are given: leave one out")
+    if not isinstance(expires_after, timedelta) or not timedelta(0) < expires_after <= MAX_LIFE:
+        raise InvalidInput(f"expires_after is {shown(expires_after)}: give a timedelta above 0, of at most 1,000 years")
+    length = expires_after // timedelta(microseconds=1)
+    return now + length, length
 
 
 def check_interval(event_at: object, event_until: object, otherwise: int) -> tuple[int | None, int | None]:

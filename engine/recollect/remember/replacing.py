@@ -27,6 +27,7 @@ def replace_record(
         "kind": row.kind, "scope": row.scope, "importance": row.importance, "pinned": row.pinned, "topic": row.topic,
         "source": row.source, "position": row.position, "metadata": row.metadata, "event_at": row.event_at,
         "event_until": row.event_until, "event_resolved": row.event_resolved, "expires_at": row.expires_at,
+        "expires_after": row.expires_after,
     }  # fmt: skip
     try:
         _check_replaceable(now, row, on_existing)
@@ -34,7 +35,7 @@ def replace_record(
     except RecollectError as reason:
         raise RowRefused(row, reason) from reason
     keep = on_existing == "version"
-    if (now.text, now.context) != (row.text, row.context) or row.vectors_given:
+    if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.valid_from = row.updated_at = now_us()
         writer.records.change_text(record_id, row, embedder_of(writer, [row], identity), keep_version=keep)
     writer.records.change_columns(record_id, {**columns, "updated_at": now_us()}, row.tags)

@@ -36,10 +36,12 @@ class Row(Struct, kw_only=True, gc=False):
     event_resolved: bool = False
     updated_at: int
     expires_at: int | None
+    expires_after: int | None = None
     valid_from: int
     valid_to: int | None = None
     metadata: str | None
     content_hash: bytes
+    indexed: bool = True
     words: Sequence[str]
     tags: tuple[str, ...] = ()
     vectors: tuple[bytes, ...] = ()

@@ -131,7 +131,10 @@ class RecordWriter(Records, Protocol):
         """Change fields other than text: `columns` by name, `scope` and `source` as names; `tags` replace all tags."""
 
     def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
-        """Let records expire at another time; no other field changes."""
+        """Let records expire at another time, which slides no more; no other field changes."""
+
+    def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
+        """Let those records that have an `expires_after` expire so long after `now`; no other field changes."""
 
     def delete(self, record_ids: Sequence[int]) -> int:
         """Purge open records with their versions, vectors, words, tags and links; returns how many versions."""

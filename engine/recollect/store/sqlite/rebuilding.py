@@ -29,13 +29,14 @@ class _Text(NamedTuple):
     text: str
     context: str | None
     tags: str
+    indexed: int
 
 
 def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
     """Words, packed columns and vectors, and hashes from the records. Unsound vectors are removed."""
     _recreate(tx)
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
-    tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r")
+    tx.connection.execute(f"INSERT INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r WHERE r.indexed")
     tx.supersessions.rebuild()
     _open_epoch(tx)
     tx.numbers.forget()
@@ -43,16 +44,18 @@ def rebuild(tx: SqliteTransaction, on_progress: Progress | None = None) -> None:
     done, last = 0, 0
     while rows := _texts(tx, last):
         ids = [row[0] for row in rows]
+        shown = [row for row in rows if row.indexed]
         words = [
-            record_words(written_words(text, context), context, msgspec.json.decode(tags))
-            for _, text, context, tags in rows
+            record_words(written_words(row.text, row.context), row.context, msgspec.json.decode(row.tags))
+            for row in shown
         ]
-        tx.lexicon.put(ids, words)
+        if shown:
+            tx.lexicon.put([row.id for row in shown], words)
         tx.standing.derive(ids)
         tx.statements.derive(ids)
         tx.connection.executemany(
             "UPDATE record SET content_hash = ?1 WHERE id = ?2 AND content_hash IS NOT ?1",
-            [(content_hash(text, context), record_id) for record_id, text, context, _ in rows],
+            [(content_hash(row.text, row.context), row.id) for row in rows],
         )
         last = ids[-1]
         done += len(rows)
@@ -80,7 +83,7 @@ def drop_unused(tx: SqliteTransaction) -> None:
 
 def _texts(tx: SqliteTransaction, after_id: int) -> list[_Text]:
     rows: Any = tx.connection.execute(
-        f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
+        f"SELECT r.id, r.text, r.context, {TAGS_SQL}, r.indexed FROM record r WHERE r.id > ? ORDER BY r.id LIMIT ?",
         (after_id, _BATCH),
     )
     return read_rows(rows, _Text, "record")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +60,8 @@ _RECORD = (
     "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
     f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
     "(SELECT name FROM standing WHERE record_id = r.id), r.event_until, r.event_resolved, r.superseded_at, "
-    f"r.held_until, {_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
+    f"r.held_until, r.indexed, r.expires_after, "
+    f"{_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
     f"(SELECT json_group_array(at) FROM occurrence WHERE record_id = r.id) {_JOINS} "
     "LEFT JOIN access a ON a.record_id = r.id"
 )
@@ -102,6 +104,8 @@ class _RecordRow(NamedTuple):
     event_resolved: int
     superseded_at: Moment | None
     held_until: Moment | None
+    indexed: int
+    expires_after: int | None
     supersedes: str
     superseded_by: str
     occurred_at: str
@@ -111,7 +115,7 @@ _SELECT = (
     "SELECT r.id, r.public_id, s.path, r.kind, r.text, r.context, r.topic, r.pinned, r.content_hash, r.valid_from "
     "FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL "
     "AND (r.expires_at IS NULL OR r.expires_at > ?1) "
-    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1)"
+    "AND (r.superseded_at IS NULL OR r.superseded_until <= ?1) AND r.indexed"
 )
 
 _CHUNK = 500
@@ -342,7 +346,7 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
     (
         public_id, text, kind, scope, context, tags, importance, base, pinned, topic, source, position, created, event,
         updated, accessed, expires, accesses, valid_from, valid_to, metadata, state, standing, until, resolved,
-        superseded, held_until, supersedes, superseded_by, again,
+        superseded, held_until, indexed, expires_after, supersedes, superseded_by, again,
     ) = read_row(row, _RecordRow, "record")  # fmt: skip
     return Record(
         id=public_id, text=text, kind=kind, scope=scope, context=context, tags=tuple(_decode(tags)),
@@ -352,7 +356,8 @@ def _record(row: tuple[Any, ...], outcome: Outcome = "stored") -> Record:
         valid_from=to_datetime(valid_from), valid_to=optional_datetime(valid_to),
         metadata=_metadata(metadata, public_id), embedding_state=state, standing=standing,
         event_until=optional_datetime(until), event_resolved=bool(resolved),
-        superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until),
+        superseded_at=optional_datetime(superseded), held_until=optional_datetime(held_until), indexed=bool(indexed),
+        expires_after=None if expires_after is None else timedelta(microseconds=expires_after),
         supersedes=_names(supersedes), superseded_by=_names(superseded_by),
         outcome=outcome, **_occurrences(created, again),
     )  # fmt: skip

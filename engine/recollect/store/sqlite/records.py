@@ -12,15 +12,15 @@ import msgspec
 from recollect.store.sqlite.record_packing import pack_records
 from recollect.store.sqlite.record_reading import SqliteRecordReader
 from recollect.store.sqlite.repository import id_array
-from recollect.store.sqlite.schema import TAGS_SQL
+from recollect.store.sqlite.schema import PACKED_SQL, TAGS_SQL
 from recollect.store.sqlite.statements import Stated
 from recollect.store.values import Access, EmbedderRow, Parts, Row
 from recollect.text.record_words import record_words, written_words
 
 _OWN = (
     "public_id", "kind", "text", "context", "importance", "base_importance", "pinned", "topic", "position",
-    "created_at", "event_at", "event_until", "event_resolved", "updated_at", "expires_at", "valid_from", "valid_to",
-    "metadata", "content_hash", "embedding_state",
+    "created_at", "event_at", "event_until", "event_resolved", "updated_at", "expires_at", "expires_after",
+    "valid_from", "valid_to", "metadata", "content_hash", "embedding_state", "indexed",
 )  # fmt: skip
 _COLUMNS = (*_OWN, "scope_id", "source_id")
 # What a closed version takes over from its record besides.
@@ -47,13 +47,14 @@ class SqliteRecords(SqliteRecordReader):
         source_ids = [sources.get((scope, row.source)) for scope, row in zip(scope_ids, rows, strict=True)]
         self._insert_rows(ids, rows, scope_ids, source_ids)
         self.put_tags([(record_id, row.tags) for record_id, row in zip(ids, rows, strict=True) if row.tags])
-        self._tx.lexicon.put(ids, [record_words(row.words, row.context, row.tags) for row in rows])
-        self._tx.standing.put(
-            (record_id, row.kind, row.text, row.context) for record_id, row in zip(ids, rows, strict=True)
-        )
+        shown = [(record_id, row) for record_id, row in zip(ids, rows, strict=True) if row.indexed]
+        if shown:
+            words = [record_words(row.words, row.context, row.tags) for _, row in shown]
+            self._tx.lexicon.put([record_id for record_id, _ in shown], words)
+        self._tx.standing.put((record_id, row.kind, row.text, row.context) for record_id, row in shown)
         self._tx.statements.put(
             Stated(record_id, row.kind, scopes[row.scope], row.position, row.text, row.context, row.valid_to, None)
-            for record_id, row in zip(ids, rows, strict=True)
+            for record_id, row in shown
         )
         if embedder is not None:
             self._tx.vectors.insert(embedder, vector_rows(ids, rows))
@@ -92,7 +93,8 @@ class SqliteRecords(SqliteRecordReader):
         self._execute("INSERT OR IGNORE INTO kind (name) SELECT value FROM carray(?)", (apsw.carray(names),))
         kinds = dict(self._execute("SELECT name, id FROM kind"))
         packed = pack_records(ids, rows, scopes, sources, [kinds[row.kind] for row in rows])
-        self._execute_many("INSERT INTO record_packed VALUES (?, ?)", zip(ids, packed, strict=True))
+        shown = [each for each, row in zip(zip(ids, packed, strict=True), rows, strict=True) if row.indexed]
+        self._execute_many("INSERT INTO record_packed VALUES (?, ?)", shown)
 
     def put_tags(self, tagged: Sequence[tuple[int, tuple[str, ...]]]) -> None:
         """Store tags in their order, new names added."""
@@ -118,7 +120,8 @@ class SqliteRecords(SqliteRecordReader):
         """Derive the words of records again from what is stored; returns those whose words are others now."""
         before = self._term_lists(ids)
         rows = self._rows(
-            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.id IN (SELECT value FROM carray(?))",
+            f"SELECT r.id, r.text, r.context, {TAGS_SQL} FROM record r WHERE r.indexed "
+            "AND r.id IN (SELECT value FROM carray(?))",
             (id_array(ids),),
         )
         words = [
@@ -126,7 +129,8 @@ class SqliteRecords(SqliteRecordReader):
             for _, text, context, tags in rows
         ]
         self._tx.lexicon.drop(ids)
-        self._tx.lexicon.put([row[0] for row in rows], words)
+        if rows:
+            self._tx.lexicon.put([row[0] for row in rows], words)
         after = self._term_lists(ids)
         return [record_id for record_id in ids if before.get(record_id) != after.get(record_id)]
 
@@ -154,12 +158,23 @@ class SqliteRecords(SqliteRecordReader):
         self._tx.vectors.drop_refusals(record_id)
         self._execute(
             "UPDATE record SET text = ?, context = ?, content_hash = ?, updated_at = ?, valid_from = ?, "
-            "embedding_state = ? WHERE id = ?",
-            (row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, record_id),
-        )
+            "embedding_state = ?, indexed = ? WHERE id = ?",
+            (
+                row.text, row.context, row.content_hash, row.updated_at, valid_from, row.embedding_state, row.indexed,
+                record_id,
+            ),
+        )  # fmt: skip
+        if row.indexed:
+            self._execute(
+                f"INSERT OR IGNORE INTO record_packed SELECT r.id, {PACKED_SQL} FROM record r WHERE r.id = ?",
+                (record_id,),
+            )
+        else:
+            self._execute("DELETE FROM record_packed WHERE record_id = ?", (record_id,))
         tags = self._execute(f"SELECT {TAGS_SQL} FROM record r WHERE r.id = ?", (record_id,)).get
         self._tx.lexicon.drop([record_id])
-        self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
+        if row.indexed:
+            self._tx.lexicon.put([record_id], [record_words(row.words, row.context, msgspec.json.decode(tags))])
         self._tx.standing.derive([record_id])
         self._tx.statements.derive([record_id])
         if embedder is not None:
@@ -228,11 +243,17 @@ class SqliteRecords(SqliteRecordReader):
         self._tx.changes.append("update", record_id)
 
     def set_expiry(self, record_ids: Sequence[int], expires_at: int | None) -> None:
+        self._move_expiry(record_ids, "expires_at = ?, expires_after = NULL", expires_at)
+
+    def slide_expiry(self, record_ids: Sequence[int], now: int) -> None:
+        self._move_expiry(record_ids, "expires_at = iif(expires_after IS NULL, expires_at, ? + expires_after)", now)
+
+    def _move_expiry(self, record_ids: Sequence[int], assignment: str, moment: int | None) -> None:
         if not len(record_ids):
             return
         self._execute(
-            "UPDATE record SET expires_at = ? WHERE id IN (SELECT value FROM carray(?))",
-            (expires_at, id_array(record_ids)),
+            f"UPDATE record SET {assignment} WHERE id IN (SELECT value FROM carray(?))",
+            (moment, id_array(record_ids)),
         )
         self._tx.supersessions.derive([row.old_id for row in self._tx.supersessions.of_new(record_ids)])
         self._tx.changes.append_ids("update", list(record_ids))

@@ -73,6 +73,8 @@ CREATE TABLE record (
     event_resolved  INTEGER NOT NULL DEFAULT 0 CHECK (event_resolved IN (0, 1)),
     updated_at      INTEGER NOT NULL,
     expires_at      INTEGER,
+    -- How long it lives from when it is touched, in microseconds; NULL: expires_at is moved by nobody.
+    expires_after   INTEGER CHECK (expires_after > 0),
     valid_from      INTEGER NOT NULL,
     valid_to        INTEGER,
     -- Derived from `supersession`, for all versions of a record: since when the store knows that it is superseded,
@@ -82,7 +84,9 @@ CREATE TABLE record (
     held_until       INTEGER,
     metadata        TEXT,
     content_hash    BLOB NOT NULL,
-    embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'refused', 'none'))
+    embedding_state TEXT NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'refused', 'none')),
+    -- 0: recall leaves it out. Nothing is derived from it, so that no index has it.
+    indexed         INTEGER NOT NULL DEFAULT 1 CHECK (indexed IN (0, 1))
 );
 CREATE UNIQUE INDEX record_public_id ON record(public_id) WHERE valid_to IS NULL;
 CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT NULL;
@@ -169,7 +173,7 @@ CREATE TABLE record_packed (
     record_id INTEGER PRIMARY KEY REFERENCES record(id) ON DELETE CASCADE,
     value     BLOB NOT NULL
 );
-CREATE TRIGGER record_inserted AFTER INSERT ON record BEGIN
+CREATE TRIGGER record_inserted AFTER INSERT ON record WHEN new.indexed BEGIN
     INSERT OR IGNORE INTO kind (name) VALUES (new.kind);
     INSERT INTO record_packed VALUES (new.id, {_PACKED.format(row="new")});
 END;
@@ -251,5 +255,5 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 # Schemas up to this one were never released, and had several forms.
-UNRELEASED = 6
+UNRELEASED = 7
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

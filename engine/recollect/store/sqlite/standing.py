@@ -23,7 +23,8 @@ class SqliteStanding(Repository):
         self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),))
         self.put(
             self._rows(
-                "SELECT id, kind, text, context FROM record WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
+                "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
+                (id_array(ids),),
             )
         )
 

@@ -83,7 +83,7 @@ class SqliteStatements(Repository):
 
     def derive(self, ids: Sequence[int]) -> None:
         self.drop(ids)
-        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE id {_LISTED}", (id_array(ids),)))
+        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {_LISTED}", (id_array(ids),)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records, or no longer, by whether they are superseded."""

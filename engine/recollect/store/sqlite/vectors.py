@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _WITHOUT = (
-    "NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
+    "r.indexed AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.record_id = r.id AND v.embedder_id = ?1) "
     "AND NOT EXISTS (SELECT 1 FROM refusal f WHERE f.record_id = r.id AND f.embedder_id = ?1)"
 )
 
@@ -112,13 +112,14 @@ class SqliteVectors(Repository):
 
     def count_waiting(self) -> int:
         return self._number(
-            "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused'"
+            "SELECT count(*) FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
+            "AND indexed"
         )
 
     def waiting(self, limit: int, after_id: int = 0) -> list[tuple[int, str, str | None]]:
         return self._rows(
             "SELECT id, text, context FROM record WHERE embedding_state != 'embedded' AND embedding_state != 'refused' "
-            "AND id > ? ORDER BY id LIMIT ?",
+            "AND indexed AND id > ? ORDER BY id LIMIT ?",
             (after_id, limit),
         )
 
@@ -143,7 +144,7 @@ class SqliteVectors(Repository):
 
     def switch_to(self, embedder: EmbedderRow) -> None:
         self._activate_alone(embedder)
-        self._execute("UPDATE record SET embedding_state = 'embedded'")
+        self._execute("UPDATE record SET embedding_state = 'embedded' WHERE indexed")
         self.mark_refused()
 
     def start_over(self, embedder: EmbedderRow) -> None:

@@ -77,7 +77,7 @@ _STATEMENTS = (
     (
         "record whose packed columns are not its own",
         "SELECT r.public_id FROM record r LEFT JOIN record_packed p ON p.record_id = r.id "
-        f"WHERE p.value IS NOT {PACKED_SQL}",
+        f"WHERE p.value IS NOT iif(r.indexed, {PACKED_SQL}, NULL)",
         _REBUILD,
     ),
     (
@@ -188,17 +188,17 @@ def _statements(tx: SqliteTransaction) -> Iterator[Problem]:
     """Keys and frames against the texts; listed keys by their number, the least and the greatest."""
     rows = tx.connection.execute(
         "SELECT r.public_id, q.keys, q.frames, coalesce(k.number, 0), k.least, k.greatest, "
-        "r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
+        "r.indexed, r.id, r.kind, r.scope_id, r.position, r.text, r.context, r.valid_to, r.superseded_at FROM record r "
         "LEFT JOIN statement q ON q.record_id = r.id LEFT JOIN (SELECT record_id, count(*) AS number, "
         "min(key) AS least, max(key) AS greatest FROM statement_key GROUP BY record_id) k ON k.record_id = r.id "
         "ORDER BY r.id"
     )
     wrong = []
-    for public_id, keys, frames, number, least, greatest, *stated in rows:
+    for public_id, keys, frames, number, least, greatest, indexed, *stated in rows:
         each = Stated(*stated)
         if not isinstance(each.text, str) or not isinstance(each.context, str | None):
             continue  # another finding
-        made = stored_form(each)
+        made = stored_form(each) if indexed else None
         listed = [] if made is None or each.superseded_at is not None else [key for key, _ in listed_keys(0, made[0])]
         expected = (len(listed), min(listed, default=None), max(listed, default=None))
         if (keys, frames) != (made or (None, None)) or (number, least, greatest) != expected:
@@ -213,19 +213,22 @@ def _words(tx: SqliteTransaction, total: int, on_progress: Progress | None) -> I
     edited: list[str] = []
     misjudged: list[str] = []
     rows = tx.connection.execute(
-        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name "
-        "FROM record r LEFT JOIN record_terms t ON t.record_id = r.id LEFT JOIN standing s ON s.record_id = r.id "
-        "ORDER BY r.id"
+        f"SELECT r.public_id, r.text, r.context, r.content_hash, t.terms, t.counts, {TAGS_SQL}, r.kind, s.name, "
+        "r.indexed FROM record r LEFT JOIN record_terms t ON t.record_id = r.id "
+        "LEFT JOIN standing s ON s.record_id = r.id ORDER BY r.id"
     )
-    for done, (public_id, text, context, stored_hash, terms, counts, tags, kind, standing) in enumerate(rows, 1):
+    for done, row in enumerate(rows, 1):
+        public_id, text, context, stored_hash, terms, counts, tags, kind, standing, indexed = row
         if not isinstance(text, str) or not isinstance(context, str | None):
             edited.append(public_id)
             continue
         if content_hash(text, context) != stored_hash:
             edited.append(public_id)
-        if standing_of(kind, text, context) != standing:
+        if (standing_of(kind, text, context) if indexed else None) != standing:
             misjudged.append(public_id)
-        if terms is None:
+        if not indexed:
+            wrong += [public_id] * (terms is not None)
+        elif terms is None:
             missing.append(public_id)
         elif not (isinstance(terms, bytes) and isinstance(counts, bytes)) or len(terms) % 4:
             wrong.append(public_id)
