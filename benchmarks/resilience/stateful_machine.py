@@ -376,7 +376,9 @@ class StoreMachine(RuleBasedStateMachine):
         if messages:
             assert session.extend(messages) == len(held)
             held += messages
-        self._refused(lambda: session.extend([*messages, {"content": "of nobody"}]))
+        self._refused(lambda: session.extend([*messages, {"role": 7, "content": "of nobody"}]))
+        if held and ends == 2:
+            assert session.pop() == held.pop()
         if ends < 2:
             session.end(snapshot=ends == 0, summary="done")
             del self.model.sessions[base, name]

@@ -68,6 +68,7 @@ class Opened:
     def close(self) -> None:
         """Close it, if it was opened."""
         with self._lock:
+            self._memory = None
             self._held.close()
 
 
