@@ -118,10 +118,10 @@ class Memory(Services, Relations, Upkeep):
 
         `context` is a short header (a speaker, a title) that is embedded and indexed with the text. `vector` is a
         float32 (dimension,) of the store's embedder, or (parts, dimension) for several: recall compares the best; with
-        it the text is not embedded here. Times are aware datetimes
-        or ISO 8601 texts. What the text says holds from `event_at`, else `created_at`, until before `event_until`.
-        `supersedes` are the ids of memories in whose place this one stands: see `supersede`, whose refusals are raised
-        here too. `policy` overrides the write policy for this call.
+        it the text is not embedded here. Times are aware datetimes or ISO 8601 texts. What the text says holds from
+        `event_at`, else `created_at`, until before `event_until`. `supersedes` are the ids of memories in whose place
+        this one stands: see `supersede`, whose refusals are raised here too. `policy` overrides the write policy for
+        this call.
 
         `id` is one of the caller's own, any short text that no other memory of the file has; None makes a UUID. A
         memory with such an id repeats or continues no other. If the id is there already, `on_existing` "error" raises

@@ -213,6 +213,7 @@ def test_tools_can_be_chosen(use):
         ({"tools": ["drop"]}, "'drop' is no tool: use recall"),
         ({"tools": ["forget"], "read_only": True}, "'forget' is not allowed by --read-only"),
         ({"tools": ["ingest_document"]}, "needs --document-folder"),
+        ({"scope": "a/b"}, "scope"),
     ):
         with pytest.raises(InvalidInput, match=message):
             use(calls, **options)
@@ -256,6 +257,18 @@ def test_answers_stay_under_the_budget(use, path):
     for answer in use(calls, token_budget=1_000):
         assert 1 <= len(answer["results"]) < 6
         assert answer["left_out"] == 20 - len(answer["results"])
+
+
+def test_a_long_memory_is_fetched_as_far_as_the_budget_goes(use, path):
+    with Memory(path, settings=PLAIN) as memory:
+        memory.remember("x" * 1_000, id="long")
+
+    async def calls(client):
+        return told(await client.call_tool("fetch", {"id": "long"}))
+
+    whole, part = use(calls), use(calls, token_budget=100)
+    assert (len(whole["text"]), "left_out" in whole["metadata"]) == (1_000, False)
+    assert (part["text"], part["metadata"]["left_out"]) == ("x" * 400, "600 more characters")
 
 
 def test_resources_and_the_prompt(use, path):

@@ -64,6 +64,8 @@ def test_a_version_keeps_the_old_text(memory):
     again = memory.remember("two", id="k", on_existing="version", importance=0.8)
     assert (again.importance, len(memory.history("k"))) == (0.8, 2)
     assert memory.recall("one", as_of=first.created_at)[0].text == "one"
+    memory.remember("two", id="k", on_existing="replace")
+    assert [each.text for each in memory.history("k")] == ["two"]
     assert memory.verify().ok
 
 

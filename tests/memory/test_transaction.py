@@ -120,11 +120,12 @@ def test_what_sqlite_does_not_do_in_a_transaction_is_refused(path, tmp_path):
 def test_another_thread_waits_and_sees_nothing_of_it(path):
     with Memory(path, settings=PLAIN) as memory:
         memory.remember("red apple")
-        seen, wrote = [], threading.Event()
+        seen, read, wrote = [], threading.Event(), threading.Event()
 
         def other():
             seen.append([record.text for record in memory.list()])
             seen.append([hit.text for hit in memory.recall("apple")])
+            read.set()
             memory.remember("from the other thread")
             wrote.set()
 
@@ -132,8 +133,7 @@ def test_another_thread_waits_and_sees_nothing_of_it(path):
         with memory.transaction():
             memory.remember("green apple")
             thread.start()
-            while len(seen) < 2:
-                pass
+            assert read.wait(LAST_RESORT_SECONDS)
             assert not wrote.is_set()
         thread.join(LAST_RESORT_SECONDS)
         assert seen == [["red apple"], ["red apple"]]

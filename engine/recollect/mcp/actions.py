@@ -160,18 +160,20 @@ class Search(Action, frozen=True, kw_only=True, tag="search"):
 
 
 class Fetch(Action, frozen=True, kw_only=True, tag="fetch"):
-    """Read a memory or passage in full, by the id that search returned."""
+    """Read a memory or passage, by the id that search returned."""
 
     id: MemoryId
 
     def __call__(self, call: Call) -> Fetched:
         record = call.memory.get(self.id)
+        most = call.token_budget * _CHARS_A_TOKEN
         told = {
             "kind": record.kind, "scope": call.scope_of(record.scope), "created_at": record.created_at.isoformat(),
             "tags": ", ".join(record.tags), "source": record.source or "", "notice": NOTICE,
+            "left_out": f"{len(record.text) - most:,} more characters" if len(record.text) > most else "",
         }  # fmt: skip
         return Fetched(
-            id=record.id, title=_title(record.text), text=record.text, url=uri_of(record.id),
+            id=record.id, title=_title(record.text), text=record.text[:most], url=uri_of(record.id),
             metadata={name: value for name, value in told.items() if value},
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ class SearchResults(Struct, frozen=True, kw_only=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """A memory or passage in full."""
+    """A memory or passage; `left_out` in its metadata says how much did not fit into the budget of tokens."""
 
     id: str
     title: str

@@ -22,6 +22,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from recollect._version import __version__
+from recollect.checks import check_scope
 from recollect.errors import EmbedderError, InvalidInput, NotFound, RecollectError
 from recollect.mcp.actions import TOOLS, URI, ServerTool, uri_of
 from recollect.text.quoting import NOTICE, quoted
@@ -63,7 +64,7 @@ class Opened:
         with self._lock:
             if self._memory is None:
                 self._memory = self._held.enter_context(self._open()).scoped(self._scope)
-        return self._memory
+            return self._memory
 
     def close(self) -> None:
         """Close it, if it was opened."""
@@ -87,8 +88,9 @@ class MemoryServer:
     ) -> None:
         """`tools` names those that are offered; None offers all that the host allows.
 
-        Raises InvalidInput for an unknown tool.
+        Raises InvalidInput for an unknown tool and a malformed scope.
         """
+        scope = check_scope(scope)
         self._memory, self._documents, self._token_budget = Opened(open, scope), documents, token_budget
         self._tools = {each.name: each for each in offered(read_only, tools, documents)}
 

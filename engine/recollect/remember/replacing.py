@@ -38,6 +38,8 @@ def replace_record(
     if (now.text, now.context, now.indexed) != (row.text, row.context, row.indexed) or row.vectors_given:
         row.valid_from = row.updated_at = now_us()
         writer.records.change_text(record_id, row, embedder_of(writer, [row], identity), keep_version=keep)
+    elif not keep:
+        writer.records.purge_versions([record_id])
     writer.records.change_columns(record_id, {**columns, "updated_at": now_us()}, row.tags)
     supersede_named(writer, [row], [record_id])
     return "updated" if keep else "replaced"
