@@ -70,8 +70,9 @@ FLOORS = {
     "workspace": 16,  # writes the memories of a Memory as files
     "tools": 16,
     "mcp": 17,
+    "server": 18,
     "compat": 17,
-    "cli": 18,
+    "cli": 20,
 }
 PUBLIC = {
     "Memory": "memory", "AsyncMemory": "aio", "Filter": "filters", "Hit": "records", "Settings": "settings",

@@ -33,6 +33,9 @@ RecollectError
 │   ├── DocumentEncrypted              a password is needed, or another one
 │   ├── DocumentRefused                a path or an address that may not be read from here
 │   └── ParserMissing                  the library that reads the format is not installed
+├── ServerError                        a server that a `Client` asks
+│   ├── AccessDenied                   a token is missing, unknown, expired, or may not do this
+│   └── ServerUnreachable              no answer: whether a write was done is not known, see the message
 ├── LanguageModelError                 a language model gave no usable answer
 └── KernelError                        a kernel refused its arguments
 """
@@ -40,6 +43,7 @@ RecollectError
 from __future__ import annotations
 
 __all__ = [
+    "AccessDenied",
     "AlreadyExists",
     "AlreadySuperseded",
     "DocumentEncrypted",
@@ -65,6 +69,8 @@ __all__ = [
     "ParserMissing",
     "RecollectError",
     "SchemaTooNew",
+    "ServerError",
+    "ServerUnreachable",
     "SessionDamaged",
     "StoreClosed",
     "StoreCorrupt",
@@ -234,6 +240,18 @@ class DocumentRefused(DocumentError):
 
 class ParserMissing(DocumentError):
     """The library that reads a format is not installed; the message says how to install it."""
+
+
+class ServerError(RecollectError):
+    """A server refused a request, or failed at it, for a reason that lies in neither memory nor arguments."""
+
+
+class AccessDenied(ServerError):
+    """A token is missing, unknown or expired, or does not allow what was asked."""
+
+
+class ServerUnreachable(ServerError):
+    """The server gave no answer; a write may have been done nevertheless."""
 
 
 class LanguageModelError(RecollectError):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, evaluation, mcp, options, read, tiers, tool, transfer, upkeep, workspace, write
+from recollect.cli import demo, evaluation, mcp, options, read, serve, tiers, tool, transfer, upkeep, workspace, write
 from recollect.cli.options import option
 from recollect.services import SERVICES
 
@@ -80,7 +80,7 @@ for command in (
     write.touch, write.link, write.unlink, read.neighbors, read.links, read.history, write.supersede, write.restore,
     read.explain, evaluation.eval_, tiers.consolidate, tiers.bootstrap, tool.tool, transfer.import_, transfer.export,
     upkeep.stats, upkeep.verify, upkeep.audit, upkeep.judge_changes, upkeep.rebuild, upkeep.purge_expired,
-    upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, demo.demo,
+    upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, serve.serve, serve.inspect, demo.demo,
 ):  # fmt: skip
     app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
 for name, service in SERVICES.items():
@@ -88,3 +88,4 @@ for name, service in SERVICES.items():
         app.add_typer(service.commands, name=name)
 app.add_typer(workspace.workspace, name="workspace")
 app.add_typer(mcp.mcp, name="mcp")
+app.add_typer(serve.token, name="token")

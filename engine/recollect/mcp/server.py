@@ -111,6 +111,14 @@ class MemoryServer:
             on_get_prompt=self._get_prompt,
         )
 
+    def memory_for(self, _: Context) -> Memory:
+        """The memory of a request: the same for all."""
+        return self._memory()
+
+    def tools_for(self, _: Context) -> dict[str, ServerTool]:
+        """The tools that a request may call: the same for all."""
+        return self._tools
+
     @asynccontextmanager
     async def _lifespan(self, _: Server[None]) -> AsyncIterator[None]:
         try:
@@ -121,13 +129,14 @@ class MemoryServer:
 
     # ── tools ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(each) for each in self._tools.values()])
+    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(each) for each in self.tools_for(context).values()])
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        chosen = self._tools.get(params.name)
+        tools = self.tools_for(context)
+        chosen = tools.get(params.name)
         if chosen is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: use {', '.join(self._tools)}")
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}: use {', '.join(tools)}")
         arguments = dict(params.arguments or {})
         if "action" in arguments:
             takes = ", ".join(properties(chosen.action))
@@ -137,7 +146,7 @@ class MemoryServer:
             anyio.from_thread.run(context.session.report_progress, done, total)
 
         def answer() -> dict[str, Any]:
-            call = Call(self._memory(), "/", self._documents, self._token_budget, report)
+            call = Call(self.memory_for(context), "/", self._documents, self._token_budget, report)
             return execute(chosen.tool, {**arguments, "action": chosen.name}, call, fixed=False)
 
         try:
@@ -176,11 +185,12 @@ class MemoryServer:
 
         def text() -> str:
             if uri == RECENT:
-                listed = [{"id": each.id, "content": each.text} for each in self._memory().list(limit=_MOST_RECENT)]
+                latest = self.memory_for(context).list(limit=_MOST_RECENT)
+                listed = [{"id": each.id, "content": each.text} for each in latest]
                 return quoted(msgspec.json.encode({"results": listed, "notice": NOTICE}).decode())
             if not uri.startswith(URI):
                 raise NotFound(f"no resource {uri!r}: there is {RECENT}, and {uri_of('ID')}")
-            return self._memory().get(unquote(uri.removeprefix(URI))).text
+            return self.memory_for(context).get(unquote(uri.removeprefix(URI))).text
 
         try:
             found = await self._in_thread(context, text)
@@ -210,7 +220,7 @@ class MemoryServer:
             raise MCPError(types.INVALID_PARAMS, "the one prompt is bootstrap: it takes task, and agent if you like")
 
         def markdown() -> str:
-            return str(self._memory().bootstrap(agent, task, self._token_budget))
+            return str(self.memory_for(context).bootstrap(agent, task, self._token_budget))
 
         try:
             text = await self._in_thread(context, markdown)

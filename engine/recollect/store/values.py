@@ -385,3 +385,14 @@ class Erased:
         self.names: dict[tuple[str, str], set[str]] = {}
         self.rows: dict[str, int] = {}
         self.had_snapshot = False
+
+
+class AccessTokenRow(NamedTuple):
+    """An access token, without its secret. Times are microseconds since 1970 UTC; `expires_at` None: never."""
+
+    public_id: str
+    name: str | None
+    scope: str
+    read_only: bool
+    created_at: int
+    expires_at: int | None

@@ -24,6 +24,8 @@ from recollect.store.protocol.records import (
     VectorWriter,
 )
 from recollect.store.protocol.services import (
+    AccessTokens,
+    AccessTokenWriter,
     Consolidations,
     ConsolidationWriter,
     Documents,
@@ -89,6 +91,7 @@ class Reader(Protocol):
     procedures: Procedures
     working: Working
     embedding_cache: EmbeddingCache
+    access_tokens: AccessTokens
 
     @property
     def uncommitted(self) -> bool:
@@ -118,6 +121,7 @@ class Writer(Reader, Protocol):
     procedures: ProcedureWriter
     working: WorkingWriter
     embedding_cache: EmbeddingCacheWriter
+    access_tokens: AccessTokenWriter
     erasure: Erasure
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from recollect.policies import Consolidation
 from recollect.store.values import (
+    AccessTokenRow,
     Chunk,
     CycleRow,
     DocumentRow,
@@ -217,6 +218,26 @@ class WorkingWriter(Working, Protocol):
 
     def save(self, scope: str, items: str, now: int) -> None:
         """Replace the working memory of exactly this scope, as JSON."""
+
+
+class AccessTokens(Protocol):
+    """The tokens that admit to the store over HTTP."""
+
+    def with_hash(self, hash: bytes) -> AccessTokenRow | None:
+        """The token with this hash."""
+
+    def listed(self) -> list[AccessTokenRow]:
+        """All tokens, oldest first."""
+
+
+class AccessTokenWriter(AccessTokens, Protocol):
+    """The same in a write transaction."""
+
+    def add(self, row: AccessTokenRow, hash: bytes) -> None:
+        """Add a token."""
+
+    def remove(self, public_id: str) -> bool:
+        """Remove a token; False if there is none with this id."""
 
 
 class EmbeddingCache(Protocol):

@@ -255,5 +255,5 @@ SELECT r.public_id AS id, r.text, r.kind, s.path AS scope,
 
 MIGRATIONS: tuple[str, ...] = (_INITIAL + SERVICE_SCHEMA,)
 # Schemas up to this one were never released, and had several forms.
-UNRELEASED = 7
+UNRELEASED = 8
 SCHEMA_VERSION = UNRELEASED + len(MIGRATIONS)

@@ -199,6 +199,18 @@ CREATE INDEX document_hash ON document(content_hash);
 
 -- Derived: vectors by the hash of text and context, so that no text is embedded twice. `used` is a counter; the lowest
 -- is the least recently used.
+-- Access tokens of `recollect serve`. Only the SHA-256 of a token is stored; each is confined to a scope.
+CREATE TABLE access_token (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    public_id  TEXT NOT NULL UNIQUE,
+    name       TEXT,
+    hash       BLOB NOT NULL UNIQUE,
+    scope      TEXT NOT NULL,
+    read_only  INTEGER NOT NULL DEFAULT 0 CHECK (read_only IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER
+);
+
 CREATE TABLE embedding_cache (
     id           INTEGER PRIMARY KEY,
     content_hash BLOB NOT NULL,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from recollect.store.protocol import Writer
+from recollect.store.sqlite.access_tokens import SqliteAccessTokens
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.changes import SqliteChanges
 from recollect.store.sqlite.documents import SqliteDocuments
@@ -60,6 +61,7 @@ class SqliteTransaction(Writer):
         self.procedures = SqliteProcedures(self)
         self.working = SqliteWorking(self)
         self.embedding_cache = SqliteEmbeddingCache(self)
+        self.access_tokens = SqliteAccessTokens(self)
         self.erasure = SqliteErasure(self)
 
     @property

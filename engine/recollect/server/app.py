@@ -1,0 +1,199 @@
+"""The application: a route for each operation, and what a server has besides."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, suppress
+from time import perf_counter
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI, Query, Request, Response
+from starlette.routing import Route
+
+from recollect._version import __version__
+from recollect.errors import RecollectError
+from recollect.memory import Memory
+from recollect.server import failures, pages, transfer
+from recollect.server.access import Access
+from recollect.server.answers import outside
+from recollect.server.batching import RecallBatcher
+from recollect.server.failures import Refused, answer, told
+from recollect.server.limits import Application, Gate, Limits
+from recollect.server.mcp import MemoryProtocol
+from recollect.server.metrics import CONTENT_TYPE, Metrics
+from recollect.server.openapi import describe, schema_of
+from recollect.server.operations import OPERATIONS, PREFIX, Operation
+from recollect.server.requests import arguments, request_model
+from recollect.server.tokens import Tokens
+
+Answer = TypeVar("Answer")
+Work = Callable[[Operation, Request, dict[str, Any]], Awaitable[Response]]
+
+
+class MemoryApi:
+    """The HTTP API of a memory. `application` is the ASGI application, behind all limits."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        tokens: Tokens | None = None,
+        tokens_required: bool = False,
+        hosts: Collection[str] | None = None,
+        limits: Limits = Limits(),  # noqa: B008
+        batch: bool = True,
+    ) -> None:
+        """`hosts` are the names under which the server may be asked; None: any. Without `batch` recalls are answered
+        one by one.
+        """
+        self._memory = memory
+        self._access = Access(memory, tokens or Tokens(memory), tokens_required=tokens_required)
+        self._metrics = Metrics()
+        self._threads = anyio.CapacityLimiter(limits.most_threads)
+        self._exports = anyio.CapacityLimiter(transfer.MOST_EXPORTS)
+        self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
+        self._ready = False
+        self._protocol = MemoryProtocol(memory, self._access)
+        self.app = FastAPI(
+            title="Recollect", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
+            redoc_url=None, lifespan=self._lifespan, redirect_slashes=False,
+        )  # fmt: skip
+        self._add_routes()
+        self.application: Application = Gate(self.app, limits, hosts)
+
+    def _add_routes(self) -> None:
+        failures.install(self.app)
+        for operation in OPERATIONS:
+            endpoint, about = self._endpoint(operation, self._carried_out), operation.call.__doc__ or ""
+            self.app.add_api_route(
+                PREFIX + operation.path, endpoint, methods=[operation.method], tags=[operation.tag],
+                summary=about.partition("\n")[0], operation_id=operation.name, status_code=operation.status,
+                responses={operation.status: schema_of(operation.returns)}, response_model=None,
+            )  # fmt: skip
+            vars(self.app.router.routes[-1])["fields"] = _fields(operation)
+        self._add("POST", "/documents", self._ingest, "documents", 201)
+        self._add("GET", "/export", self._endpoint(transfer.EXPORT, self._exported), "transfer")
+        self._add("POST", "/import", self._import, "transfer")
+        for path, endpoint in (("/healthz", self._healthy), ("/readyz", self._readiness), ("/metrics", self._figures)):
+            self.app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
+        self.app.router.routes.append(Route("/mcp", self._protocol))
+        pages.add_to(self.app, self._access)
+        describe(self.app)
+
+    def _add(self, method: str, path: str, endpoint: Any, tag: str, status: int = 200) -> None:
+        self.app.add_api_route(
+            PREFIX + path, endpoint, methods=[method], tags=[tag], status_code=status, response_model=None
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        async with self._protocol.running(), anyio.create_task_group() as group:
+            group.start_soon(self._warm_up)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _warm_up(self) -> None:
+        with suppress(RecollectError):  # the first recall says it, or works without the embedder
+            await anyio.to_thread.run_sync(self._memory.warmup, abandon_on_cancel=True)
+        self._ready = True
+
+    # ── operations ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _endpoint(self, operation: Operation, work: Work) -> Callable[..., Awaitable[Response]]:
+        """The endpoint of an operation. FastAPI reads from its annotations what a request may hold."""
+        model = request_model(operation)
+        named = "{id}" in operation.path
+        takes = _fields(operation)
+
+        async def endpoint(request: Request, fields: Any) -> Response:
+            id = unquote(request.path_params["id"], errors="surrogateescape") if named else None
+            given = arguments(operation, fields or model(), id)
+            return await self._counted(operation.name, takes, work(operation, request, given))
+
+        body: Any = model
+        if operation.in_body and not any(field.is_required() for field in model.model_fields.values()):
+            body, endpoint.__defaults__ = model | None, (None,)  # no body is an empty one
+        fields = body if operation.in_body else Annotated[model, Query()]
+        endpoint.__annotations__ = {"request": Request, "fields": fields, "return": Response}
+        return endpoint
+
+    async def _carried_out(self, operation: Operation, request: Request, given: dict[str, Any]) -> Response:
+        memory, scope, _ = self._access.memory(request, writes=not operation.reads)
+        if operation.call is Memory.recall and self._recalls is not None:
+            found = await self._recalls.recall(memory, scope, given.pop("query"), given)
+        else:
+            found = await self._in_thread(functools.partial(operation.apply, memory, given))
+        return answer(outside(found), operation.status)
+
+    async def _counted(self, name: str, takes: Collection[str], work: Awaitable[Response]) -> Response:
+        """The response, counted with its status and its time."""
+        began, status = perf_counter(), 500
+        try:
+            response = await work
+            status = response.status_code
+        except Refused as refusal:
+            status = refusal.status_code
+            raise
+        except RecollectError as fault:
+            response = told(fault, takes)
+            status = response.status_code
+        finally:
+            self._metrics.requests.labels(name, str(status)).inc()
+            self._metrics.seconds.labels(name).observe(perf_counter() - began)
+        return response
+
+    async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+    # ── raw bytes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ingest(
+        self, request: Request, name: str, title: str | None = None, scope: str = "/", metadata: str | None = None
+    ) -> Response:
+        """Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format."""
+        memory, _, _ = self._access.memory(request, writes=True)
+        body = await request.body()
+        work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
+        return await self._counted("ingest", ("name", "title", "scope", "metadata"), self._answered(work, 201))
+
+    async def _exported(self, __: Operation, request: Request, given: dict[str, Any]) -> Response:
+        memory, _, _ = self._access.memory(request, writes=False)
+        await self._in_thread(functools.partial(transfer.check_export, memory, **given))
+        return transfer.Export(memory, given, self._exports)
+
+    async def _import(self, request: Request, format: str = "jsonl", scope: str = "/") -> Response:
+        """Read memories from the body, all or none; those whose id exists are skipped."""
+        memory, _, _ = self._access.memory(request, writes=True)
+        body = await request.body()
+        work = functools.partial(transfer.import_, memory, body, format, scope)
+        return await self._counted("import", ("format", "scope"), self._answered(work, 200))
+
+    async def _answered(self, work: Callable[[], Any], status: int) -> Response:
+        return answer(await self._in_thread(work), status)
+
+    # ── the server ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _healthy(self) -> Response:
+        return answer({"status": "ok"})
+
+    async def _readiness(self) -> Response:
+        """Whether the store can be read and the embedding model is loaded."""
+        if self._ready:
+            await self._in_thread(lambda: self._memory.list(limit=1))
+        return answer({"status": "ready" if self._ready else "warming up"}, 200 if self._ready else 503)
+
+    async def _figures(self, request: Request) -> Response:
+        grant = self._access.grant(request)
+        if grant.scope != "/":
+            raise Refused(403, "metrics are of the whole store: the token is for a scope", error="AccessDenied")
+        text = await self._in_thread(lambda: self._metrics.text(self._memory))
+        return Response(text, media_type=CONTENT_TYPE)
+
+
+def _fields(operation: Operation) -> list[str]:
+    """What an operation takes beside what is in its path."""
+    return [name for name in operation.fields if name != "id" or "{id}" not in operation.path]

@@ -1,0 +1,148 @@
+"""Errors as answers: {"error": {"type", "field", "message"}}, without a traceback and without paths of the machine."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from recollect.checks import shown
+from recollect.errors import (
+    AccessDenied,
+    AlreadyExists,
+    AlreadySuperseded,
+    DocumentError,
+    DocumentTooLarge,
+    EmbedderError,
+    InvalidInput,
+    LanguageModelError,
+    NotFound,
+    RecollectError,
+    StoreClosed,
+    StoreError,
+    StoreLocked,
+    StoreReadOnly,
+    TextRefused,
+)
+
+_log = logging.getLogger("recollect.server")
+_STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
+    (NotFound, 404),
+    (AlreadyExists, 409),
+    (AlreadySuperseded, 409),
+    (InvalidInput, 422),
+    (AccessDenied, 403),
+    (DocumentTooLarge, 413),
+    (DocumentError, 422),
+    (TextRefused, 422),
+    (StoreLocked, 503),
+    (StoreClosed, 503),
+    (StoreReadOnly, 403),
+    (EmbedderError, 503),
+    (LanguageModelError, 502),
+)
+# Of more fields than these only those like a wrong one are named.
+_MOST_LISTED = 20
+_FIRST = re.compile(r"[ .:,\[]")
+# What is said of a failure whose own message names files.
+_STORE_SAYS = "the store cannot do this now; the log of the server says why"
+_NAMES = {400: "InvalidInput", 404: "NotFound", 405: "InvalidInput", 413: "InvalidInput", 415: "InvalidInput"}
+
+
+class Refused(HTTPException):
+    """A request that is refused before an operation begins; `error` is the name of the error for the client."""
+
+    def __init__(self, status: int, message: str, *, error: str = "InvalidInput") -> None:
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        super().__init__(status, message, headers)
+        self.error = error
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value, enc_hook=_plain), status, dict(headers or {}), "application/json")
+
+
+def _plain(value: Any) -> Any:
+    """An array of numpy as lists."""
+    return value.tolist()
+
+
+def failed(
+    status: int, type: str, message: str, *, field: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error as JSON."""
+    return answer({"error": {"type": type, "field": field, "message": message}}, status, headers)
+
+
+def told(fault: RecollectError, fields: Collection[str] = ()) -> Response:
+    """An error of the engine; its field is the one that its message begins with."""
+    status = next((status for kind, status in _STATUSES if isinstance(fault, kind)), 500)
+    message, first = str(fault), _FIRST.split(str(fault), 1)[0]
+    if isinstance(fault, StoreError):
+        _log.error("%s: %s", type(fault).__name__, fault)
+        message = _STORE_SAYS
+    return failed(status, type(fault).__name__, message, field=first if first in fields else None)
+
+
+def install(app: FastAPI) -> None:
+    """Have the application answer every failure so."""
+
+    async def of_engine(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, RecollectError)
+        return told(fault, _fields(request))
+
+    async def of_fields(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, RequestValidationError)
+        return _of_fields(fault.errors(), _fields(request))
+
+    async def of_http(request: Request, fault: Exception) -> Response:
+        assert isinstance(fault, HTTPException)
+        name = fault.error if isinstance(fault, Refused) else _NAMES.get(fault.status_code, "ServerError")
+        said = str(fault.detail)
+        if not isinstance(fault, Refused) and fault.status_code in (404, 405):
+            said = f"{request.method} {shown(request.url.path)} is no operation: /openapi.json lists them"
+        return failed(fault.status_code, name, said, headers=fault.headers)
+
+    async def unexpected(_: Request, fault: Exception) -> Response:
+        _log.error("an unexpected failure", exc_info=fault)
+        return failed(500, "ServerError", "an unexpected failure: the log of the server has it")
+
+    app.add_exception_handler(RecollectError, of_engine)
+    app.add_exception_handler(RequestValidationError, of_fields)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _fields(request: Request) -> Collection[str]:
+    """What the operation of a request takes."""
+    takes: Collection[str] = getattr(request.scope.get("route"), "fields", ())
+    return takes
+
+
+def _of_fields(faults: Sequence[Any], takes: Collection[str]) -> Response:
+    """The first fault that pydantic found."""
+    fault = faults[0]
+    if fault["type"] == "json_invalid":
+        said = f"the body is not JSON ({fault['ctx']['error']} at byte {fault['loc'][-1]}): give an object"
+        return failed(400, "InvalidInput", said)
+    path = [str(part) for part in fault["loc"][1:]]
+    field = path[0] if path else None
+    if field is None:
+        return failed(422, "InvalidInput", f"the body is {shown(fault['input'])}: give a JSON object")
+    if fault["type"] == "extra_forbidden":
+        known = takes if len(takes) <= _MOST_LISTED else difflib.get_close_matches(field, takes)
+        said = f"there is no field {shown(field)} here: use {', '.join(known) or 'those of /openapi.json'}"
+        return failed(422, "InvalidInput", said, field=field)
+    if fault["type"] == "missing":
+        return failed(422, "InvalidInput", f"{field} is missing: give it", field=field)
+    place = ".".join(part for part in path if part in takes or part.isdigit())
+    said = f"{place or field} is {shown(fault['input'])}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+    return failed(422, "InvalidInput", said, field=field)

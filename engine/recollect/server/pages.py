@@ -1,0 +1,49 @@
+"""The page: its files, and what it asks for besides the operations."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from fastapi import FastAPI, Request, Response
+
+from recollect._version import __version__
+from recollect.server.access import Access
+from recollect.server.failures import Refused, answer
+from recollect.server.operations import PREFIX
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}  # fmt: skip
+
+
+def add_to(app: FastAPI, access: Access) -> None:
+    """Add the page's routes to an application."""
+    folder = files("recollect.server") / "page"
+    contents = {
+        each.name: each.read_bytes() for each in folder.iterdir() if PurePosixPath(each.name).suffix in _MEDIA_TYPES
+    }
+
+    def file(name: str) -> Response:
+        if name not in contents:
+            raise Refused(404, f"there is no file {name!r}", error="NotFound")
+        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
+        return Response(contents[name], headers=headers, media_type=_MEDIA_TYPES[PurePosixPath(name).suffix])
+
+    async def index() -> Response:
+        return file("index.html")
+
+    async def part(name: str) -> Response:
+        return file(name)
+
+    async def state(request: Request) -> Response:
+        _, scope, grant = access.memory(request, writes=False)
+        return answer({"read_only": grant.read_only, "scope": scope, "version": __version__})
+
+    for path, endpoint in (("/", index), ("/page/{name}", part), (f"{PREFIX}/page/state", state)):
+        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)

@@ -1,0 +1,75 @@
+"""What a request may hold: a model of pydantic for each operation, made from the signature of its function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from functools import reduce
+from inspect import Parameter
+from operator import or_
+from types import EllipsisType, NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, Json, Strict, create_model
+
+from recollect.errors import InvalidInput
+from recollect.policies import WritePolicy
+from recollect.profiles import Profile
+from recollect.server.operations import Operation
+
+_IN_PATH = "{id}"
+
+
+class Request(BaseModel):
+    """The fields of a request. In a body types are as JSON has them; a query is text, and is converted."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were given, as the function takes them."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+def request_model(operation: Operation) -> type[Request]:
+    """The model of an operation's request, without what is in its path."""
+    fields: dict[str, Any] = {}
+    for name, (hint, default) in operation.fields.items():
+        if not (name == "id" and _IN_PATH in operation.path):
+            required = default is Parameter.empty
+            fields[name] = _in_json(hint, query=not operation.in_body), Field(... if required else None)
+    config = ConfigDict(extra="forbid", strict=operation.in_body, arbitrary_types_allowed=True)
+    name = "".join(part.title() for part in operation.name.split("_"))
+    made = create_model(f"{name}Request", __config__=config, **fields)
+    # The base's method; create_model takes either a base or a configuration.
+    return type(made.__name__, (made, Request), {"__doc__": operation.call.__doc__, "__module__": __name__})
+
+
+def _in_json(hint: Any, *, query: bool) -> Any:
+    """A type as a request can have it."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (UnionType, Union):
+        kept = [_in_json(each, query=query) for each in arguments if each not in (EllipsisType, Profile)]
+        if query and any(get_origin(each) is list for each in kept):
+            kept = [each for each in kept if each is not str]  # one is a list of one
+        return reduce(or_, dict.fromkeys(kept)) if kept else Any
+    if origin in (Mapping, dict) or hint is WritePolicy:
+        return Json[dict[str, Any]] if query else dict[str, Any]
+    if origin in (Sequence, Iterable, list, tuple):
+        return list[_in_json(arguments[0], query=query)]  # type: ignore[misc]
+    if hint is timedelta:
+        return Annotated[timedelta, Strict(False)]
+    if isinstance(hint, type) and issubclass(hint, date | datetime):
+        return str
+    return Any if hint is object else NoneType if hint is None else hint
+
+
+def arguments(operation: Operation, request: Request, id: str | None) -> dict[str, Any]:
+    """The arguments of an operation's function. Raises InvalidInput for a policy that is none."""
+    given = request.given()
+    if isinstance(policy := given.get("policy"), dict):
+        try:
+            given["policy"] = msgspec.convert(policy, WritePolicy)
+        except msgspec.ValidationError as fault:
+            raise InvalidInput(f"policy: {fault}") from None
+    if id is not None:
+        given["id"] = id
+    return given
