@@ -26,6 +26,8 @@ FLOORS = {
     "errors": 0,
     "_version": 0,
     "extras": 0,
+    "logs": 0,
+    "tracing": 1,
     "text": 1,
     "checks": 1,
     "vector_checks": 2,

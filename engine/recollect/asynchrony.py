@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial, update_wrapper
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
@@ -103,7 +103,8 @@ class AsyncHandle(AsyncOf[Closes]):
         whose, own = _transaction.get()
         executor = own if whose is self._executor and own is not None else self._executor
         try:
-            running = get_running_loop().run_in_executor(executor, call)
+            # In the caller's context: what is traced in the thread belongs to the caller's span.
+            running = get_running_loop().run_in_executor(executor, partial(copy_context().run, call))
         except RuntimeError:  # the executor was shut down
             raise StoreClosed(f"this {type(self).__name__} was closed: open a new one") from None
         return await running

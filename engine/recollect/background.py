@@ -6,18 +6,24 @@ import threading
 from collections.abc import Callable
 
 from recollect.checks import fault_text
+from recollect.logs import logger
 
 Task = Callable[[Callable[[], bool]], object]
 """Takes a function that says whether to stop."""
 
+_log = logger(__name__)
 # A task that waits for the network is not waited for: what it has not written is done again another time.
 _LONGEST_WAIT_SECONDS = 2.0
 
 
 class Background:
-    """Runs a task in a thread. Asked for while it runs, it runs once more afterwards; a failure is kept as a text."""
+    """Runs a task in a thread. Asked for while it runs, it runs once more afterwards; a failure is kept as a text.
 
-    def __init__(self) -> None:
+    `what` names the task in the log.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._again = self._stopped = False
@@ -56,4 +62,6 @@ class Background:
                 task(lambda: self._stopped)
                 self.failure = None
             except Exception as failure:  # of a model, which may raise anything, or of a store that was closed
+                if self.failure is None and not self._stopped:  # once, until it succeeds
+                    _log.warning("%s failed with %s", self._what, type(failure).__name__)
                 self.failure = fault_text(failure)

@@ -21,6 +21,7 @@ from recollect.environment import language_model_address, named_embedder, named_
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
 from recollect.index.memory_index import MemoryIndex
 from recollect.index.snapshot_manager import SnapshotManager
+from recollect.logs import logger
 from recollect.numerics import kernel_errors, kernels
 from recollect.records import Record
 from recollect.remote.address import ModelAddress
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recollect.llm.protocol import LanguageModel
 
 
+_log = logger(__name__)
 _COUNTS_A_WRITE = 256
 _RECALLS_KEPT = 256
 # Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
@@ -67,10 +69,11 @@ class Engine:
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
         self.accesses = AccessLog()
-        self.background = Background()
+        self.background = Background("judging by the language model")
         self.embedder = EmbedderHandle(
             spec, query_cache_size=settings.query_cache_size, token_codes=settings.token_codes
         )
+        _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
     @contextmanager
     def atomic(self) -> Iterator[Writer]:
@@ -182,6 +185,7 @@ class Engine:
                 with suppress(StoreError), self.store.atomic(wait=False) as writer:
                     writer.records.touch(accesses)
             self._snapshots.close(self.index)
+            _log.info("closes %s", self.store.path)
         self.store.close()
 
 

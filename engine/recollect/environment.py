@@ -30,7 +30,7 @@ VARIABLES = {
     "OPENAI_BASE_URL": "Base URL for OpenAI's language models.",
     "RECOLLECT_KERNELS": "Kernel backend: `numba` or `python`; read by recollect_kernels.",
     "RECOLLECT_CACHE_DIR": "Folder of compiled kernels; read by recollect_kernels.",
-    "RECOLLECT_DEBUG": "`1` makes the command line print tracebacks.",
+    "RECOLLECT_DEBUG": "`1` makes the command line print its log and tracebacks, on standard error.",
 }
 """Every environment variable that Recollect reads, and what it says."""
 

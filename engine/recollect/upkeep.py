@@ -18,6 +18,7 @@ from recollect.remember.judging import judge_waiting
 from recollect.remember.pending import Progress, drain_pending, reembed
 from recollect.reports import Audit, Evaluation, Exported, Imported, Judged, Restored, Stats, Verification
 from recollect.settings import Settings
+from recollect.tracing import traced
 
 _REFUSED_SHOWN = 5
 
@@ -67,11 +68,13 @@ class Upkeep:
             notes=tuple(notes),
         )
 
+    @traced("verify", lambda found: {"problems": len(found.problems)})
     def verify(self, *, on_progress: Progress | None = None) -> Verification:
         """Check the file, and compare everything derived with the records. Nothing is changed."""
         self._whole("verify")
         return self._engine.store.verify(on_progress)
 
+    @traced("rebuild", lambda found: {"problems": len(found.problems)})
     def rebuild(self, *, on_progress: Progress | None = None) -> Verification:
         """Derive everything from the records again, embed records without vectors, and verify."""
         self._whole("rebuild")
@@ -80,16 +83,19 @@ class Upkeep:
             drain_pending(self._engine, limit=None)
         return self.verify()
 
+    @traced("vacuum", lambda count: {"bytes": count})
     def vacuum(self) -> int:
         """Return unused space to the file system; returns how many bytes."""
         self._whole("vacuum")
         return self._engine.store.vacuum()
 
+    @traced("backup")
     def backup(self, target: str | os.PathLike[str], *, on_progress: Progress | None = None) -> str:
         """Copy the store, as of one commit, to a new file, while others read and write; returns its path."""
         self._whole("backup")
         return self._engine.store.backup(target, on_progress)
 
+    @traced("rekey")
     def rekey(self, key: str | None) -> None:
         """Encrypt the file with `key`, or (None) decrypt it; all of it or nothing.
 
@@ -263,6 +269,7 @@ class Upkeep:
             self._engine, questions, base=self._scope, k=k, options=options, against=against, on_progress=on_progress
         )
 
+    @traced("reembed", lambda count: {"memories": count})
     def reembed(self, *, on_progress: Progress | None = None) -> int:
         """Embed all records with the configured embedder, or those that wait or were refused; returns how many.
 

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import importlib
 import importlib.util
+import logging
 import os
 import threading
 import time
@@ -23,7 +24,11 @@ from recollect_kernels import cache, compiler_process, python_backend
 from recollect_kernels.contract import KernelError
 from recollect_kernels.protocol import NAMES, Backend
 
+# Below the engine's logger, and silent where that is: the kernels are part of what `recollect` tells.
+_log = logging.getLogger("recollect.kernels")
+_log.addHandler(logging.NullHandler())
 _NOT_LOADED = "not compiled yet; warmup compiles them"
+_IN_PYTHON = "kernels run in Python, which takes longer: %s"
 # What a recall calls, in the order in which it is compiled: what takes long to compile comes last.
 _OF_RECALL = (
     "sketch", "hamming_shortlist", "assess", "order_changes", "rank_by_forest", "rescore_shortlist", "bm25_top_k",
@@ -61,6 +66,7 @@ def _choose() -> tuple[str, str]:
         return "numba", _NOT_LOADED
     if wanted == "numba":
         raise KernelError("RECOLLECT_KERNELS: 'numba', but numba is not installed; run: pip install numba")
+    _log.warning(_IN_PYTHON, "numba is not installed")
     return "python", "numba is not installed"
 
 
@@ -169,12 +175,15 @@ def _load(
             backend, every, kept_in, why_not = _prepare()
         except Exception as error:
             _reason = f"numba cannot be used: {type(error).__name__}: {error}"
+            _log.warning(_IN_PYTHON, _reason)
             return
         wanted = [every[name] for name in names if name in every and not every[name].loaded]
         began = time.perf_counter()
         for done, kernel in enumerate(_as_loaded(wanted, kept_in, compile), 1):
             if isinstance(kernel, str):
                 _reason = kernel
+                if not _stop.is_set():
+                    _log.warning(_IN_PYTHON, _reason)
                 return
             _seconds[kernel.name] = time.perf_counter() - began
             began = time.perf_counter()
@@ -186,6 +195,7 @@ def _load(
                 kept_in.mark_complete()
             _compiled = True
             _reason = f"kept in {kept_in.folder}" if kept_in else f"compiled in memory only: {why_not}"
+            _log.info("kernels ready in %.1f s, %s", sum(_seconds.values()), _reason)
 
 
 def _as_loaded(wanted: list[Any], kept_in: cache.Cache | None, compile: bool) -> Iterator[Any]:

@@ -240,6 +240,18 @@ def test_a_defect_is_one_line_and_a_traceback_on_demand(run, empty, monkeypatch)
     assert "Traceback" in run("count").err
 
 
+def test_the_log_is_shown_on_demand(run, empty, monkeypatch):
+    plain = run("recall", "nothing")
+    assert "recollect." not in plain.err
+    monkeypatch.setenv("RECOLLECT_DEBUG", "1")
+    told = run("recall", "nothing")
+    assert told.out == plain.out
+    assert "INFO recollect.engine: opened " in told.err
+    assert "DEBUG recollect.tracing: recall: " in told.err
+    monkeypatch.delenv("RECOLLECT_DEBUG")
+    assert run("recall", "nothing") == plain
+
+
 def test_an_error_stays_on_one_line_and_cannot_command_the_terminal(run, empty):
     done = run("get", "a\nb\x1b[31m\udcff")
     failed(done, 1, "NotFound")

@@ -36,7 +36,7 @@ Environment:
                       for workspace flush, if no other language model is configured
   RECOLLECT_MCP_TOKEN the token of `recollect mcp --http`, without --token-file
   RECOLLECT_KERNELS   "numba" or "python"
-  RECOLLECT_DEBUG     1 prints the traceback of a failure
+  RECOLLECT_DEBUG     1 prints the log, and the traceback of a failure, on standard error
   NO_COLOR            no colours
 
 Results go to standard output, everything else to standard error. With --json

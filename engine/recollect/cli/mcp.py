@@ -11,7 +11,7 @@ import typer
 
 from recollect.cli.command import prints
 from recollect.cli.options import SETTINGS, argument, flag, open_memory, option
-from recollect.cli.output import hint
+from recollect.cli.output import LOG_FORMAT, hint
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -191,4 +191,4 @@ def _log_to_stderr() -> None:
     import logging
 
     level = logging.INFO if os.environ.get("RECOLLECT_DEBUG") == "1" else logging.ERROR
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=level, stream=sys.stderr, format=LOG_FORMAT)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import EmbedderMissing, RecollectError
+from recollect.logs import logger
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from recollect.embedding.cache import EmbeddedQuery, QueryCache
     from recollect.embedding.places import Measure
     from recollect.embedding.protocol import Embedded, Embedder
+
+
+_log = logger(__name__)
 
 
 class Identity(NamedTuple):
@@ -41,6 +45,7 @@ class EmbedderHandle:
         self._cache: QueryCache | None = None
         self._failure: RecollectError | None = None
         self._measure: Measure | None = None
+        self._fails = False
 
     @property
     def spec(self) -> object:
@@ -83,11 +88,25 @@ class EmbedderHandle:
                 try:
                     self._embedder = load(self._spec, queries_first=queries_first)
                 except RecollectError as failure:
+                    if self._failure is None:  # nothing was embedded yet: the message quotes no text
+                        _log.warning("embedder cannot be loaded: %s", failure)
                     self._failure = failure
                     raise
                 self._failure = None
                 self._cache = QueryCache(self._embedder, self._query_cache_size)
             return self._embedder
+
+    def failed(self, reason: RecollectError, effect: str) -> None:
+        """Warn once, until it works again, that embedding failed, and of the effect of that."""
+        tell = _log.debug if self._fails else _log.warning
+        self._fails = True
+        tell("embedder failed with %s: %s; stats() says why", type(reason).__name__, effect)
+
+    def worked(self) -> None:
+        """Texts were embedded, by the embedder or from the cache."""
+        if self._fails and self.failure is None:
+            self._fails = False
+            _log.info("embedder works again")
 
     def identity(self, *, queries_first: bool = False) -> Identity:
         """The embedder's identity."""

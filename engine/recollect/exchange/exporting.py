@@ -16,6 +16,7 @@ from recollect.exchange.lines import COLUMNS, FORMAT, RECORD_FIELDS, VERSION, sc
 from recollect.exchange.supersessions import occurrence_lines, supersession_lines
 from recollect.store.protocol import Progress
 from recollect.store.values import EmbedderRow, Version
+from recollect.tracing import traced
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -29,6 +30,7 @@ _SPACE = re.compile(r"\s+")
 _encode = msgspec.json.Encoder().encode
 
 
+@traced("export", lambda count: {"memories": count})
 def export(
     engine: Engine,
     target: Place,

@@ -27,6 +27,7 @@ from recollect.remember.prepare import prepare
 from recollect.reports import Imported
 from recollect.store.protocol import Progress, Reader, Writer
 from recollect.store.values import LinkRow, Row
+from recollect.tracing import traced
 
 if TYPE_CHECKING:
     from recollect.engine import Engine
@@ -41,6 +42,7 @@ _MAX_BATCH_CHARS = 16_000_000
 _UNIT_TOLERANCE = 1e-3
 
 
+@traced("import", lambda done: {"memories": done.records, "skipped": done.skipped})
 def import_(
     engine: Engine,
     source: Place,

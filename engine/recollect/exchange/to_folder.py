@@ -31,6 +31,7 @@ from recollect.records import Record
 from recollect.reports import Exported, FileTrouble
 from recollect.store.protocol import Progress, Reader
 from recollect.store.values import LinkRow, Month
+from recollect.tracing import traced
 
 if TYPE_CHECKING:
     from recollect.filters import Filter
@@ -54,6 +55,7 @@ class _File(Struct):
     entry: FileEntry
 
 
+@traced("export_folder", lambda done: {"memories": done.records})
 def export_folder(
     engine: Engine,
     folder: Folder,

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recollect.cpus import usable_cpus
 from recollect.index.range_queue import Range, RangeQueue, drain
+from recollect.logs import logger
 from recollect.store.packing import PackedVectors
 from recollect.store.protocol import Reader
 from recollect.store.values import Columns, EmbedderRow, TermBlock, TokenBlock
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.index.vectors import VectorIndex
 
 
+_log = logger(__name__)
 # Opening a second connection takes 1 ms, reading this many vectors 4 ms.
 _WORTH_A_THREAD = 4096
 _NO_WORDS = TermBlock(
@@ -56,6 +59,7 @@ def load(
 
     `another` opens a second read transaction, or returns None. `before_inverting` is called when all words are read.
     """
+    began = perf_counter()
     others = [_words(reader, parts, before_inverting)]
     later = []
     if parts.vectors is not None and embedder is not None:
@@ -65,6 +69,7 @@ def load(
     last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.ranges("columns")[-1:]])
     with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
         drain(readers, [columns, *others, *later])
+    _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(parts.table))
 
 
 def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue]) -> RangeQueue:

@@ -293,7 +293,7 @@ class MemoryIndex:
 
     def _map_saved(self, reader: Reader) -> None:
         saved = None if self._snapshots is None else self._snapshots.saved(reader)
-        if saved is None:
+        if self._snapshots is None or saved is None:
             return
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
@@ -301,6 +301,7 @@ class MemoryIndex:
         except (LookupError, TypeError, ValueError, msgspec.DecodeError):
             self._reset()
             self.commit = None
+            self._snapshots.refused()
 
     def _load(self, reader: Reader) -> None:
         self._reset()

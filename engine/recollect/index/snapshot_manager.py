@@ -7,10 +7,12 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from recollect.errors import RecollectError
 from recollect.index import snapshot
+from recollect.logs import logger
 from recollect.store.protocol import Reader
 from recollect.store.values import SnapshotIdentity
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.store.protocol import Store
 
 
+_log = logger(__name__)
 # Fewer records than this load from the store in less than 50 ms.
 _SMALLEST = 20_000
 # Updating a snapshot by this many changes takes a tenth of the time of loading from the store.
@@ -63,12 +66,23 @@ class SnapshotManager:
         expected = reader.snapshot.identity()
         if not self._enabled or not expected.token:
             return None
+        began = perf_counter()
         found = snapshot.read(self._path, folder=self.folder)
-        if found is None or reader.changes.since(found.header.commit) is None:
+        if found is None:
+            if os.path.exists(self._path):
+                self.refused()
             return None
         header = found.header
         made_of = (header.token, header.lexicon_epoch, header.fingerprint)
-        return found if made_of == expected[:3] else None
+        if made_of != expected[:3] or reader.changes.since(header.commit) is None:
+            _log.info("index snapshot is of another state of the store: the index is loaded from the store")
+            return None
+        _log.info("index snapshot read in %.0f ms", (perf_counter() - began) * 1e3)
+        return found
+
+    def refused(self) -> None:
+        """Warn of a snapshot that cannot be used."""
+        _log.warning("index snapshot %s is damaged: the index is loaded from the store", self._path)
 
     def exists(self) -> bool:
         """Whether there is a snapshot file; it may still be damaged."""
@@ -104,10 +118,16 @@ class SnapshotManager:
     def _save(self, index: MemoryIndex) -> None:
         # A concurrent write makes an attempt fail; close() tries again. RuntimeError: the process ends without close(),
         # and its thread pool takes no more tasks.
+        began, why = perf_counter(), "the store changes meanwhile"
         for _ in range(_ATTEMPTS):
-            with suppress(OSError, RecollectError, RuntimeError):
+            try:
                 if self._attempt(index):
+                    taken_ms = (perf_counter() - began) * 1e3
+                    _log.info("index snapshot written in %.0f ms, records: %d", taken_ms, len(index.table))
                     return
+            except (OSError, RecollectError, RuntimeError) as fault:
+                why = type(fault).__name__
+        _log.warning("index snapshot not written (%s): the index is loaded from the store next time", why)
 
     def _attempt(self, index: MemoryIndex) -> bool:
         with self._store.read() as reader:

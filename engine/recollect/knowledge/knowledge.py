@@ -24,8 +24,14 @@ from recollect.records import Hits
 from recollect.remember.documents import delete_documents
 from recollect.store.values import CHUNK_KIND, DocumentRow
 from recollect.tiers.service import Service
+from recollect.tracing import traced
 
 _CONTEXT_HITS = 20
+
+
+def _counted(done: Ingested) -> dict[str, int]:
+    chunks = sum(each.chunks_created for each in done.documents)
+    return {"documents": len(done.documents), "chunks": chunks, "skipped": len(done.skipped)}
 
 
 class Knowledge(Service):
@@ -34,6 +40,7 @@ class Knowledge(Service):
     A document is identified by its source within a scope: the absolute path of its file, its URL, or a name.
     """
 
+    @traced("ingest", _counted)
     def ingest(
         self,
         source: str | os.PathLike[str] | bytes | Iterable[str | os.PathLike[str] | bytes],

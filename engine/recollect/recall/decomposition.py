@@ -19,6 +19,7 @@ import numpy as np
 
 from recollect.checks import check_query, fault_text, shown
 from recollect.engine import Engine
+from recollect.logs import logger
 from recollect.recall.candidates import SIGNALS, Candidates
 from recollect.text.stopwords import STOP_TERMS
 from recollect.text.tokens import tokenize
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.recall.request import Request
 
 
+_log = logger(__name__)
 MOST_SUB_QUERIES = 5
 _MOST_SCOPES = 50
 _MOST_CHARS = 1000
@@ -84,6 +86,7 @@ def decompose(engine: Engine, text: str, request: Request) -> SubQueries:
         try:
             return _by_model(engine, text, request)
         except Exception as failure:  # a model may raise anything
+            _log.warning("language model failed with %s: a question is split without it", type(failure).__name__)
             gap = f"the question was split without the language model: {fault_text(failure)}"
     return SubQueries(tuple(split_question(text)), gap=gap)
 

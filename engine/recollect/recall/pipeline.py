@@ -40,6 +40,7 @@ from recollect.recall.steps import follow, has_steps
 from recollect.recall.view import RecordLoader, open_view
 from recollect.records import Hits
 from recollect.store.protocol import Reader
+from recollect.tracing import span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +92,19 @@ def recall_queries(
     """The hits of each query. One embedding batch and one read transaction serve them all, but a long question has its
     own.
     """
+    with span("recall", queries=len(queries), limit=request.limit, mode=request.mode) as seen:
+        hits = _recall_adapted(engine, queries, vectors, request)
+        if seen.recording:
+            seen.set(hits=sum(map(len, hits)))
+            if len(hits) == 1:  # queries that are recalled together share their stages
+                seen.set(**{f"{stage}_ms": taken_ms for stage, taken_ms in hits[0].stages.items()})
+    return hits
+
+
+def _recall_adapted(
+    engine: Engine, queries: Sequence[str], vectors: Sequence[object] | None, request: Request
+) -> list[Hits]:
+    """The hits of each query, by what is recognised in it."""
     engine.start_kernels(len(queries))
     if not request.profile.adaptive:
         return _recall_alike(engine, queries, vectors, request)

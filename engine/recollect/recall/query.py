@@ -104,6 +104,7 @@ def prepare_queries(
     try:
         fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
+        engine.embedder.worked()
         tokens = [each.tokens for each in embedded] if by_tokens else None
         return Queries(texts, [each.vector for each in embedded], tokens, fingerprint)
     except EmbedderMismatch:
@@ -111,6 +112,7 @@ def prepare_queries(
     except EmbedderError as failure:
         if request.mode == "vector":
             raise
+        engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
 
 

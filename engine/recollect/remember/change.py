@@ -25,6 +25,7 @@ from recollect.store.protocol import Writer
 from recollect.store.values import CHUNK_KIND, Row
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import written_words
+from recollect.tracing import traced
 
 _CHANGEABLE = (
     "text", "context", "vector", "kind", "scope", "tags", "importance", "metadata", "topic", "source", "position",
@@ -37,6 +38,7 @@ _OF_CHUNKS = ("text", "context", "vector", "kind", "scope", "source", "position"
 _OF_PROCEDURES = ("text", "context", "vector", "kind", "scope", "metadata")
 
 
+@traced("update")
 def update(
     engine: Engine, public_id: str, changes: Mapping[str, Any], *, base: str, keep_version: bool = True
 ) -> Record:
@@ -101,6 +103,7 @@ def check_owned(record: Record, changed: Collection[str]) -> None:
         )
 
 
+@traced("forget", lambda gone: {"memories": gone.records, "versions": gone.versions})
 def forget(
     engine: Engine,
     ids: Sequence[str],
@@ -149,6 +152,7 @@ def _delete(writer: Writer, record_ids: Sequence[int], *, settle: bool = True) -
     return versions
 
 
+@traced("restore")
 def restore(engine: Engine, public_id: str, version: object, *, base: str) -> Record:
     """Make a new version with the text, context and vectors of an earlier one; returns the record.
 
@@ -222,6 +226,7 @@ def _put_version(
     engine.may_have_pending |= row.pending
 
 
+@traced("touch", lambda count: {"memories": count})
 def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, slide: bool, base: str) -> int:
     """Let records expire at another time (None: never), or `slide` to as long after now as each lives.
 
@@ -236,6 +241,7 @@ def touch(engine: Engine, ids: Sequence[str], expires_at: int | None, *, slide: 
     return len(found)
 
 
+@traced("purge_expired", lambda gone: {"memories": gone.records, "versions": gone.versions})
 def purge_expired(engine: Engine, *, scope: str | None) -> Forgotten:
     """Purge every record of a scope that has expired."""
     with engine.atomic() as writer:

@@ -70,7 +70,9 @@ def embed_rows(
     except EmbedderError as reason:
         for row in wanted:
             row.pending = True
+        embedder.failed(reason, f"memories that wait for vectors: {len(wanted)}")
         return fault_text(reason)
+    embedder.worked()
     for row, each in zip(wanted, parts, strict=True):
         row.vectors, row.codes = each.values, each.codes
         row.refused = each.problem if each.refused else None

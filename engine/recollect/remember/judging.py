@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.checks import now_us
 from recollect.engine import Engine
@@ -23,6 +23,7 @@ from recollect.reports import Judged
 from recollect.store.protocol import Reader, Writer
 from recollect.store.supersession_values import Judgement
 from recollect.store.values import LinkRow
+from recollect.tracing import traced
 
 REASON = "language model"
 _PAIRS_A_REQUEST = 8
@@ -82,6 +83,7 @@ def start_judging(engine: Engine) -> None:
     engine.background.start(lambda stopped: judge_waiting(engine, stopped=stopped))
 
 
+@traced("judge_changes", structs.asdict)
 def judge_waiting(engine: Engine, *, limit: int | None = None, stopped: Callable[[], bool] = bool) -> Judged:
     """Ask the language model about at most `limit` pairs (None: all that wait), some at a time, and mark its answers.
 

@@ -17,6 +17,7 @@ from recollect.remember.prepare import check_ids, check_order
 from recollect.store.protocol import Reader, Writer
 from recollect.store.supersession_values import Standpoint, Supersession, beginning
 from recollect.store.values import CHUNK_KIND, Row
+from recollect.tracing import traced
 
 KINDS_THAT_LAST = {
     "episode": "an episode, which happened",
@@ -60,6 +61,7 @@ def _may_be_id(public_id: object) -> TypeGuard[str]:
         return False
 
 
+@traced("supersede")
 def supersede(
     engine: Engine, old: object, new: object, *, reason: object, strength: float, at: object, base: str
 ) -> None:

@@ -24,6 +24,7 @@ from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.remember.supersession import RowRefused
 from recollect.store.values import Row
 from recollect.text.junk import is_junk
+from recollect.tracing import traced
 from recollect.vector_checks import check_vectors
 
 # How many pending records are embedded after each write once the embedder works again.
@@ -32,6 +33,7 @@ PENDING_A_WRITE = 32
 _NEVER_JUNK = ("episode", "chunk", "procedure")
 
 
+@traced("remember", lambda record: {"outcome": record.outcome or ""})
 def remember_one(
     engine: Engine,
     item: NewRecord,
@@ -76,6 +78,7 @@ def check_policy(engine: Engine, policy: object) -> WritePolicy:
     return policy if general.redact is None else structs.replace(policy, redact=general.redact)
 
 
+@traced("remember_many", lambda ids: {"memories": len(ids)})
 def remember_batches(
     engine: Engine,
     items: Iterable[object],

@@ -12,6 +12,7 @@ from recollect import checks
 from recollect.asynchrony import AsyncService, awaited
 from recollect.embedding.handle import Identity
 from recollect.errors import InvalidInput, StoreError
+from recollect.logs import logger
 from recollect.policies import Consolidation, WritePolicy
 from recollect.records import NewRecord, Record, as_seen
 from recollect.remember.batch import write_rows
@@ -19,6 +20,9 @@ from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CycleRow, LinkRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
 from recollect.tiers.service import Service
+from recollect.tracing import traced
+
+_log = logger(__name__)
 
 
 class Cycle(Struct, frozen=True, kw_only=True):
@@ -90,6 +94,7 @@ class Consolidator(Service):
             raise InvalidInput("extract needs a language model: set RECOLLECT_LLM_MODEL or Memory(language_model=...)")
         return lambda episodes: ask_model(model, episodes)
 
+    @traced("consolidate", lambda done: {"episodes": done.replayed, "memories": done.promoted})
     def _run(self, scope: str, extractor: Extractor | None, *, new_from: int) -> Cycle:
         while True:
             with self._engine.store.read() as reader:
@@ -125,6 +130,7 @@ class Consolidator(Service):
         try:
             return check_facts(extractor(shown), shown, self._engine.settings.max_text_chars), None
         except Exception as fault:  # the caller's code: whatever it raises, the cycle continues
+            _log.warning("extraction of facts failed with %s", type(fault).__name__)
             return [], checks.fault_text(fault)
 
     def _write(

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import perf_counter
 
 import apsw
 
 from recollect.background import Background
+from recollect.logs import logger
 
+_log = logger(__name__)
 # Pages of 8 KiB that a commit leaves in the WAL before they are copied; small enough that the copy's sync does not hold
 # up that of a commit.
 _STEP_PAGES = 2000
@@ -39,7 +42,7 @@ class Checkpoints:
     def __init__(self) -> None:
         self._open: Callable[[], apsw.Connection] | None = None
         self._connection: apsw.Connection | None = None
-        self._background = Background()
+        self._background = Background("a checkpoint")
         self._paused = False
         self._wal = _Wal()
         # The pages for which a checkpoint has been started.
@@ -102,5 +105,10 @@ class Checkpoints:
 
 def _copy(connection: apsw.Connection) -> None:
     """Copy pages as far as readers allow. Where that fails, on a full disk say, the WAL still holds all of them."""
-    with suppress(apsw.Error):
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    began = perf_counter()
+    try:
+        pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    except apsw.Error as fault:
+        _log.debug("checkpoint failed with %s; the next one tries again", type(fault).__name__)
+    else:
+        _log.debug("checkpoint: %d of %d pages in %.0f ms", copied, pages, (perf_counter() - began) * 1e3)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import stat
 import time
+from functools import cache
 
 import apsw
 
 from recollect.checks import check_path, encodable
 from recollect.errors import NotADatabase, SchemaTooNew, StoreError, WrongKey
+from recollect.logs import logger
 from recollect.store.sqlite.faults import not_writable, translated
 from recollect.store.sqlite.keys import Key, refuse_unfit
 from recollect.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE_BYTES, SCHEMA_VERSION, UNRELEASED
 
+_log = logger(__name__)
 MEMORY = ":memory:"
 # 3.51.3 fixes a race that could corrupt a WAL database at a checkpoint.
 _MINIMUM_SQLITE = (3, 51, 3)
@@ -155,7 +158,8 @@ def _migrate(connection: apsw.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.
-        for step in MIGRATIONS[max(connection.pragma("user_version") - UNRELEASED, 0) :]:
+        before = connection.pragma("user_version")
+        for step in MIGRATIONS[max(before - UNRELEASED, 0) :]:
             connection.execute(step).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA_VERSION)
@@ -164,17 +168,30 @@ def _migrate(connection: apsw.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    name = connection.filename or MEMORY
+    if before == 0:
+        _log.info("created %s with schema %d", name, SCHEMA_VERSION)
+    elif before != SCHEMA_VERSION:
+        _log.info("migrated %s from schema %d to %d", name, before, SCHEMA_VERSION)
 
 
 def _load_sqlite_vec(connection: apsw.Connection) -> None:
     try:
         import sqlite_vec
     except ImportError:
+        _tell_without_vec("is not installed")
         return
     connection.enable_load_extension(True)
     try:
         connection.load_extension(sqlite_vec.loadable_path())
     except apsw.ExtensionLoadingError:
+        _tell_without_vec("cannot be loaded")
         return
     finally:
         connection.enable_load_extension(False)
+
+
+@cache
+def _tell_without_vec(why: str) -> None:
+    """Once in a process: every connection would say the same."""
+    _log.warning("sqlite-vec %s: SQL has no vector functions; recall does not need them", why)

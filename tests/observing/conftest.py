@@ -1,0 +1,41 @@
+"""What is recorded while a test runs: spans in memory, and log records at every level."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from recollect import tracing
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """A tracer of the caller, and the exporter that keeps its spans and those of Recollect."""
+    sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="opentelemetry-sdk is not installed")
+    from opentelemetry import context, trace
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("tests")
+    monkeypatch.setattr(tracing, "_telemetry", tracing._Telemetry(tracer, context, trace))
+    yield tracer, exporter
+    provider.shutdown()
+
+
+@pytest.fixture
+def logged(caplog):
+    """The (level, logger, message) of what Recollect logged so far; give a level to have those of it alone."""
+    caplog.set_level(logging.DEBUG, logger="recollect")
+
+    def told(level=None):
+        records = [each for each in caplog.records if each.name.split(".")[0] == "recollect"]
+        return [
+            (each.levelname, each.name, each.getMessage())
+            for each in records
+            if level is None or each.levelname == level
+        ]
+
+    return told
