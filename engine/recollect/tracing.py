@@ -111,7 +111,7 @@ def span(name: str, **attributes: Value) -> Span:
 
 
 def traced(
-    name: str, found: Callable[[R], Mapping[str, Value]] | None = None
+    name: str, found: Callable[[Any], Mapping[str, Value]] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that puts a `span` around a function; `found` gives attributes of its result."""
 
