@@ -197,6 +197,32 @@ def test_nothing_is_shown_unless_the_program_asks():
     assert run(code) == "[<NullHandler (NOTSET)>] []\n"
 
 
+SERVER = """
+import logging, sys
+sys.stderr = sys.stdout
+from recollect.cli.logs import debug_log, server_log
+with debug_log():
+    server_log()
+    for name in ("recollect.engine", "another"):
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+            logging.getLogger(name).log(level, "said")
+"""
+
+
+@pytest.mark.parametrize(
+    ("debug", "own", "others"),
+    [
+        ("0", ["WARNING", "ERROR"], ["ERROR"]),
+        ("1", ["DEBUG", "INFO", "WARNING", "ERROR"], ["INFO", "WARNING", "ERROR"]),
+    ],
+)
+def test_a_server_shows_warnings_and_the_errors_of_others_and_with_debug_more(debug, own, others):
+    told = [
+        f"{level} {name}: said" for name, levels in (("recollect.engine", own), ("another", others)) for level in levels
+    ]
+    assert run(SERVER, RECOLLECT_DEBUG=debug).splitlines() == told
+
+
 def test_recall_builds_no_line_that_is_not_shown(memory, caplog, monkeypatch):
     """The level is asked before anything is put together."""
     from recollect import tracing

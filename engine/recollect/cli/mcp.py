@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 import typer
 
 from recollect.cli.command import prints
+from recollect.cli.logs import server_log
 from recollect.cli.options import SETTINGS, argument, flag, open_memory, option
-from recollect.cli.output import LOG_FORMAT, hint
+from recollect.cli.output import hint
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def serve(
         raise InvalidInput(f"the server needs the package {fault.name}: {install_command('mcp')}") from None
     from recollect.tools.action import DocumentAccess
 
-    _log_to_stderr()
+    server_log()
     named = options.get("tools")
     server = MemoryServer(
         lambda: open_memory(context, create=True, lasting=True),
@@ -184,11 +184,3 @@ def _token(file: str | None) -> str | None:
     from recollect.environment import environment, key_in
 
     return environment(TOKEN) if file is None else key_in(file)
-
-
-def _log_to_stderr() -> None:
-    """What the server has to say beside its answers; standard output belongs to the protocol."""
-    import logging
-
-    level = logging.INFO if os.environ.get("RECOLLECT_DEBUG") == "1" else logging.ERROR
-    logging.basicConfig(level=level, stream=sys.stderr, format=LOG_FORMAT)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 # What could move a terminal's cursor, change its colours or feed it keys.
-LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SPACE = re.compile(r"\s+")
 _UUID = re.compile(r"(?:doc_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

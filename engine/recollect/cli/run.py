@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator
 
 import typer
 
 from recollect.checks import shown
 from recollect.cli.app import app
-from recollect.cli.output import LOG_FORMAT, fail
+from recollect.cli.logs import debug_log
+from recollect.cli.output import fail
 from recollect.errors import (
     DocumentError,
     EmbedderError,
@@ -52,30 +51,10 @@ def run(arguments: list[str] | None = None) -> int:
         found = sys.stdin, sys.stdout, sys.stderr
         sys.stdin, sys.stdout, sys.stderr = sys.stdin or nothing, sys.stdout or nowhere, sys.stderr or nowhere
         try:
-            with _log_shown():
+            with debug_log():
                 return _run(arguments)
         finally:
             sys.stdin, sys.stdout, sys.stderr = found
-
-
-@contextlib.contextmanager
-def _log_shown() -> Iterator[None]:
-    """With RECOLLECT_DEBUG=1, everything that the library logs, on standard error."""
-    if os.environ.get("RECOLLECT_DEBUG") != "1":
-        yield
-        return
-    shown, log = logging.StreamHandler(sys.stderr), logging.getLogger("recollect")
-    shown.setFormatter(logging.Formatter(LOG_FORMAT))
-    level, propagate = log.level, log.propagate
-    log.addHandler(shown)
-    log.setLevel(logging.DEBUG)
-    log.propagate = False  # a server shows what other libraries log
-    try:
-        yield
-    finally:
-        log.removeHandler(shown)
-        log.setLevel(level)
-        log.propagate = propagate
 
 
 def _run(arguments: list[str] | None) -> int:

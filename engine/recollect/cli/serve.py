@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.cli.command import prints
+from recollect.cli.logs import server_log
 from recollect.cli.options import Yes, argument, flag, open_memory, option
 from recollect.cli.output import hint, print_rows, stamp
 from recollect.errors import InvalidInput
@@ -67,6 +68,7 @@ def _run(context: typer.Context, *, create: bool, port: int, most_upload_mib: in
         from recollect.server.running import serve as run
     limits = Limits(most_upload_bytes=check_count(most_upload_mib, "--max-upload-mib", maximum=2_048) * _MIB)
     chosen = check_count(port, "--port", minimum=0, maximum=65_535)
+    server_log()
     with open_memory(context, create=create, lasting=True) as memory:
         run(
             memory, port=chosen, limits=limits, **options,

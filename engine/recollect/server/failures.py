@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -31,8 +30,9 @@ from recollect.errors import (
     StoreReadOnly,
     TextRefused,
 )
+from recollect.logs import logger
 
-_log = logging.getLogger("recollect.server")
+_log = logger(__name__)
 _STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (NotFound, 404),
     (AlreadyExists, 409),

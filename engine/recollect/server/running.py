@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import socket
 import webbrowser
@@ -11,12 +10,13 @@ from collections.abc import Callable, Sequence
 import uvicorn
 
 from recollect.errors import InvalidInput
+from recollect.logs import logger
 from recollect.memory import Memory
 from recollect.server.app import MemoryApi
 from recollect.server.limits import OWN_NAMES, Limits, is_own
 from recollect.server.tokens import PREFIX, Grant, Tokens
 
-_log = logging.getLogger("recollect.server")
+_log = logger(__name__)
 _BACKLOG = 256
 _GRACE_SECONDS = 5
 
