@@ -73,6 +73,7 @@ FLOORS = {
     "tools": 16,
     "mcp": 17,
     "server": 18,
+    "client": 19,
     "compat": 17,
     "cli": 20,
 }

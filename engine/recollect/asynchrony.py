@@ -47,11 +47,11 @@ class AsyncOf(Generic[T_co]):
 
 
 class AsyncHandle(AsyncOf[Closes]):
-    """Opens its twin when it is first needed and runs its methods in threads of its own, at most four at a time."""
+    """Opens its twin when it is first needed and runs its methods in threads of its own, `threads` at a time."""
 
-    def __init__(self, open: Callable[[], Closes]) -> None:
+    def __init__(self, open: Callable[[], Closes], *, threads: int = MAX_THREADS) -> None:
         self._open = open
-        self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="recollect")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="recollect")
         self._owner = True
         self._opening = threading.Lock()
         self._twin: Closes | None = None
