@@ -75,17 +75,21 @@ def asked(operation: Operation, *args: Any, **kwargs: Any) -> Sent:
         path = path.replace("{id}", quote(checks.encodable(id, "id"), safe=""))
     if operation.in_body:
         return Sent(operation.method, path, _encoded(fields), operation.reads)
-    return Sent(operation.method, with_query(path, fields), None, operation.reads)
+    needed = {name: value for name, value in fields.items() if value != operation.fields[name][1]}
+    return Sent(operation.method, with_query(path, needed), None, operation.reads)
 
 
 def with_query(path: str, fields: Mapping[str, Any]) -> str:
-    """A path with fields as its query; those that are None are left out."""
-    pairs = [pair for name, value in fields.items() if value is not None for pair in _pairs(name, value)]
+    """A path with fields as its query."""
+    pairs = [pair for name, value in fields.items() for pair in _pairs(name, value)]
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
 def _pairs(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """A field in a query: lists are repeated, objects are JSON."""
+    """A field in a query: lists are repeated, objects are JSON, None is empty."""
+    if value is None:
+        yield name, ""
+        return
     plain = msgspec.json.decode(_encoded(value))
     for each in plain if isinstance(plain, list) else [plain]:
         yield name, each if isinstance(each, str) else msgspec.json.encode(each).decode()

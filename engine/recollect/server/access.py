@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import Request
+from starlette.requests import HTTPConnection
 
 from recollect.errors import AccessDenied
 from recollect.memory import Memory
@@ -11,6 +11,8 @@ from recollect.server.tokens import Grant, Tokens
 
 SCOPE_HEADER = "Recollect-Scope"
 """The header that narrows a request to a scope of what it may see."""
+GRANT = "recollect.grant"
+"""Where the scope of ASGI has the grant of a request that was admitted."""
 _BEARER = "bearer "
 
 
@@ -20,30 +22,33 @@ class Access:
     def __init__(self, memory: Memory, tokens: Tokens, *, tokens_required: bool) -> None:
         self._memory, self._tokens, self._required = memory, tokens, tokens_required
 
-    def grant(self, request: Request) -> Grant:
-        """What a request may do. Raises Refused (401) without a good token where one is needed, or with a bad one."""
-        given = request.headers.get("authorization")
-        if given is None:
+    def grant(self, authorization: str | None) -> Grant:
+        """What a request with this header may do. Raises Refused (401) without a good token where one is needed."""
+        if authorization is None:
             if self._required:
                 raise Refused(401, "this server asks for a token: send Authorization: Bearer ...", error="AccessDenied")
             return Grant()
-        if given[: len(_BEARER)].lower() != _BEARER:
+        if authorization[: len(_BEARER)].lower() != _BEARER:
             raise Refused(401, "Authorization is no bearer token: send Authorization: Bearer ...", error="AccessDenied")
         try:
-            return self._tokens.grant(given[len(_BEARER) :].strip())
+            return self._tokens.grant(authorization[len(_BEARER) :].strip())
         except AccessDenied as fault:
             raise Refused(401, str(fault), error="AccessDenied") from None
 
-    def memory(self, request: Request, *, writes: bool) -> tuple[Memory, str, Grant]:
-        """The memory that a request may see, the scope that it is bound to, and what it may do there.
+    def memory(self, request: HTTPConnection) -> tuple[Memory, str, Grant]:
+        """The memory that an admitted request may see, the scope that it is bound to, and what it may do there.
 
-        Raises Refused, and InvalidInput for a malformed scope in the header.
+        Raises InvalidInput for a malformed scope in the header.
         """
-        grant = self.grant(request)
-        if writes and grant.read_only:
-            raise Refused(403, "the token is for reading: this changes something", error="AccessDenied")
+        grant: Grant = request.scope[GRANT]
         memory = self._memory if grant.scope == "/" else self._memory.scoped(grant.scope)
         narrowed = request.headers.get(SCOPE_HEADER, "/")
         if narrowed != "/":
             memory = memory.scoped(narrowed)
         return memory, memory._scope, grant
+
+
+def may_write(request: HTTPConnection) -> None:
+    """Raise Refused (403) for a request whose token is for reading."""
+    if request.scope[GRANT].read_only:
+        raise Refused(403, "the token is for reading: this changes something", error="AccessDenied")

@@ -11,14 +11,14 @@ from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from starlette.routing import Route
 
 from recollect._version import __version__
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.server import failures, pages, transfer
-from recollect.server.access import Access
+from recollect.server.access import GRANT, Access, may_write
 from recollect.server.answers import outside
 from recollect.server.batching import RecallBatcher
 from recollect.server.failures import Refused, answer, told
@@ -28,7 +28,7 @@ from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.server.openapi import describe, schema_of
 from recollect.server.operations import OPERATIONS, PREFIX, Operation
 from recollect.server.requests import arguments, request_model
-from recollect.server.tokens import Tokens
+from recollect.server.tokens import Grant, Tokens
 
 Answer = TypeVar("Answer")
 Work = Callable[[Operation, Request, dict[str, Any]], Awaitable[Response]]
@@ -63,7 +63,7 @@ class MemoryApi:
             redoc_url=None, lifespan=self._lifespan, redirect_slashes=False,
         )  # fmt: skip
         self._add_routes()
-        self.application: Application = Gate(self.app, limits, hosts)
+        self.application: Application = Gate(self.app, limits, hosts, self._access.grant)
 
     def _add_routes(self) -> None:
         failures.install(self.app)
@@ -73,21 +73,23 @@ class MemoryApi:
                 PREFIX + operation.path, endpoint, methods=[operation.method], tags=[operation.tag],
                 summary=about.partition("\n")[0], operation_id=operation.name, status_code=operation.status,
                 responses={operation.status: schema_of(operation.returns)}, response_model=None,
+                dependencies=[] if operation.reads else [Depends(may_write)],
             )  # fmt: skip
             vars(self.app.router.routes[-1])["fields"] = _fields(operation)
-        self._add("POST", "/documents", self._ingest, "documents", 201)
+        self._add("POST", "/documents", self._ingest, "documents", 201, writes=True)
         self._add("GET", "/export", self._endpoint(transfer.EXPORT, self._exported), "transfer")
-        self._add("POST", "/import", self._import, "transfer")
+        self._add("POST", "/import", self._import, "transfer", writes=True)
         for path, endpoint in (("/healthz", self._healthy), ("/readyz", self._readiness), ("/metrics", self._figures)):
             self.app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
         self.app.router.routes.append(Route("/mcp", self._protocol))
         pages.add_to(self.app, self._access)
         describe(self.app)
 
-    def _add(self, method: str, path: str, endpoint: Any, tag: str, status: int = 200) -> None:
+    def _add(self, method: str, path: str, endpoint: Any, tag: str, status: int = 200, *, writes: bool = False) -> None:
         self.app.add_api_route(
-            PREFIX + path, endpoint, methods=[method], tags=[tag], status_code=status, response_model=None
-        )
+            PREFIX + path, endpoint, methods=[method], tags=[tag], status_code=status, response_model=None,
+            dependencies=[Depends(may_write)] if writes else [],
+        )  # fmt: skip
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -122,7 +124,7 @@ class MemoryApi:
         return endpoint
 
     async def _carried_out(self, operation: Operation, request: Request, given: dict[str, Any]) -> Response:
-        memory, scope, _ = self._access.memory(request, writes=not operation.reads)
+        memory, scope, _ = self._access.memory(request)
         if operation.call is Memory.recall and self._recalls is not None:
             found = await self._recalls.recall(memory, scope, given.pop("query"), given)
         else:
@@ -155,19 +157,19 @@ class MemoryApi:
         self, request: Request, name: str, title: str | None = None, scope: str = "/", metadata: str | None = None
     ) -> Response:
         """Ingest the document in the body: PDF, DOCX, HTML, Markdown or text. Its name tells the format."""
-        memory, _, _ = self._access.memory(request, writes=True)
+        memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
         return await self._counted("ingest", ("name", "title", "scope", "metadata"), self._answered(work, 201))
 
     async def _exported(self, __: Operation, request: Request, given: dict[str, Any]) -> Response:
-        memory, _, _ = self._access.memory(request, writes=False)
+        memory, _, _ = self._access.memory(request)
         await self._in_thread(functools.partial(transfer.check_export, memory, **given))
         return transfer.Export(memory, given, self._exports)
 
     async def _import(self, request: Request, format: str = "jsonl", scope: str = "/") -> Response:
         """Read memories from the body, all or none; those whose id exists are skipped."""
-        memory, _, _ = self._access.memory(request, writes=True)
+        memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.import_, memory, body, format, scope)
         return await self._counted("import", ("format", "scope"), self._answered(work, 200))
@@ -187,7 +189,7 @@ class MemoryApi:
         return answer({"status": "ready" if self._ready else "warming up"}, 200 if self._ready else 503)
 
     async def _figures(self, request: Request) -> Response:
-        grant = self._access.grant(request)
+        grant: Grant = request.scope[GRANT]
         if grant.scope != "/":
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error="AccessDenied")
         text = await self._in_thread(lambda: self._metrics.text(self._memory))

@@ -53,6 +53,8 @@ _MOST_LISTED = 20
 _FIRST = re.compile(r"[ .:,\[]")
 # What is said of a failure whose own message names files.
 _STORE_SAYS = "the store cannot do this now; the log of the server says why"
+# Of a body that is refused the rest is not read.
+_BESIDE = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
 _NAMES = {400: "InvalidInput", 404: "NotFound", 405: "InvalidInput", 413: "InvalidInput", 415: "InvalidInput"}
 
 
@@ -60,8 +62,7 @@ class Refused(HTTPException):
     """A request that is refused before an operation begins; `error` is the name of the error for the client."""
 
     def __init__(self, status: int, message: str, *, error: str = "InvalidInput") -> None:
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-        super().__init__(status, message, headers)
+        super().__init__(status, message, _BESIDE.get(status))
         self.error = error
 
 
@@ -130,7 +131,7 @@ def _fields(request: Request) -> Collection[str]:
 def _of_fields(faults: Sequence[Any], takes: Collection[str]) -> Response:
     """The first fault that pydantic found."""
     fault = faults[0]
-    if fault["type"] == "json_invalid":
+    if fault["type"] == "json_invalid" and fault["loc"][0] == "body":
         said = f"the body is not JSON ({fault['ctx']['error']} at byte {fault['loc'][-1]}): give an object"
         return failed(400, "InvalidInput", said)
     path = [str(part) for part in fault["loc"][1:]]

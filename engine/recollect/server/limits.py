@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from recollect.server.access import GRANT
 from recollect.server.failures import Refused, failed
+from recollect.server.tokens import Grant
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -18,6 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
+_GUARDED = ("/v1/", "/mcp", "/metrics")
 _RAW = ("/v1/documents", "/v1/import")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -42,10 +45,19 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Gate:
-    """The application, behind the limits. `hosts` are the names under which it may be asked; None: any."""
+    """The application, behind the limits. Nothing is read of a request that has no grant.
 
-    def __init__(self, application: Application, limits: Limits, hosts: Collection[str] | None) -> None:
-        self._application, self._limits, self._hosts = application, limits, hosts
+    `hosts` are the names under which the server may be asked; None: any. `admit` gives the grant of an Authorization.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        limits: Limits,
+        hosts: Collection[str] | None,
+        admit: Callable[[str | None], Grant],
+    ) -> None:
+        self._application, self._limits, self._hosts, self._admit = application, limits, hosts, admit
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -60,6 +72,8 @@ class Gate:
         answered = self._answering(send)
         try:
             self._check(scope, headers, most)
+            if scope["path"].startswith(_GUARDED):
+                scope[GRANT] = self._admit(headers.get(b"authorization"))
         except Refused as refusal:
             beside = {"connection": "close", **(refusal.headers or {})}  # the body is not read
             response = failed(refusal.status_code, refusal.error, refusal.detail, headers=beside)

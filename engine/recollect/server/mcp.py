@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from fastapi import Request
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from recollect.mcp.server import Context, MemoryServer, offered
@@ -61,5 +61,5 @@ class MemoryProtocol:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for what its token allows."""
-        memory, _, grant = self._access.memory(Request(scope), writes=False)
+        memory, _, grant = self._access.memory(HTTPConnection(scope))
         await self._manager.handle_request({**scope, _GRANTED: (memory, grant.read_only)}, receive, send)

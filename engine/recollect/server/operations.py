@@ -7,6 +7,7 @@ function returns, as JSON.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -114,13 +115,11 @@ class Operation:
         for name, value in bound.items():
             if name not in names:
                 found |= value
-        if unknown := [name for name in found if name not in self.fields]:
-            if found[unknown[0]] is None:
-                found.pop(unknown[0])
-            else:
-                raise InvalidInput(
-                    f"{unknown[0]} cannot be sent to a server: {self.name} takes {', '.join(self.fields)}"
-                )
+        for name in found.keys() - self.fields.keys():
+            if found.pop(name) is not None:
+                known = ", ".join(difflib.get_close_matches(name, self.fields))
+                why = "cannot be sent to a server" if name in _LEFT_OUT else f"is no argument of {self.name}"
+                raise InvalidInput(f"{name} {why}{f': use {known}' if known else ''}")
         return found
 
 
@@ -167,7 +166,7 @@ def forget_one(memory: Memory, id: str) -> Forgotten:
 
 
 def bootstrap(
-    memory: Memory, agent: str | None = None, *, task: str, budget_tokens: int = 2_000, task_type: str | None = None
+    memory: Memory, agent: str | None, task: str, budget_tokens: int = 2_000, *, task_type: str | None = None
 ) -> BootstrapText:
     """The context that an agent needs for a task, as Markdown of at most `budget_tokens` tokens."""
     found = memory.bootstrap(agent, task, budget_tokens, task_type=task_type)

@@ -42,7 +42,7 @@ def add_to(app: FastAPI, access: Access) -> None:
         return file(name)
 
     async def state(request: Request) -> Response:
-        _, scope, grant = access.memory(request, writes=False)
+        _, scope, grant = access.memory(request)
         return answer({"read_only": grant.read_only, "scope": scope, "version": __version__})
 
     for path, endpoint in (("/", index), ("/page/{name}", part), (f"{PREFIX}/page/state", state)):

@@ -11,8 +11,9 @@ from types import EllipsisType, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, Json, Strict, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, Strict, create_model
 
+from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.profiles import Profile
@@ -34,7 +35,7 @@ def request_model(operation: Operation) -> type[Request]:
     fields: dict[str, Any] = {}
     for name, (hint, default) in operation.fields.items():
         if not (name == "id" and _IN_PATH in operation.path):
-            required = default is Parameter.empty
+            required = default is Parameter.empty and NoneType not in get_args(hint)
             fields[name] = _in_json(hint, query=not operation.in_body), Field(... if required else None)
     config = ConfigDict(extra="forbid", strict=operation.in_body, arbitrary_types_allowed=True)
     name = "".join(part.title() for part in operation.name.split("_"))
@@ -50,7 +51,8 @@ def _in_json(hint: Any, *, query: bool) -> Any:
         kept = [_in_json(each, query=query) for each in arguments if each not in (EllipsisType, Profile)]
         if query and any(get_origin(each) is list for each in kept):
             kept = [each for each in kept if each is not str]  # one is a list of one
-        return reduce(or_, dict.fromkeys(kept)) if kept else Any
+        union = reduce(or_, dict.fromkeys(kept)) if kept else Any
+        return Annotated[union, BeforeValidator(_blank)] if query and NoneType in arguments else union
     if origin in (Mapping, dict) or hint is WritePolicy:
         return Json[dict[str, Any]] if query else dict[str, Any]
     if origin in (Sequence, Iterable, list, tuple):
@@ -62,14 +64,24 @@ def _in_json(hint: Any, *, query: bool) -> Any:
     return Any if hint is object else NoneType if hint is None else hint
 
 
+def _blank(value: Any) -> Any:
+    """A field of a query without a value as None, where it may be."""
+    return None if value in ("", [""]) else value
+
+
 def arguments(operation: Operation, request: Request, id: str | None) -> dict[str, Any]:
     """The arguments of an operation's function. Raises InvalidInput for a policy that is none."""
     given = request.given()
     if isinstance(policy := given.get("policy"), dict):
+        if unknown := policy.keys() - set(WritePolicy.__struct_fields__):
+            known = ", ".join(WritePolicy.__struct_fields__)
+            raise InvalidInput(f"policy has no field {shown(min(unknown))}: use {known}")
         try:
             given["policy"] = msgspec.convert(policy, WritePolicy)
         except msgspec.ValidationError as fault:
             raise InvalidInput(f"policy: {fault}") from None
     if id is not None:
         given["id"] = id
-    return given
+    # What may be None need not be given, even where the function has no default.
+    needed = {name: None for name, (_, default) in operation.fields.items() if default is Parameter.empty}
+    return needed | given

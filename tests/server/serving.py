@@ -1,0 +1,32 @@
+"""A server of a real store at a port of this machine, in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from recollect import Memory
+from recollect.server.app import MemoryApi
+from recollect.server.limits import OWN_NAMES
+from recollect.server.running import _listener
+from tests.limits import LAST_RESORT_SECONDS, until
+
+
+@contextmanager
+def serving(memory: Memory, **options: Any) -> Iterator[str]:
+    """The address of a server of `memory`, as `recollect serve` makes it, until the block ends."""
+    api = MemoryApi(memory, **{"hosts": OWN_NAMES, **options})
+    server = uvicorn.Server(uvicorn.Config(api.application, log_level="error", access_log=False))
+    with _listener("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
+        thread.start()
+        until(lambda: server.started or not thread.is_alive())
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(LAST_RESORT_SECONDS)
