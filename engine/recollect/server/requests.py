@@ -22,16 +22,11 @@ from recollect.server.operations import Operation
 _IN_PATH = "{id}"
 
 
-class Request(BaseModel):
-    """The fields of a request. In a body types are as JSON has them; a query is text, and is converted."""
+def request_model(operation: Operation) -> type[BaseModel]:
+    """The model of an operation's request, without what is in its path.
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were given, as the function takes them."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
-
-
-def request_model(operation: Operation) -> type[Request]:
-    """The model of an operation's request, without what is in its path."""
+    In a body types are as JSON has them; a query is text, and is converted.
+    """
     fields: dict[str, Any] = {}
     for name, (hint, default) in operation.fields.items():
         if not (name == "id" and _IN_PATH in operation.path):
@@ -39,9 +34,7 @@ def request_model(operation: Operation) -> type[Request]:
             fields[name] = _in_json(hint, query=not operation.in_body), Field(... if required else None)
     config = ConfigDict(extra="forbid", strict=operation.in_body, arbitrary_types_allowed=True)
     name = "".join(part.title() for part in operation.name.split("_"))
-    made = create_model(f"{name}Request", __config__=config, **fields)
-    # The base's method; create_model takes either a base or a configuration.
-    return type(made.__name__, (made, Request), {"__doc__": operation.call.__doc__, "__module__": __name__})
+    return create_model(f"{name}Request", __config__=config, __doc__=operation.call.__doc__, **fields)
 
 
 def _in_json(hint: Any, *, query: bool) -> Any:
@@ -69,9 +62,9 @@ def _blank(value: Any) -> Any:
     return None if value in ("", [""]) else value
 
 
-def arguments(operation: Operation, request: Request, id: str | None) -> dict[str, Any]:
+def arguments(operation: Operation, request: BaseModel, id: str | None) -> dict[str, Any]:
     """The arguments of an operation's function. Raises InvalidInput for a policy that is none."""
-    given = request.given()
+    given = {name: getattr(request, name) for name in request.model_fields_set}
     if isinstance(policy := given.get("policy"), dict):
         if unknown := policy.keys() - set(WritePolicy.__struct_fields__):
             known = ", ".join(WritePolicy.__struct_fields__)
