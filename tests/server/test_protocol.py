@@ -76,13 +76,13 @@ def test_tokens_of_two_scopes_beside_each_other(on_disk):
 
     async def ask(url, name):
         headers = {"Authorization": f"Bearer {secrets[name]}"}
-        async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
-            async with Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
-                for _ in range(5):
-                    found = await client.call_tool("recall", {"query": "the secret"})
-                    assert [each["content"] for each in found.structured_content["results"]] == [
-                        f"the secret of {name}"
-                    ]
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            for _ in range(5):
+                found = (await client.call_tool("recall", {"query": "the secret"})).structured_content["results"]
+                assert [each["content"] for each in found] == [f"the secret of {name}"]
 
     async def main(url):
         await asyncio.gather(*(ask(url, name) for name in ("ada", "bob", "ada", "bob")))
