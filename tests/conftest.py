@@ -19,9 +19,9 @@ PLAIN = Settings(embedder="none")
 # No kernel runs in what these test: the run with Python kernels passes them over.
 _WITHOUT_KERNELS = (
     "benchmarks", "llm", "mcp", "offline", "server", "text", "training", "aio/test_types.py",
-    "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py", "knowledge/test_fetching.py",
-    "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py", "knowledge/test_pdf.py",
-    "knowledge/test_sample_pdfs.py", "test_architecture.py", "test_configuration.py",
+    "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py",
+    "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py",
+    "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "test_architecture.py", "test_configuration.py",
 )  # fmt: skip
 collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") == "python" else []
 
