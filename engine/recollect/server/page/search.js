@@ -1,0 +1,233 @@
+// Search: what the memory finds for a query and why; without a query, the newest memories.
+
+import { aborted, get, post } from "./api.js";
+import { empty, failed, field, loading, movable } from "./components.js";
+import { announce, debounced, h, replace } from "./dom.js";
+import { counted, fromQuery, inForce, panel, toFields, toQuery } from "./filters.js";
+import { memories, milliseconds, plural } from "./format.js";
+import { hit, list, scaleOf } from "./hit.js";
+import { link, note } from "./router.js";
+import { shared } from "./shared.js";
+import { whyNot } from "./why.js";
+
+export const TITLE = "Search";
+const PAGE = 25;
+const FIRST_LIMIT = 10;
+const MOST = 100;
+const ORDERS = [
+  ["updated", "Last changed"],
+  ["newest", "Newest"],
+  ["oldest", "Oldest"],
+  ["importance", "Most important"],
+];
+
+export function show({ root, route, signal }) {
+  const filter = fromQuery(route.query);
+  const asked = {
+    query: route.query.get("q") ?? "",
+    order: route.query.get("order") ?? "updated",
+    page: Number(route.query.get("page") ?? 0) || 0,
+    why: route.query.get("why") ?? "",
+    limit: FIRST_LIMIT,
+  };
+  let running = null;
+  const results = h("div", { class: "results" });
+  const below = h("div", {});
+  const input = h("input", {
+    type: "search",
+    id: "query",
+    value: asked.query,
+    placeholder: "Ask or type words",
+    autocomplete: "off",
+    spellcheck: "false",
+    maxlength: 100000,
+    "aria-label": "Search the memory",
+  });
+
+  const here = () =>
+    link("search", "", {
+      q: asked.query,
+      ...toQuery(filter),
+      order: asked.order === "updated" ? "" : asked.order,
+      page: asked.page || "",
+      why: asked.why,
+    });
+
+  async function run() {
+    running?.abort();
+    running = new AbortController();
+    const mine = running;
+    results.setAttribute("aria-busy", "true");
+    if (!results.firstChild) replace(results, loading());
+    try {
+      const parts = asked.query.trim() ? await recalled(mine.signal) : await listed(mine.signal);
+      if (mine.signal.aborted) return;
+      replace(results, inForce(filter), parts);
+    } catch (fault) {
+      if (aborted(fault) || mine.signal.aborted) return;
+      replace(results, failed(fault, run));
+      replace(below);
+      announce(`Error: ${fault.message}`);
+    }
+    if (mine === running) results.removeAttribute("aria-busy");
+  }
+
+  async function recalled(aborter) {
+    const query = asked.query.trim();
+    const found = await post("v1/recall", { query, limit: asked.limit, explain: true, ...toFields(filter) }, aborter);
+    const took_ms = Object.values(found.stages).reduce((sum, each) => sum + each, 0);
+    shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
+    const scale = scaleOf(found.hits.map((each) => each.signals));
+    announce(`${plural(found.hits.length, "hit")} for ${query}`);
+    replace(below, whyNot({ query, filter, limit: asked.limit, given: asked.why, hits: found.hits, signal }));
+    if (found.hits.length === 0) return empty("Nothing was found", "Other words may help, or fewer filters.");
+    const count = h(
+      "p",
+      { class: "muted small" },
+      `${plural(found.hits.length, "hit")} in ${milliseconds(took_ms)}`,
+      found.spread_over && `, spread over ${found.spread_over}`,
+    );
+    const gaps =
+      found.evidence_gaps.length > 0 &&
+      h("p", { class: "note" }, `The memory may not know this: ${found.evidence_gaps.join("; ")}.`);
+    const more =
+      found.hits.length >= asked.limit &&
+      asked.limit < MOST &&
+      h(
+        "button",
+        {
+          type: "button",
+          click: () => {
+            asked.limit = Math.min(asked.limit * 3, MOST);
+            run();
+          },
+        },
+        "More hits",
+      );
+    return [
+      count,
+      gaps,
+      movable(
+        h(
+          "ol",
+          { class: "hits", "data-list": true },
+          found.hits.map((each, place) => hit(each, place, scale)),
+        ),
+      ),
+      more,
+    ];
+  }
+
+  async function listed(aborter) {
+    const fields = toFields(filter);
+    const query = { ...fields, order: asked.order, limit: PAGE, offset: asked.page * PAGE };
+    const [records, count] = await Promise.all([get("v1/memories", query, aborter), get("v1/count", fields, aborter)]);
+    replace(below);
+    announce(memories(count));
+    if (count === 0) {
+      if (counted(filter)) return empty("No memory matches these filters", "Clear a filter to see more.");
+      return empty("This memory is empty", "What an agent remembers will be listed here.");
+    }
+    const order = h(
+      "select",
+      {
+        change: () => {
+          asked.order = order.value;
+          asked.page = 0;
+          turned();
+        },
+      },
+      ORDERS.map(([value, label]) => h("option", { value, selected: value === asked.order }, label)),
+    );
+    const pages = Math.ceil(count / PAGE);
+    const turn = (label, page, on) =>
+      h(
+        "button",
+        {
+          type: "button",
+          disabled: !on,
+          click: () => {
+            asked.page = page;
+            turned();
+            scrollTo(0, 0);
+            results.querySelector("[data-item]")?.focus({ preventScroll: true });
+          },
+        },
+        label,
+      );
+    return [
+      h(
+        "div",
+        { class: "row apart list-head" },
+        h("p", { class: "muted small" }, memories(count)),
+        h("div", { class: "inline-field" }, field("Order", order)),
+      ),
+      movable(list(records)),
+      pages > 1 &&
+        h(
+          "div",
+          { class: "row pager" },
+          turn("Previous", asked.page - 1, asked.page > 0),
+          h("span", { class: "muted small" }, `Page ${asked.page + 1} of ${pages}`),
+          turn("Next", asked.page + 1, asked.page + 1 < pages),
+        ),
+    ];
+  }
+
+  function turned() {
+    history.pushState(null, "", here());
+    run();
+  }
+
+  const typed = debounced(() => {
+    if (signal.aborted) return;
+    note(here());
+    run();
+  }, 160);
+  input.addEventListener("input", () => {
+    asked.query = input.value;
+    asked.page = 0;
+    asked.limit = FIRST_LIMIT;
+    asked.why = "";
+    typed();
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      results.querySelector("[data-item]")?.focus();
+    }
+  });
+  signal.addEventListener("abort", () => running?.abort());
+
+  replace(
+    root,
+    h("h1", { class: "hidden-text" }, "Search"),
+    h(
+      "form",
+      {
+        role: "search",
+        class: "search-form",
+        submit: (event) => {
+          event.preventDefault();
+          note(here());
+          run();
+        },
+      },
+      input,
+    ),
+    h(
+      "div",
+      { class: "search-grid" },
+      h("div", { class: "search-main" }, asked.why ? [below, results] : [results, below]),
+      panel(
+        filter,
+        () => {
+          asked.page = 0;
+          turned();
+        },
+        signal,
+      ),
+    ),
+  );
+  run();
+}
