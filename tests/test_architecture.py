@@ -69,6 +69,9 @@ FLOORS = {
     "services": 14,
     "memory": 15,
     "aio": 16,
+    "projection": 16,
+    "timeline": 16,
+    "version_diffs": 2,
     "workspace": 16,  # writes the memories of a Memory as files
     "tools": 16,
     "mcp": 17,

@@ -237,3 +237,53 @@ def test_an_index_snapshot_never_outlives_what_it_was_made_from(store):
         assert writer.snapshot.identity().token == ""
         assert not writer.snapshot.publish(identity, "third", token, lambda: moved.append("third"))
     assert moved == ["first", "second"]
+
+
+def test_labels_of_many_records(store):
+    with store.atomic() as writer:
+        ids = writer.records.insert(
+            [row("a", scope="/x"), row("b", kind="chunk", source="s"), row("c", expires_at=NOW - 1), row("d")], None
+        )
+        found = writer.overview.labels(Filter(), NOW)
+        inside = writer.overview.labels(Filter(scope="/x"), NOW)
+        assert writer.overview.labels(Filter(kinds="none"), NOW).public_ids == []
+    assert found.ids.tolist() == [ids[0], ids[1], ids[3]]
+    assert (found.public_ids, found.kinds) == (["a", "b", "d"], ["note", "chunk", "note"])
+    assert [found.scope_names[scope] for scope in found.scopes.tolist()] == ["/x", "/", "/"]
+    assert [found.source_names.get(source) for source in found.sources.tolist()] == [None, "s", None]
+    assert inside.public_ids == ["a"]
+
+
+def test_records_with_vectors(store):
+    with store.atomic() as writer:
+        embedder = writer.vectors.register_embedder(**EMBEDDER)
+        ids = writer.records.insert(
+            [row("a", vectors=(vector(1), vector(2))), row("b"), row("c", vectors=(vector(3),))], embedder
+        )
+        assert writer.overview.with_vectors(embedder).tolist() == [ids[0], ids[2]]
+        assert writer.overview.with_vectors(embedder, np.array([ids[1], ids[2]])).tolist() == [ids[2]]
+        assert writer.overview.with_vectors(embedder._replace(id=embedder.id + 1)).tolist() == []
+
+
+def test_days_that_records_tell_of(store):
+    day = 86_400_000_000
+    with store.atomic() as writer:
+        writer.records.insert(
+            [row("a", event_at=-1), row("b", event_at=0), row("c", event_at=day - 1), row("d"), row("e", scope="/x")],
+            None,
+        )
+        assert writer.overview.count_by_day(Filter(), NOW) == [(-1, 1), (0, 2), (NOW // day, 2)]
+        assert writer.overview.count_by_day(Filter(scope="/x"), NOW) == [(NOW // day, 1)]
+
+
+def test_a_map_is_not_put_in_place_over_a_purge(store):
+    with store.atomic() as writer:
+        ids = writer.records.insert([row("a"), row("b")], None)
+        commit = writer.changes.commit()
+    with store.atomic() as writer:
+        writer.records.insert([row("c")], None)
+        moved = []
+        assert writer.snapshot.publish_map(commit, lambda: moved.append("first"))
+        writer.records.delete(ids[:1])
+        assert not writer.snapshot.publish_map(commit, lambda: moved.append("second"))
+    assert moved == ["first"]

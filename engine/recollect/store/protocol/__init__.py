@@ -12,7 +12,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.protocol.index import Blocks, Changes, IndexSnapshot, IndexSnapshotWriter, Lexicon
+from recollect.store.protocol.index import (
+    Blocks,
+    Changes,
+    IndexSnapshot,
+    IndexSnapshotWriter,
+    Lexicon,
+    Overview,
+)
 from recollect.store.protocol.records import (
     Links,
     LinkWriter,
@@ -83,6 +90,7 @@ class Reader(Protocol):
     changes: Changes
     snapshot: IndexSnapshot
     lexicon: Lexicon
+    overview: Overview
     meta: Meta
     documents: Documents
     sessions: Sessions
@@ -128,11 +136,13 @@ class Writer(Reader, Protocol):
 class Store(Protocol):
     """A store that is open in this process.
 
-    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, if anywhere.
+    `path` names it in messages; `snapshot_path` is where the snapshot of an in-memory index may be kept, and `map_path`
+    the map of memories, if anywhere.
     """
 
     path: str
     snapshot_path: str | None
+    map_path: str | None
 
     @property
     def in_memory(self) -> bool:

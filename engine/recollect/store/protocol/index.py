@@ -6,8 +6,19 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from recollect.filters import Filter
+from recollect.store.overview import Labels
 from recollect.store.packing import PackedVectors
-from recollect.store.values import Change, Columns, Commit, LinkBlock, SnapshotIdentity, TermBlock, TokenBlock
+from recollect.store.values import (
+    Change,
+    Columns,
+    Commit,
+    EmbedderRow,
+    LinkBlock,
+    SnapshotIdentity,
+    TermBlock,
+    TokenBlock,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,6 +95,28 @@ class IndexSnapshotWriter(IndexSnapshot, Protocol):
         """Let `move` put an index snapshot of `commit` in place, and keep its token.
 
         False, and nothing is done, if records were purged or replaced since: a snapshot must not outlive its records.
+        """
+
+    def publish_map(self, commit: Commit, move: Callable[[], None]) -> bool:
+        """Let `move` put a map of the memories of `commit` in place; False where `publish` would refuse it.
+
+        What is purged later is overwritten in it.
+        """
+
+
+class Overview(Protocol):
+    """Columns of many records at once, without their texts."""
+
+    def labels(self, chosen: Filter, now: int) -> Labels:
+        """Ids, scopes, kinds and sources of the records that a filter admits."""
+
+    def with_vectors(self, embedder: EmbedderRow, ids: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """The row ids, ascending, of those records (None: of all) that have a vector of this embedder."""
+
+    def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
+        """How many records that a filter admits tell of each day that has any: days since 1970 (UTC), ascending.
+
+        A record tells of its event time, else of when it was created.
         """
 
 

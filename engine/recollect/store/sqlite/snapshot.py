@@ -7,10 +7,11 @@ commit, so the change feed leads from there to now; a copy or a restored backup 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from recollect.store.sqlite.files import part_of_snapshot, snapshot_of
+from recollect.store import map_file
+from recollect.store.sqlite.files import map_of, part_of_map, part_of_snapshot, snapshot_of
 from recollect.store.sqlite.repository import Repository
 from recollect.store.values import Commit, SnapshotIdentity
 
@@ -45,3 +46,23 @@ class SqliteIndexSnapshot(Repository):
             for path in (snapshot_of(self._connection.filename), part_of_snapshot(self._connection.filename)):
                 with suppress(OSError):
                     os.unlink(path)
+
+    def erase_points(self, record_ids: Sequence[int] | None = None) -> None:
+        """Overwrite the points of these records in the map, or (None) remove the map."""
+        database = self._connection.filename
+        if not database or (record_ids is not None and not len(record_ids)):
+            return
+        with suppress(OSError):
+            if record_ids is None:
+                os.unlink(map_of(database))
+            else:
+                map_file.erase(map_of(database), record_ids)
+        with suppress(OSError):
+            os.unlink(part_of_map(database))
+
+    def publish_map(self, commit: Commit, move: Callable[[], None]) -> bool:
+        changes = self._tx.changes.since(commit)
+        if changes is None or any(change.operation in ("delete", "text") for change in changes):
+            return False
+        move()
+        return True

@@ -59,10 +59,11 @@ class SqliteStore(Store):
         self._closed = False
         self._checkpoints = Checkpoints()
         self._writer = self._open_writer()
-        self.snapshot_path = None
+        self.snapshot_path = self.map_path = None
         if not self.in_memory:
             remove_unfinished(self._writer.connection.filename)
             self.snapshot_path = files.snapshot_of(self._writer.connection.filename)
+            self.map_path = files.map_of(self._writer.connection.filename)
 
     @property
     def in_memory(self) -> bool:
@@ -223,6 +224,7 @@ class SqliteStore(Store):
             raise InvalidInput(":memory: is no file, and has no key")
         with self.atomic() as writer:
             writer.snapshot.discard()
+            writer.snapshot.erase_points()
         with self._lock, self._checkpoints.paused(), self._translated(self._writer.connection):
             self.check_usable()
             connection = self._writer.connection

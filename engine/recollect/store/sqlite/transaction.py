@@ -16,6 +16,7 @@ from recollect.store.sqlite.erasing import SqliteErasure
 from recollect.store.sqlite.lexicon import SqliteLexicon, WordNumbers
 from recollect.store.sqlite.links import SqliteLinks
 from recollect.store.sqlite.meta import SqliteMeta
+from recollect.store.sqlite.overview import SqliteOverview
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.sqlite.scopes import SqliteScopes
 from recollect.store.sqlite.sessions import SqliteSessions
@@ -52,6 +53,7 @@ class SqliteTransaction(Writer):
         self.changes = SqliteChanges(self)
         self.snapshot = SqliteIndexSnapshot(self)
         self.lexicon = SqliteLexicon(self)
+        self.overview = SqliteOverview(self)
         self.standing = SqliteStanding(self)
         self.meta = SqliteMeta(self)
         self.documents = SqliteDocuments(self)
