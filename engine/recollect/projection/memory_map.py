@@ -14,9 +14,10 @@ from recollect.checks import check_choice, fault_text, now_us, to_datetime
 from recollect.errors import InvalidInput, RecollectError
 from recollect.extras import install_command
 from recollect.filters import Filter, FilterFields, bound_filter
-from recollect.projection.child import Child, Job, MapFailed, umap_installed
+from recollect.projection.child import Child, MapFailed, umap_installed
 from recollect.projection.placing import placed_among, unit_vectors
 from recollect.projection.values import MapPoints, MapState, Method
+from recollect.projection.worker import Job
 from recollect.store import map_file
 from recollect.store.map_file import POINT, MapHeader, SavedMap
 from recollect.store.overview import Labels
