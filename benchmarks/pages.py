@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import embedding, recall_cost, saving, stages, ways, write_cost
+from benchmarks import embedding, recall_cost, saving, servers, stages, ways, write_cost
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -42,6 +42,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ways": lambda: ways.markdown(_saved("ways")),
     "write cost": lambda: write_cost.markdown(_saved("write_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),
+    "servers": lambda: servers.markdown(_saved("servers")),
     "agents": lambda: agents.markdown(_saved("agents")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx2
 import pytest
 
 from recollect import Memory
@@ -194,3 +195,39 @@ def test_it_is_ready_when_it_is_warm(http):
 
     until(lambda: http.get("/readyz").status_code == 200)
     assert http.get("/readyz").json() == {"status": "ready"}
+
+
+def test_the_timeline_and_the_versions_of_a_memory(http, on_disk):
+    on_disk.remember("one", created_at="2026-01-31T12:00:00Z")
+    id = on_disk.remember("Ada lives in Oslo", created_at="2026-02-01T12:00:00Z").id
+    on_disk.update(id, text="Ada lives in Bergen")
+    months = http.get("/v1/timeline", params={"bucket": "month"}).json()
+    assert [(each["start"][:7], each["memories"]) for each in months] == [("2026-01", 1), ("2026-02", 1)]
+    assert http.get("/v1/timeline", params={"bucket": "year"}).json()["error"]["field"] == "bucket"
+    [diff] = http.get(f"/v1/memories/{id}/diffs").json()
+    assert "".join(text for kind, text in diff["parts"] if kind != "delete") == "Ada lives in Bergen"
+    assert "".join(text for kind, text in diff["parts"] if kind != "insert") == "Ada lives in Oslo"
+
+
+def test_the_map_is_computed_once_and_shows_a_token_its_scope(path):
+    from recollect.server.tokens import Tokens
+    from tests.limits import until
+    from tests.memory.support import WordEmbedder
+    from tests.server.serving import serving
+
+    with Memory(path, embedder=WordEmbedder()) as memory:
+        memory.remember_many(
+            [{"text": f"{word} {n}", "scope": f"/{word}"} for n in range(8) for word in ("tea", "van")]
+        )
+        scoped = Tokens(memory).create(scope="/tea").secret
+        with serving(memory) as url, httpx2.Client(base_url=url, trust_env=False) as http:
+            assert http.get("/v1/map").json()["status"] == "absent"
+            theirs = {"Authorization": f"Bearer {scoped}"}
+            assert http.post("/v1/map", headers=theirs).status_code == 403
+            assert http.post("/v1/map").json()["status"] == "computing"
+            until(lambda: http.get("/v1/map").json()["status"] != "computing")
+            found = http.get("/v1/map").json()
+            assert (found["status"], found["placed"], len(found["ids"])) == ("ready", 16, 16)
+            assert all(0 <= value <= 1 for value in found["x"] + found["y"])
+            part = http.get("/v1/map", headers=theirs).json()
+            assert (part["placed"], len(part["ids"]), part["scopes"]) == (8, 8, ["/"])

@@ -34,7 +34,7 @@ def serve(
     max_upload_mib: Annotated[int, typer.Option(help="The most MiB of a document or an import.")] = 64,
     open_page: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
 ) -> None:
-    """Serve the store over HTTP: a REST API, MCP at /mcp, and the page.
+    """Serve the store over HTTP: REST, MCP and a page.
 
     It ends with Ctrl-C. Install what it needs with the extra `server`.
     """

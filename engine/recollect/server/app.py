@@ -17,6 +17,7 @@ from starlette.routing import Route
 from recollect._version import __version__
 from recollect.errors import RecollectError
 from recollect.memory import Memory
+from recollect.projection.memory_map import MemoryMap
 from recollect.server import failures, pages, transfer
 from recollect.server.access import GRANT, Access, may_write
 from recollect.server.answers import outside
@@ -57,6 +58,7 @@ class MemoryApi:
         self._exports = anyio.CapacityLimiter(transfer.MOST_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
         self._ready = False
+        self._map = MemoryMap(memory)
         self._protocol = MemoryProtocol(memory, self._access)
         self.app = FastAPI(
             title="Recollect", version=__version__, summary="Long-term memory for AI agents.", docs_url=None,
@@ -82,7 +84,7 @@ class MemoryApi:
         for path, endpoint in (("/healthz", self._healthy), ("/readyz", self._readiness), ("/metrics", self._figures)):
             self.app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
         self.app.router.routes.append(Route("/mcp", self._protocol))
-        pages.add_to(self.app, self._access)
+        pages.add_to(self.app, self._access, self._map, self._in_thread)
         describe(self.app)
 
     def _add(self, method: str, path: str, endpoint: Any, tag: str, status: int = 200, *, writes: bool = False) -> None:
@@ -97,6 +99,7 @@ class MemoryApi:
             group.start_soon(self._warm_up)
             yield
             group.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(self._map.close)
 
     async def _warm_up(self) -> None:
         with suppress(RecollectError):  # the first recall says it, or works without the embedder

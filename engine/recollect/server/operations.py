@@ -26,6 +26,8 @@ from recollect.records import Explanation, Hits, Link, OnExisting, Plain, Reache
 from recollect.reports import Audit, Forgotten, ScopeCount, Stats, TagCount
 from recollect.tiers.sessions import MessageHit, Session, SessionInfo
 from recollect.tiers.snapshots import Snapshot
+from recollect.timeline import TimelineBucket, timeline
+from recollect.version_diffs import VersionDiff, version_diffs
 
 PREFIX = "/v1"
 """What the path of every operation begins with."""
@@ -183,6 +185,11 @@ def mend(memory: Memory, checks: Sequence[str] | None = None, **fields: Unpack[F
     return memory.audit(checks, mend=True, **fields)
 
 
+def diffs(memory: Memory, id: str) -> list[VersionDiff]:
+    """What each version of a memory changed in the one before it, by words."""
+    return version_diffs(memory.history(id, chain=False))
+
+
 def open_session(
     memory: Memory, id: str | None = None, *, agent: str | None = None, provider: str | None = None
 ) -> OpenedSession:
@@ -306,6 +313,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("PATCH", "/memories/{id}", Memory.update, Record, tag="memories"),
     Operation("DELETE", "/memories/{id}", forget_one, Forgotten, tag="memories"),
     Operation("GET", "/memories/{id}/history", Memory.history, list[Record], tag="memories", reads=True),
+    Operation("GET", "/memories/{id}/diffs", diffs, list[VersionDiff], tag="memories", reads=True),
     Operation("GET", "/memories/{id}/neighbors", Memory.neighbors, list[Link], tag="memories", reads=True),
     Operation("GET", "/memories/{id}/backlinks", Memory.backlinks, list[Link], tag="memories", reads=True),
     Operation("GET", "/memories/{id}/traverse", Memory.traverse, list[Reached], tag="memories", reads=True),
@@ -318,6 +326,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("POST", "/bootstrap", bootstrap, BootstrapText, tag="recall", reads=True),
     Operation("GET", "/scopes", Memory.scopes, list[ScopeCount], tag="store", reads=True),
     Operation("GET", "/tags", Memory.tags, list[TagCount], tag="store", reads=True),
+    Operation("GET", "/timeline", timeline, list[TimelineBucket], tag="store", reads=True),
     Operation("GET", "/stats", Memory.stats, Stats, tag="store", reads=True),
     Operation("POST", "/audit", audit, Audit, tag="store", reads=True),
     Operation("POST", "/audit/mend", mend, Audit, tag="store"),

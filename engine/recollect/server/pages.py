@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import PurePosixPath
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
+from msgspec import structs
 
 from recollect._version import __version__
-from recollect.server.access import Access
+from recollect.memory import Memory
+from recollect.projection.memory_map import MemoryMap
+from recollect.server.access import Access, may_write
 from recollect.server.failures import Refused, answer
 from recollect.server.operations import PREFIX
 
@@ -22,8 +27,11 @@ _MEDIA_TYPES = {
 }  # fmt: skip
 
 
-def add_to(app: FastAPI, access: Access) -> None:
-    """Add the page's routes to an application."""
+InThread = Callable[[Callable[[], Response]], Awaitable[Response]]
+
+
+def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread) -> None:
+    """Add the page's routes to an application; `in_thread` calls a function in a thread."""
     folder = files("recollect.server") / "page"
     contents = {
         each.name: each.read_bytes() for each in folder.iterdir() if PurePosixPath(each.name).suffix in _MEDIA_TYPES
@@ -45,5 +53,33 @@ def add_to(app: FastAPI, access: Access) -> None:
         _, scope, grant = access.memory(request)
         return answer({"read_only": grant.read_only, "scope": scope, "version": __version__})
 
-    for path, endpoint in (("/", index), ("/page/{name}", part), (f"{PREFIX}/page/state", state)):
+    async def points(request: Request) -> Response:
+        memory, scope, _ = access.memory(request)
+        return await in_thread(lambda: answer(_points(map, memory, scope)))
+
+    async def compute(request: Request) -> Response:
+        if access.memory(request)[1] != "/":
+            raise Refused(403, "the map is of the whole store: the token is for a scope", error="AccessDenied")
+        return await in_thread(lambda: answer(map.start()))
+
+    app.add_api_route(
+        f"{PREFIX}/map", compute, methods=["POST"], dependencies=[Depends(may_write)], include_in_schema=False,
+        response_model=None,
+    )  # fmt: skip
+    for path, endpoint in (
+        ("/", index),
+        (f"{PREFIX}/map", points),
+        ("/page/{name}", part),
+        (f"{PREFIX}/page/state", state),
+    ):
         app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
+
+
+def _points(map: MemoryMap, memory: Memory, scope: str) -> dict[str, Any]:
+    """The points of what a request may see. Counts of the whole store are for who may see all of it."""
+    state = map.state()
+    if state.status != "ready":
+        return state.to_dict()
+    points = map.points(memory)
+    told = state if scope == "/" else structs.replace(state, placed=len(points), added=0)
+    return {**told.to_dict(), **points.to_dict()}

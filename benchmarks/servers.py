@@ -1,8 +1,8 @@
-"""python -m benchmarks.doors [--corpus FILE] [--cache DIR]: a recall through each door to a memory, and many at a time.
+"""python -m benchmarks.servers [--corpus FILE] [--cache DIR]: a recall through each door to a memory, and many at a time.
 
 One store of 100,000 lines, made as `recall_cost` makes its own, in a file. Each question is asked as text, in turn, in
 an order that rotates: of a `Memory` in this process; of `recollect serve` by HTTP, by `recollect.client` and by the
-Model Context Protocol at /mcp; and of `recollect mcp` over its standard input. Every door has to give the same ids.
+Model Context Protocol at /mcp; and of `recollect mcp` over its standard input. All have to give the same ids.
 
 Then 1, 8 and 64 clients, each a thread with one connection, ask the server as fast as it answers; so they do of a
 server that answers recalls one by one. The two take turns. Clients and servers share the cores of one machine.
@@ -31,9 +31,6 @@ from typing import Any
 
 import httpx2
 import numpy as np
-from mcp import Client as ProtocolClient
-from mcp import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks import corpus
 from benchmarks.cached_embedder import CachedTokens
@@ -41,14 +38,11 @@ from benchmarks.environment import describe
 from benchmarks.recall_cost import Prepared, sessions
 from benchmarks.tables import milliseconds, table
 from recollect import Memory, Settings
-from recollect.client import Client
 from recollect.embedding import TokenEmbedder, load
-from recollect.server.app import MemoryApi
-from recollect.server.running import _listener
 
 __all__ = ["main", "markdown", "measure"]
 
-RESULTS = Path(__file__).resolve().parent / "results" / "doors.json"
+RESULTS = Path(__file__).resolve().parent / "results" / "servers.json"
 CLIENTS = (1, 8, 64)
 _LIMIT = 10
 _WARM_UP = 20
@@ -70,15 +64,15 @@ def main() -> None:
 
 
 def measure(path: Path | None, records: int, count: int, cache: Path | None, *, seconds: float) -> dict[str, Any]:
-    """Milliseconds of single recalls by door, recalls a second by number of clients, and seconds to start."""
+    """Milliseconds of single recalls by interface, recalls a second by number of clients, and seconds to start."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "agent.db"
         questions = _fill(store, path, records, count + _WARM_UP, cache)
-        doors = asyncio.run(_doors(store, questions))
+        interfaces = asyncio.run(_interfaces(store, questions))
         throughput = _throughput(store, questions, seconds)
         started = [_started(store) for _ in range(_ROUNDS)]
     return {
-        **describe(), "records": records, "questions": count, "doors": doors, "throughput": throughput,
+        **describe(), "records": records, "questions": count, "interfaces": interfaces, "throughput": throughput,
         "start_s": {key: round(median(each[key] for each in started), 2) for key in started[0]},
     }  # fmt: skip
 
@@ -88,7 +82,7 @@ def markdown(run: dict[str, Any]) -> str:
     header = ("one recall, from text", "p50 ms", "p95 ms", "more than in process, p50 ms")
     rows = [
         (name, milliseconds(each["p50_ms"]), milliseconds(each["p95_ms"]), milliseconds(each["more_ms"]))
-        for name, each in run["doors"].items()
+        for name, each in run["interfaces"].items()
     ]
     many = ("clients", "in batches, recalls a second", "p50 ms", "one by one, recalls a second", "p50 ms ", "ratio")
     lines = [
@@ -121,7 +115,13 @@ def _fill(store: Path, path: Path | None, records: int, count: int, cache: Path 
 # ── one at a time ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _doors(store: Path, questions: Sequence[str]) -> dict[str, dict[str, float]]:
+async def _interfaces(store: Path, questions: Sequence[str]) -> dict[str, dict[str, float]]:
+    from mcp import Client as ProtocolClient
+    from mcp import StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+
+    from recollect.client import Client
+
     async with AsyncExitStack() as held:
         memory = held.enter_context(Memory(store))
         memory.warmup()
@@ -147,7 +147,7 @@ async def _doors(store: Path, questions: Sequence[str]) -> dict[str, dict[str, f
         async def by_client(question: str) -> list[str]:
             return [hit.id for hit in client.recall(question, limit=_LIMIT)]
 
-        def by_protocol(asked: ProtocolClient) -> Callable[[str], Any]:
+        def by_protocol(asked: Any) -> Callable[[str], Any]:
             async def ask(question: str) -> list[str]:
                 found = await asked.call_tool("recall", {"query": question, "limit": _LIMIT})
                 return [each["id"] for each in found.structured_content["results"]]
@@ -168,7 +168,7 @@ async def _doors(store: Path, questions: Sequence[str]) -> dict[str, dict[str, f
                 found[name] = await ways[name](question)
                 times[name].append((time.perf_counter() - began) * 1e3)
             if len({*map(tuple, found.values())}) != 1:
-                raise SystemExit(f"the doors differ on {question!r}: {found}")
+                raise SystemExit(f"the answers differ on {question!r}: {found}")
     kept = {name: np.array(each[_WARM_UP:]) for name, each in times.items()}
     return {
         name: {
@@ -246,7 +246,7 @@ def _hammer(url: str, questions: Sequence[str], clients: int, seconds: float) ->
 @contextmanager
 def _serving(store: Path, *options: str) -> Iterator[str]:
     """The address of a server in a process of its own, warm."""
-    command = [sys.executable, "-m", "benchmarks.doors", "--serve", str(store), *options]
+    command = [sys.executable, "-m", "benchmarks.servers", "--serve", str(store), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -260,6 +260,9 @@ def _serving(store: Path, *options: str) -> Iterator[str]:
 def _serve(store: Path, *, batch: bool) -> None:
     """Be a server until told to end; prints its address."""
     import uvicorn
+
+    from recollect.server.app import MemoryApi
+    from recollect.server.running import _listener
 
     with Memory(store) as memory, _listener("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
@@ -290,7 +293,7 @@ def _started(store: Path) -> dict[str, float]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.doors", description="Recall through each door.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.servers", description="Recall by each interface.")
     parser.add_argument("--corpus", type=Path, help="text file (.gz too), a line a record; synthetic ones without it")
     parser.add_argument("--records", type=int, default=100_000, help="how many lines are stored")
     parser.add_argument("--questions", type=int, default=200, help="how many questions are asked")
