@@ -1,4 +1,4 @@
-"""python -m benchmarks.servers [--corpus FILE] [--cache DIR]: a recall through each door to a memory, and many at a time.
+"""python -m benchmarks.servers [--corpus FILE] [--cache DIR]: a recall by each interface, and many clients at a time.
 
 One store of 100,000 lines, made as `recall_cost` makes its own, in a file. Each question is asked as text, in turn, in
 an order that rotates: of a `Memory` in this process; of `recollect serve` by HTTP, by `recollect.client` and by the
