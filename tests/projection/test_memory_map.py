@@ -143,6 +143,8 @@ def test_a_filter_chooses_points(store):
     assert successor in shown.ids
     assert ids[0] not in shown.ids
     assert ids[0] in found.points(include_superseded=True).ids
+    with pytest.raises(InvalidInput, match="as_of"):
+        found.points(as_of="2020-01-01")
 
 
 def test_chunks_of_documents_have_their_kind(store):

@@ -18,6 +18,7 @@ import numpy as np
 from recollect.cpus import usable_cpus
 from recollect.projection.worker import LENGTH_BYTES, Computed, Failed, Job, Reply, Told
 from recollect_kernels.cache import private_folder
+from recollect_kernels.compiler_process import interpreter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,8 +79,9 @@ class Child:
         raise MapFailed("it was stopped" if self._ended else self._how_it_ended(process))
 
     def _start(self) -> subprocess.Popen[bytes]:
-        if not sys.executable:
-            raise MapFailed("the process that computes the map cannot be started: where Python is, is unknown")
+        program = interpreter()
+        if program is None:
+            raise MapFailed("the process that computes the map cannot be started: there is no Python interpreter")
         paths = json.dumps([entry or os.getcwd() for entry in sys.path])
         environment = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
         environment |= dict.fromkeys(_THREADS, str(usable_cpus()))
@@ -91,7 +93,7 @@ class Child:
                 raise MapFailed("it was stopped")
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
+                    [program, "-I", "-c", _BOOT, paths], env=environment, stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
                     creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
                 )  # fmt: skip

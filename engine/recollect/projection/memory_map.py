@@ -106,12 +106,13 @@ class MemoryMap:
         """The points of the memories that a filter (a `Filter`, or its fields) matches, in the order of storing.
 
         With a `handle` of the same store only those within its scope, whose names are relative to it; else those of the
-        memory that the map was made with. It brings the map up to date first. Without a map there are no points.
+        memory that the map was made with. It brings the map up to date first. Without a map there are no points, and
+        none of the past: the filter takes no `as_of`.
         """
         asking = self._memory if handle is None else handle
         if asking._engine is not self._engine:
             raise InvalidInput("handle is of another store: give a handle of the store whose map this is")
-        chosen = bound_filter(asking._scope, filter, fields)
+        chosen = bound_filter(asking._scope, filter, fields, takes_as_of=False)
         with self._engine.store.read() as reader:
             held = self._current(reader)
             labels = reader.overview.labels(chosen, now_us())
