@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from recollect import AsyncMemory, Memory, Settings, Workspace
+from recollect.projection.layout import LEAST_FOR_UMAP
+from recollect.projection.memory_map import MemoryMap
 from recollect.remote.address import address_of
 from recollect.remote.service import EndpointError, service_at
 
@@ -80,6 +82,18 @@ def asynchronous() -> None:
             assert await memory.recall("What database are we using?")
 
     asyncio.run(use())
+
+
+def mapping() -> None:
+    """The map of memories, by UMAP where it is installed."""
+    with Memory("agent.db", settings=SETTINGS) as memory:
+        memory.remember_many(f"{TEXTS[number % 2]}, said {number}" for number in range(LEAST_FOR_UMAP + 2))
+        found = MemoryMap(memory)
+        found.start()
+        found.wait()
+        assert found.state().status == "ready", found.state()
+        memory.remember("A newcomer")
+        assert len(found.points()) == memory.count()
 
 
 def documents() -> None:

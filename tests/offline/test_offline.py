@@ -26,7 +26,7 @@ from tests.endpoint import serving
 from tests.knowledge.support import Put, pdf, word
 
 REPOSITORY = Path(__file__).parents[2]
-PROGRAMS = ("default_store", "library", "asynchronous", "documents", "workspace", "commands")
+PROGRAMS = ("default_store", "library", "asynchronous", "documents", "workspace", "commands", "mapping")
 CALLS = (
     "%network,?open,openat,?openat2,?creat,?mkdir,mkdirat,?rename,renameat,renameat2,?link,linkat,?symlink,symlinkat,"
     "?unlink,unlinkat,?rmdir,truncate,?mknod,mknodat,chdir,fchdir"
@@ -34,7 +34,8 @@ CALLS = (
 OPTIONS = ("-ff", "--seccomp-bpf", "-qq", "-y", "-s", "4096", "-e", "signal=none")
 ON_FILES = ("open", "creat", "mk", "rename", "link", "symlink", "unlink", "rmdir", "truncate", "chdir", "fchdir")
 WRITING = re.compile(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)")
-DEVICES = ("/dev/null", "/dev/tty", "/proc/self/")
+# A semaphore of numba or joblib is memory, which has a name there for a moment.
+DEVICES = ("/dev/null", "/dev/tty", "/proc/self/", "/dev/shm/sem.")
 # What a socket pair of two ends in one process is used with: an event loop wakes itself through one.
 ON_A_PAIR = re.compile(
     r"^(socketpair\(AF_UNIX|(sendto|recvfrom|getsockopt|setsockopt|getsockname|getpeername|shutdown)\()"
