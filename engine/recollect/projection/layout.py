@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 LEAST_FOR_UMAP = 30
 _NEIGHBOURS = 15
 _LEAST_DISTANCE = 0.1
-# A fixed seed makes umap-learn lay out with one thread. For 100,000 vectors that takes 89 s, and with two threads
-# PARALLEL_SECONDS s; the same store has the same map for it.
+# A fixed seed has umap-learn lay out with one thread: the same store has the same map. It costs nothing: 20,000 vectors
+# took 14 s, and with two threads and no seed 13 to 23 s.
 _SEED = 42
 # The spread of the coordinates from which UMAP starts, as in its own start from principal components.
 _START_SPREAD = 10.0
@@ -37,7 +37,8 @@ def lay_out(vectors: NDArray[np.float32], method: str, told: Told) -> tuple[str,
     """The method used, and coordinates float32 (n, 2) from 0 to 1, with the same scale in both directions.
 
     vectors (n, dimension) have unit length. What is near another stays near it with "umap"; with "pca" only the two
-    directions in which the vectors differ most are kept.
+    directions in which the vectors differ most are kept. Of 10,000 real vectors "umap" keeps 4.5 of the 10 nearest
+    among the 10 nearest, "pca" 0.15; on 50 principal components in place of the vectors "umap" kept 3.7.
     """
     if method == "umap" and len(vectors) < LEAST_FOR_UMAP:
         method = "pca"
