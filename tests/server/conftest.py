@@ -2,18 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra server is not installed")
-pytest.importorskip("prometheus_client", reason="the extra server is not installed")
-
-import httpx2
-
-from recollect.client import Client
-from tests.server.serving import serving
+# What a server is made of is imported by the tests that have found it installed.
 
 
 @pytest.fixture
 def url(on_disk):
     """The address of a server of a store without an embedder."""
+    from tests.server.serving import serving
+
     with serving(on_disk) as address:
         yield address
 
@@ -21,11 +17,15 @@ def url(on_disk):
 @pytest.fixture
 def http(url):
     """What asks it."""
-    with httpx2.Client(base_url=url, verify=False, trust_env=False) as client:
+    import httpx2
+
+    with httpx2.Client(base_url=url, trust_env=False, verify=False) as client:
         yield client
 
 
 @pytest.fixture
 def client(url):
+    from recollect.client import Client
+
     with Client(url) as opened:
         yield opened

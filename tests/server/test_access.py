@@ -7,6 +7,8 @@ from datetime import timedelta
 import httpx2
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect import Memory
 from recollect.errors import InvalidInput, NotFound
 from recollect.server.operations import OPERATIONS

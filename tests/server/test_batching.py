@@ -7,6 +7,8 @@ import threading
 import httpx2
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect import Memory
 from recollect.client import Client
 from recollect.errors import InvalidInput

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect import Filter, Memory, errors
 from recollect.client import AsyncClient, Client
 from recollect.records import NewRecord

@@ -8,6 +8,8 @@ import threading
 import httpx2
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect.server.limits import Limits
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving

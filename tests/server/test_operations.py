@@ -7,6 +7,8 @@ import json
 import httpx2
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect import Memory
 from recollect.server.operations import OPERATIONS
 

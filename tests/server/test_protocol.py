@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 import httpx2
 from mcp import Client

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra server is not installed")
+
 from recollect import Memory
 from recollect.cli.run import run
 from tests.limits import LAST_RESORT_SECONDS
