@@ -262,9 +262,9 @@ def _serve(store: Path, *, batch: bool) -> None:
     import uvicorn
 
     from recollect.server.app import MemoryApi
-    from recollect.server.running import _listener
+    from recollect.server.running import listen
 
-    with Memory(store) as memory, _listener("127.0.0.1", 0) as listener:
+    with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         api = MemoryApi(memory, batch=batch)
         uvicorn.Server(uvicorn.Config(api.application, log_level="error", access_log=False)).run(sockets=[listener])

@@ -12,7 +12,7 @@ import uvicorn
 from recollect import Memory
 from recollect.server.app import MemoryApi
 from recollect.server.limits import OWN_NAMES
-from recollect.server.running import _listener
+from recollect.server.running import listen
 from tests.limits import LAST_RESORT_SECONDS, until
 
 
@@ -21,7 +21,7 @@ def serving(memory: Memory, **options: Any) -> Iterator[str]:
     """The address of a server of `memory`, as `recollect serve` makes it, until the block ends."""
     api = MemoryApi(memory, **{"hosts": OWN_NAMES, **options})
     server = uvicorn.Server(uvicorn.Config(api.application, log_level="error", access_log=False))
-    with _listener("127.0.0.1", 0) as listener:
+    with listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
         thread.start()
         until(lambda: server.started or not thread.is_alive())

@@ -129,10 +129,8 @@ class MemoryApi:
     async def _carried_out(self, operation: Operation, request: Request, given: dict[str, Any]) -> Response:
         memory, scope, _ = self._access.memory(request)
         if operation.call is Memory.recall and self._recalls is not None:
-            found = await self._recalls.recall(memory, scope, given.pop("query"), given)
-        else:
-            found = await self._in_thread(functools.partial(operation.apply, memory, given))
-        return answer(outside(found), operation.status)
+            return answer(outside(await self._recalls.recall(memory, scope, given.pop("query"), given)))
+        return await self._in_thread(lambda: answer(outside(operation.apply(memory, given)), operation.status))
 
     async def _counted(self, name: str, takes: Collection[str], work: Awaitable[Response]) -> Response:
         """The response, counted with its status and its time."""

@@ -78,8 +78,10 @@ def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread) ->
 def _points(map: MemoryMap, memory: Memory, scope: str) -> dict[str, Any]:
     """The points of what a request may see. Counts of the whole store are for who may see all of it."""
     state = map.state()
+    if state.status == "failed" and state.placed:
+        state = structs.replace(state, status="ready")  # that of before is still there
     if state.status != "ready":
-        return state.to_dict()
+        return (state if scope == "/" else structs.replace(state, placed=0, added=0)).to_dict()
     points = map.points(memory)
     told = state if scope == "/" else structs.replace(state, placed=len(points), added=0)
     return {**told.to_dict(), **points.to_dict()}

@@ -54,7 +54,7 @@ def serve(
         api.application, log_level="warning", access_log=False, server_header=False, date_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )  # fmt: skip
-    with _listener(host, port) as listener:
+    with listen(host, port) as listener:
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
         _log.info("answering at %s", address)
         page = address if secret is None else f"{address}#token={secret}"
@@ -64,7 +64,7 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens: connections that come before the server does wait."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
