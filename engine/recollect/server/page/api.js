@@ -87,12 +87,13 @@ async function answered(method, path, options) {
     const used = token;
     const response = await send(method, path, options);
     if (response.status !== 401 || ask === null) return response;
+    const refusal = await fault(response);
     if (token !== used) continue;
     asking ??= ask(refused || used !== "").finally(() => {
       asking = null;
     });
     const given = await asking;
-    if (given === null) return response;
+    if (given === null) throw refusal;
     keepToken(given);
   }
 }

@@ -2,7 +2,8 @@
 // Points lie sorted by the cells of a grid, so that drawing and searching touch what is near only.
 
 const CELLS = 256;
-const MOST_ZOOM = 400;
+// Coordinates have four decimals.
+const MOST_ZOOM = 64;
 const PICK_PX = 12;
 // Up to so many points in view are drawn as smooth discs.
 const FINE_POINTS = 3000;

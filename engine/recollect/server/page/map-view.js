@@ -12,6 +12,15 @@ export const TITLE = "Map";
 const POLL_MS = 700;
 const TEXT_SHOWN = 240;
 const LISTED = 20;
+const MARKED = 12;
+const STAGES = {
+  reading: "Reading the vectors",
+  starting: "Starting",
+  components: "Finding the main directions",
+  neighbours: "Finding neighbours",
+  loading: "Loading UMAP",
+  layout: "Placing the points",
+};
 const KEYS_TOLD = "Plus and minus zoom, arrows move, 0 resets. The button below lists the memories in view.";
 const LIGHT = [
   "#2b6cb0",
@@ -73,8 +82,8 @@ async function check(body, view, quiet) {
     const found = await get("v1/map", {}, view.signal);
     if (view.signal.aborted) return;
     if (found.status === "ready") ready(body, view, found);
-    else if (found.status === "computing") computing(body, view, found.progress);
-    else absent(body, view);
+    else if (found.status === "computing") computing(body, view, found);
+    else absent(body, view, found.failure);
   } catch (fault) {
     if (fault.name !== "AbortError")
       replace(
@@ -84,7 +93,9 @@ async function check(body, view, quiet) {
   }
 }
 
+// The map is that of the whole store: only who may write all of it can have it computed.
 function computeButton(body, view, line, label) {
+  if (!view.canWrite || view.server.scope !== "/") return null;
   return action(
     label,
     async () => {
@@ -96,14 +107,17 @@ function computeButton(body, view, line, label) {
   );
 }
 
-function absent(body, view) {
+function absent(body, view, failure) {
   const line = faultLine();
-  const box = empty("There is no map yet", "It is computed from the vectors of the memories, on this machine.");
-  box.append(computeButton(body, view, line, "Compute the map"), line);
+  const box = failure
+    ? empty("The map could not be computed", `${failure}.`)
+    : empty("There is no map yet", "It is computed from the vectors of the memories, on the machine of the server.");
+  const button = computeButton(body, view, line, "Compute the map");
+  box.append(button ?? h("p", {}, "A token that may write the whole store can have it computed."), line);
   replace(body, box);
 }
 
-function computing(body, view, progress) {
+function computing(body, view, { progress, stage }) {
   let bar = body.querySelector("progress");
   if (!bar) {
     bar = h("progress", { max: 1, "aria-label": "Progress of the map" });
@@ -119,8 +133,8 @@ function computing(body, view, progress) {
     );
     announce("The map is being computed");
   }
-  bar.value = progress;
-  body.querySelector(".progress-told").textContent = percent(progress);
+  bar.value = progress ?? 0;
+  body.querySelector(".progress-told").textContent = `${STAGES[stage] ?? "At work"}, ${percent(progress ?? 0)}`;
   const timer = setTimeout(() => check(body, view, true), POLL_MS);
   view.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }
@@ -246,7 +260,7 @@ function ready(body, view, data) {
     line.show(null);
     const query = find.value.trim();
     try {
-      const found = query ? (await post("v1/recall", { query, limit: 30 }, signal)).hits : [];
+      const found = query ? (await post("v1/recall", { query, limit: MARKED }, signal)).hits : [];
       if (find.value.trim() !== query) return;
       if (place.size === 0) data.ids.forEach((id, at) => place.set(id, at));
       const places = found.map((each) => place.get(each.id)).filter((at) => at !== undefined);
@@ -315,6 +329,7 @@ function ready(body, view, data) {
             "p",
             { class: "small muted" },
             `${memories(data.ids.length)}, placed by ${data.method === "umap" ? "UMAP" : "principal components (PCA)"}`,
+            data.missing > 0 && `; ${number(data.missing)} without a point`,
           ),
         ),
       ),

@@ -76,15 +76,7 @@ export function receiptOf(forgotten) {
     "section",
     { class: "section receipt", "aria-labelledby": "receipt-title" },
     h("h2", { id: "receipt-title" }, "Receipt"),
-    h(
-      "p",
-      { class: "verdict" },
-      h(
-        "strong",
-        {},
-        receipt.complete ? "Nothing of it is left in the files." : "Something is left: see the problems.",
-      ),
-    ),
+    h("p", { class: "verdict" }, h("strong", {}, verdict(receipt))),
     removed,
     h(
       "p",
@@ -106,6 +98,16 @@ export function receiptOf(forgotten) {
       table("Files searched", ["File", "Size"], rows(receipt.files, bytes)),
     ),
     Object.keys(receipt.elsewhere).length > 0 &&
-      table("The same bytes in rows that stay", ["Column", "Rows"], rows(receipt.elsewhere)),
+      h(
+        "div",
+        { class: "elsewhere" },
+        table("The same bytes in rows that stay", ["Column", "Rows"], rows(receipt.elsewhere)),
+      ),
   );
+}
+
+function verdict({ complete, elsewhere }) {
+  if (!complete) return "Something is left: see the problems.";
+  if (Object.keys(elsewhere).length === 0) return "Nothing of it is left in the files.";
+  return "Nothing of it is left in the files, but for rows that stay and say the same.";
 }

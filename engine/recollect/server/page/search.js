@@ -27,9 +27,11 @@ export function show({ root, route, signal }) {
     query: route.query.get("q") ?? "",
     order: route.query.get("order") ?? "updated",
     page: Number(route.query.get("page") ?? 0) || 0,
-    why: route.query.get("why") ?? "",
     limit: FIRST_LIMIT,
   };
+  // The memory that is followed through the query: what was typed, and whether it is an id that was explained.
+  const why = route.query.get("why") ?? "";
+  const followed = { text: why, explained: why !== "" };
   let running = null;
   const results = h("div", { class: "results" });
   const below = h("div", {});
@@ -50,7 +52,7 @@ export function show({ root, route, signal }) {
       ...toQuery(filter),
       order: asked.order === "updated" ? "" : asked.order,
       page: asked.page || "",
-      why: asked.why,
+      why: followed.explained ? followed.text : "",
     });
 
   async function run() {
@@ -79,7 +81,7 @@ export function show({ root, route, signal }) {
     shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
     const scale = scaleOf(found.hits.map((each) => each.signals));
     announce(`${plural(found.hits.length, "hit")} for ${query}`);
-    replace(below, whyNot({ query, filter, limit: asked.limit, given: asked.why, hits: found.hits, signal }));
+    replace(below, whyNot({ query, filter, limit: asked.limit, followed, hits: found.hits, signal }));
     if (found.hits.length === 0) return empty("Nothing was found", "Other words may help, or fewer filters.");
     const count = h(
       "p",
@@ -188,7 +190,6 @@ export function show({ root, route, signal }) {
     asked.query = input.value;
     asked.page = 0;
     asked.limit = FIRST_LIMIT;
-    asked.why = "";
     typed();
   });
   input.addEventListener("keydown", (event) => {
@@ -218,7 +219,7 @@ export function show({ root, route, signal }) {
     h(
       "div",
       { class: "search-grid" },
-      h("div", { class: "search-main" }, asked.why ? [below, results] : [results, below]),
+      h("div", { class: "search-main" }, followed.explained ? [below, results] : [results, below]),
       panel(
         filter,
         () => {

@@ -215,6 +215,7 @@ function latency({ health, ready, text, fault }) {
     ["Server", health],
     ["Embedder", ready],
   ]);
+  if (fault?.status === 403) return [state, h("p", { class: "muted section-gap" }, `${fault.message}.`)];
   if (fault !== null) return [state, failed(fault)];
   const all = parsed(text, "recollect_request_seconds").filter((each) => each.labels.operation === "recall");
   const count = all.find((each) => each.name.endsWith("_count"))?.value ?? 0;
@@ -223,7 +224,7 @@ function latency({ health, ready, text, fault }) {
   const sum = all.find((each) => each.name.endsWith("_sum")).value;
   const buckets = all.filter((each) => each.name.endsWith("_bucket")).sort((one, other) => edge(one) - edge(other));
   const counts = buckets.map((each, place) => each.value - (place ? buckets[place - 1].value : 0));
-  const last = counts.findLastIndex((each) => each > 0);
+  const [first, last] = [counts.findIndex((each) => each > 0), counts.findLastIndex((each) => each > 0)];
   const most = Math.max(...counts);
   return [
     state,
@@ -236,14 +237,9 @@ function latency({ health, ready, text, fault }) {
       "dl",
       { class: "bars wide-labels section-gap" },
       buckets
-        .slice(0, last + 1)
-        .map((each, place) =>
-          barRow(
-            edge(each) === Infinity ? "longer" : `up to ${1000 * edge(each)} ms`,
-            counts[place] / most,
-            number(counts[place]),
-          ),
-        ),
+        .map((each, place) => [edge(each) === Infinity ? "longer" : `up to ${1000 * edge(each)} ms`, counts[place]])
+        .slice(first, last + 1)
+        .map(([label, each]) => barRow(label, each / most, number(each))),
     ),
   ];
 }

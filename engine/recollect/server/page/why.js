@@ -10,15 +10,18 @@ import { toMemory } from "./router.js";
 
 const PICKS = 8;
 
-export function whyNot({ query, filter, limit, given, hits, signal }) {
+export function whyNot({ query, filter, limit, followed, hits, signal }) {
   const fault = faultLine();
   const out = h("div", { "aria-live": "polite" });
-  const input = h("input", { type: "text", value: given, autocomplete: "off", spellcheck: "false" });
+  const input = h("input", { type: "text", value: followed.text, autocomplete: "off", spellcheck: "false" });
+  input.addEventListener("input", () => Object.assign(followed, { text: input.value, explained: false }));
 
   async function explain(id) {
     const told = await post("v1/explain", { query, id, limit, ...toFields(filter) }, signal);
     const { text } = await get(ofMemory(id), {}, signal);
     replace(out, explanation(told, text, hits));
+    input.value = id;
+    Object.assign(followed, { text: id, explained: true });
     announce(stage(told.stage));
   }
 
@@ -63,11 +66,11 @@ export function whyNot({ query, filter, limit, given, hits, signal }) {
     field("Id of the memory, or words of its text", input),
     button,
   );
-  if (given) button.click();
+  if (followed.explained) button.click();
   return h(
     "section",
     { class: "section", "aria-labelledby": "why-title" },
-    h("h2", { id: "why-title" }, given ? "What became of this memory" : "Why not another one?"),
+    h("h2", { id: "why-title" }, followed.explained ? "What became of this memory" : "Why not another one?"),
     h("p", { class: "hint" }, "Follows a memory through this query, and says which stage left it out."),
     form,
     fault,
