@@ -95,8 +95,9 @@ class MemoryApi:
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
-        async with self._protocol.running(), anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group:
             group.start_soon(self._warm_up)
+            group.start_soon(self._protocol.run)
             yield
             group.cancel_scope.cancel()
         await anyio.to_thread.run_sync(self._map.close)
