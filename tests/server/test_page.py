@@ -297,7 +297,7 @@ def test_the_map_is_computed_and_its_points_are_memories(open_at, site, monkeypa
     for key in "+++":
         page.keyboard.press(key)
     page.keyboard.press("ArrowLeft")
-    page.get_by_role("button", name="Show all").click()
+    page.get_by_role("button", name="All of the map").click()
     found = hovered(page)
     assert found in {each.text for each in site.memory.list(limit=None)}
     page.mouse.down()
@@ -432,6 +432,11 @@ def test_keys_alone_search_open_edit_and_go_back(open_at, site):
     page.keyboard.press("Escape")
     page.go_back()
     expect(page.get_by_label("Search the memory")).to_have_value("where is the spare fuse?")
+    page.get_by_role("button", name="Keys").click()
+    page.get_by_label("Single keys").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(page.get_by_role("button", name="Keys")).to_be_focused()
 
 
 def test_every_view_fits_in_360_pixels(open_at, site):
@@ -463,7 +468,7 @@ def test_texts_have_the_contrast_of_wcag_aa_in_both_themes(open_at, site):
         expect(page.locator(awaited).first).to_be_visible()
         for theme in ("Light", "Dark"):
             assert json.loads(page.evaluate(_CONTRAST)) == [], (view, theme)
-            page.get_by_role("button", name="Dark theme").click()
+            page.get_by_role("button", name="theme").click()
 
 
 # Each text whose contrast with what lies behind it is below 4.5.

@@ -4,6 +4,7 @@ import { askForTokenWith, get, takeToken } from "./api.js";
 import { dialog, failed, field, loading, move } from "./components.js";
 import { announce, h, replace } from "./dom.js";
 import { go, parse } from "./router.js";
+import { keep, kept } from "./storage.js";
 import * as map from "./map-view.js";
 import * as memory from "./memory.js";
 import * as review from "./review.js";
@@ -73,12 +74,18 @@ function askForToken(refused) {
 }
 
 function showKeys() {
+  const single = h("input", {
+    type: "checkbox",
+    checked: kept("keys") !== "off",
+    change: () => keep("keys", single.checked ? "on" : "off"),
+  });
   dialog("Keys", (close) => [
     h(
       "dl",
       { class: "keys" },
       KEYS.map(([key, does]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, does))),
     ),
+    h("label", { class: "check" }, single, h("span", {}, "Single keys work anywhere on the page")),
     h("div", { class: "actions" }, h("button", { type: "button", click: close }, "Close")),
   ]);
 }
@@ -90,19 +97,14 @@ function isDark() {
 
 function tellTheme() {
   const button = document.getElementById("theme");
-  button.setAttribute("aria-pressed", String(isDark()));
   button.textContent = isDark() ? "Light" : "Dark";
-  button.setAttribute("aria-label", "Dark theme");
+  button.setAttribute("aria-label", `${button.textContent} theme`);
 }
 
 function turnTheme() {
   const chosen = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = chosen;
-  try {
-    localStorage.setItem("recollect-theme", chosen);
-  } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
-  }
+  keep("theme", chosen);
   tellTheme();
   document.dispatchEvent(new Event("themechange"));
 }
@@ -141,7 +143,7 @@ function show() {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (event.target.closest?.("input, textarea, select, dialog, canvas")) return;
+  if (kept("keys") === "off" || event.target.closest?.("input, textarea, select, dialog, canvas")) return;
   if (event.key === "/") {
     event.preventDefault();
     const input = document.getElementById("query");

@@ -237,7 +237,10 @@ async function scopeTree(box, filter, changed, signal) {
       child.opens ||= deeper !== undefined;
       children.set(name, child);
     }
-    return { total, children: [...children].sort(([one], [other]) => one.localeCompare(other)) };
+    return {
+      total,
+      children: [...children].sort(([one], [other]) => one.localeCompare(other, "en", { numeric: true })),
+    };
   }
   function branch(children, most = MOST_SHOWN) {
     const list = h(

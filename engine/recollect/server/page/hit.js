@@ -108,7 +108,7 @@ export function hit(found, place, scale) {
             h(
               "p",
               { class: "hint" },
-              "Ranks are among all candidates of this query; bars are drawn against the best hit.",
+              "Ranks are among all candidates of this query. A bar is full at 1, or at the best hit.",
             ),
           );
         }

@@ -51,7 +51,7 @@ function pixel(colour) {
 }
 
 export class PointMap {
-  // `look` is {colours: ["#rrggbb" of each category], background, mark}; `on` has hover(place), pick(place), moved().
+  // `look` is {colours: ["#rrggbb" of each category], under: a category or -1, background, mark}; `on` has hover(place), pick(place), moved().
   constructor(canvas, points, on) {
     this.canvas = canvas;
     this.points = points;
@@ -179,22 +179,29 @@ export class PointMap {
         paths[category[i]].arc(px, py, radius, 0, 2 * Math.PI);
       }
     });
-    paths.forEach((path, at) => {
+    for (let at = paths.length - 1; at >= 0; at -= 1) {
       context.fillStyle = this.look.colours[at];
-      context.fill(path);
-    });
+      context.fill(paths[at]);
+    }
   }
 
-  // Many points: pixels written one by one.
+  // Many points: pixels written one by one, those of the category `under` below all others.
   drawPixels(left, top, right, bottom) {
+    this.buffer.fill(pixel(this.look.background));
+    const { under } = this.look;
+    if (under >= 0) this.drawLayer(left, top, right, bottom, (category) => category === under);
+    this.drawLayer(left, top, right, bottom, (category) => category !== under);
+    this.context.putImageData(this.image, 0, 0);
+  }
+
+  drawLayer(left, top, right, bottom, shown) {
     const { buffer, points, category, hidden, pixels, scale } = this;
     const { width, height } = this.canvas;
     const rows = disc(this.radius);
     const reach = (rows.length - 1) / 2;
-    buffer.fill(pixel(this.look.background));
     this.runs(left, top, right, bottom, (from, to) => {
       for (let i = from; i < to; i += 1) {
-        if (hidden[category[i]]) continue;
+        if (hidden[category[i]] || !shown(category[i])) continue;
         const px = Math.round((points.x[i] - left) * scale);
         const py = Math.round((points.y[i] - top) * scale);
         if (px < -reach || py < -reach || px >= width + reach || py >= height + reach) continue;
@@ -208,7 +215,6 @@ export class PointMap {
         }
       }
     });
-    this.context.putImageData(this.image, 0, 0);
   }
 
   rings() {

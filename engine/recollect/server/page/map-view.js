@@ -218,7 +218,9 @@ function ready(body, view, data) {
     const { entries, of } = categories(data[by], data[`${by}s`]);
     const colours = entries.map((entry, at) => (entry.other ? OTHER[Number(dark)] : (dark ? DARK : LIGHT)[at]));
     drawn.hidden.fill(0);
-    drawn.paint(of, { colours, background: dark ? "#14171a" : "#ffffff", mark: dark ? "#ffffff" : "#111111" });
+    const under = entries.findIndex((entry) => entry.other);
+    const [background, mark] = dark ? ["#14171a", "#ffffff"] : ["#ffffff", "#111111"];
+    drawn.paint(of, { colours, under, background, mark });
     replace(
       legend,
       entries.map((entry, at) => {
@@ -318,7 +320,7 @@ function ready(body, view, data) {
             { class: "zooms" },
             zoom("Zoom in", "+", () => drawn.zoomBy(1.6)),
             zoom("Zoom out", "−", () => drawn.zoomBy(1 / 1.6)),
-            zoom("Show all", "0", () => drawn.reset()),
+            zoom("All of the map", "All", () => drawn.reset()),
           ),
         ),
         h(
@@ -330,6 +332,7 @@ function ready(body, view, data) {
             { class: "small muted" },
             `${memories(data.ids.length)}, placed by ${data.method === "umap" ? "UMAP" : "principal components (PCA)"}`,
             data.missing > 0 && `; ${number(data.missing)} without a point`,
+            data.failure && `; the last attempt to compute it failed: ${data.failure}`,
           ),
         ),
       ),
