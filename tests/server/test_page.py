@@ -29,6 +29,7 @@ HOSTILE = {
     "template": "{{7*7}} ${7*7} `rm` %s &lt;b&gt; &amp; \x01 \"'",
     "long": "<b>start</b> " + "word " * 20_000,
 }
+MARKUP = "main script, main style, main iframe, main img, main link, main b, main i"
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +346,10 @@ def test_a_map_of_100_000_points_draws_moves_and_finds(open_at, site):
 
 
 def test_stored_markup_and_scripts_are_shown_and_never_run(open_at, site):
-    fields = {"scope": "/hostile", "source": "<i>source</i>"}
+    fields = {"scope": "/hostile", "source": "<i>source</i>", "context": HOSTILE["script"]}
+    fields["metadata"] = {"<b>key</b>": HOSTILE["link"], "session": HOSTILE["script"]}
+    with_markup = site.memory.sessions.open(HOSTILE["script"])
+    with_markup.extend([{"role": "<b>user</b>", "content": HOSTILE["style"]}, {"type": HOSTILE["script"], "x": 1}])
     ids = {
         name: remember(site, text, **fields, tags=[f"<b>{name}</b>"], indexed=name != "long")
         for name, text in HOSTILE.items()
@@ -363,10 +367,17 @@ def test_stored_markup_and_scripts_are_shown_and_never_run(open_at, site):
     assert page.get_by_text("invisible or turn").count() == 0  # the last is the long one
     show(page, f"/memory/{ids['bidi']}")
     expect(page.get_by_text("invisible or turn")).to_be_visible()
-    assert page.locator("main script, main style, main iframe, main img, main link").count() == 0
+    expect(page.locator(".message")).to_have_count(2)
+    assert page.locator(MARKUP).count() == 0
+    show(page, "/sessions")
+    page.get_by_role("link", name="<script>").click()
+    expect(page.locator(".message .stored").first).to_have_text(HOSTILE["style"])
+    assert page.locator(MARKUP).count() == 0
     show(page, "/search?scope=/hostile&q=click+here")
     expect(page.locator(".hit")).not_to_have_count(0)
+    assert page.locator(MARKUP).count() == 0
     site.memory.forget(list(ids.values()))
+    with_markup.end()
 
 
 def test_a_token_for_reading_has_no_controls_that_write(open_at, site):
