@@ -83,6 +83,7 @@ def show(page, view):
 def test_hits_show_their_confidence_and_a_bar_for_each_signal(open_at, site):
     page = open_at()
     page.get_by_label("Search the memory").press_sequentially("What is Mira allergic to?")
+    expect(page.locator("#announce")).to_have_text("10 hits for What is Mira allergic to?")
     first = page.locator(".hit").first
     expect(first.locator(".text-link")).to_have_text("Mira is allergic to peanuts.")
     wanted = site.memory.recall("What is Mira allergic to?", explain=True)[0]
@@ -96,7 +97,6 @@ def test_hits_show_their_confidence_and_a_bar_for_each_signal(open_at, site):
     box, fill = (shown["Meaning"].locator(each).bounding_box()["width"] for each in (".bar", ".bar-fill"))
     assert abs(fill / box - wanted.signals["cosine"]) < 0.02
     assert "token" not in page.url
-    expect(page.locator("#announce")).to_contain_text("10 hits")
 
 
 def test_only_the_answer_to_the_last_query_is_shown(open_at, site):
@@ -118,6 +118,16 @@ def test_only_the_answer_to_the_last_query_is_shown(open_at, site):
     assert len(waiting) == 1
     waiting[0].abort()
     expect(page.locator(".hit .text-link").first).to_contain_text("The ferry to the Berlengas")
+
+
+def test_the_focus_stays_on_a_hit_when_the_hits_are_drawn_anew(open_at):
+    page = open_at("/search?q=peanuts")
+    page.get_by_text("Mira is allergic to peanuts.").focus()
+    with page.expect_response("**/v1/recall"):
+        page.get_by_label("Search the memory").evaluate("input => { input.value = 'peanuts and milk' }")
+        page.get_by_label("Search the memory").dispatch_event("input")
+    expect(page.locator("#announce")).to_contain_text("for peanuts and milk")
+    expect(page.get_by_text("Mira is allergic to peanuts.")).to_be_focused()
 
 
 def test_filters_restrict_the_list_and_stay_in_the_address(open_at, site):
@@ -423,6 +433,7 @@ def test_keys_alone_search_open_edit_and_go_back(open_at, site):
     page.keyboard.press("/")
     expect(page.get_by_label("Search the memory")).to_be_focused()
     page.keyboard.type("where is the spare fuse?")
+    expect(page.locator("#announce")).to_contain_text("for where is the spare fuse?")
     expect(page.locator(".hit").first).to_contain_text("The spare fuse")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".hit .text-link").first).to_be_focused()

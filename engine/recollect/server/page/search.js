@@ -64,7 +64,9 @@ export function show({ root, route, signal }) {
     try {
       const parts = asked.query.trim() ? await recalled(mine.signal) : await listed(mine.signal);
       if (mine.signal.aborted) return;
+      const focused = itemIn(results);
       replace(results, inForce(filter), parts);
+      focused?.();
     } catch (fault) {
       if (aborted(fault) || mine.signal.aborted) return;
       replace(results, failed(fault, run));
@@ -231,4 +233,15 @@ export function show({ root, route, signal }) {
     ),
   );
   run();
+}
+
+// What gives the focus back to the item that has it, or to the one at its place, when the list is drawn anew.
+function itemIn(box) {
+  const at = [...box.querySelectorAll("[data-item]")].indexOf(document.activeElement);
+  if (at < 0) return null;
+  const address = document.activeElement.getAttribute("href");
+  return () => {
+    const items = [...box.querySelectorAll("[data-item]")];
+    (items.find((each) => each.getAttribute("href") === address) ?? items[at] ?? items.at(-1))?.focus();
+  };
 }
