@@ -2,7 +2,8 @@
 
 One store of 100,000 lines, made as `recall_cost` makes its own, in a file. Each question is asked as text, in turn, in
 an order that rotates: of a `Memory` in this process; of `recollect serve` by HTTP, by `recollect.client` and by the
-Model Context Protocol at /mcp; and of `recollect mcp` over its standard input. All have to give the same ids.
+Model Context Protocol at /mcp; and of `recollect mcp` over its standard input. All have to give the same ids. No
+process keeps the vectors of questions: each embeds every question itself.
 
 Then 1, 8 and 64 clients, each a thread with one connection, ask the server as fast as it answers; so they do of a
 server that answers recalls one by one. The two take turns. Clients and servers share the cores of one machine.
@@ -48,6 +49,7 @@ _LIMIT = 10
 _WARM_UP = 20
 _ROUNDS = 3
 _SECONDS = 5.0
+_SETTINGS = Settings(query_cache_size=0)
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -123,12 +125,15 @@ async def _interfaces(store: Path, questions: Sequence[str]) -> dict[str, dict[s
     from recollect.client import Client
 
     async with AsyncExitStack() as held:
-        memory = held.enter_context(Memory(store))
+        memory = held.enter_context(Memory(store, settings=_SETTINGS))
         memory.warmup()
         url = held.enter_context(_serving(store))
         plain = held.enter_context(httpx2.Client(base_url=url, trust_env=False))
         client = held.enter_context(Client(url))
-        command = ["-m", "recollect.cli", "--db", str(store), "mcp", "--token-budget", "100000"]
+        settings = store.with_name("settings.toml")
+        settings.write_text("query_cache_size = 0\n", encoding="utf-8")
+        given = ["--db", str(store), "--settings", str(settings)]
+        command = ["-m", "recollect.cli", *given, "mcp", "--token-budget", "100000"]
         stdio = await held.enter_async_context(
             ProtocolClient(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ)))
         )
@@ -259,15 +264,12 @@ def _serving(store: Path, *options: str) -> Iterator[str]:
 
 def _serve(store: Path, *, batch: bool) -> None:
     """Be a server until told to end; prints its address."""
-    import uvicorn
-
     from recollect.server.app import MemoryApi
-    from recollect.server.running import listen
+    from recollect.server.running import listen, server_of
 
-    with Memory(store) as memory, listen("127.0.0.1", 0) as listener:
+    with Memory(store, settings=_SETTINGS) as memory, listen("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        api = MemoryApi(memory, batch=batch)
-        uvicorn.Server(uvicorn.Config(api.application, log_level="error", access_log=False)).run(sockets=[listener])
+        server_of(MemoryApi(memory, batch=batch)).run(sockets=[listener])
 
 
 def _until_ready(url: str) -> None:

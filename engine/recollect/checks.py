@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 import re
@@ -341,6 +342,14 @@ def _check_json(value: object, path: str, depth: int) -> None:
         raise InvalidInput(
             f"{path} is {type(value).__name__} {shown(value)}: use str, numbers, bool, None, lists, dicts"
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def check_path(path: object, name: str = "path") -> Path:

@@ -126,6 +126,7 @@ class InvalidItem(InvalidInput):
         )
         self.position = position
         self.stored = stored
+        self.reason = reason
 
 
 class NotFound(RecollectError, KeyError):

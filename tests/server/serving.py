@@ -7,20 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
-
 from recollect import Memory
 from recollect.server.app import MemoryApi
-from recollect.server.limits import OWN_NAMES
-from recollect.server.running import listen
+from recollect.server.request_checks import LOOPBACK_NAMES
+from recollect.server.running import listen, server_of
 from tests.limits import LAST_RESORT_SECONDS, until
 
 
 @contextmanager
 def serving(memory: Memory, **options: Any) -> Iterator[str]:
     """The address of a server of `memory`, as `recollect serve` makes it, until the block ends."""
-    api = MemoryApi(memory, **{"hosts": OWN_NAMES, **options})
-    server = uvicorn.Server(uvicorn.Config(api.application, log_level="error", access_log=False))
+    api = MemoryApi(memory, **{"hosts": LOOPBACK_NAMES, **options})
+    server = server_of(api)
     with listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
         thread.start()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect import Memory
+from recollect import Memory, Settings
 from recollect.client import Client
 from recollect.errors import InvalidInput
-from tests.limits import LAST_RESORT_SECONDS
+from recollect.server.batching import RecallBatcher
+from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving
 
 WORDS = ("tea", "coffee", "van", "piano", "garden", "server", "invoice", "Oslo")
@@ -92,15 +96,97 @@ def test_scopes_are_not_mixed(filled):
         assert {hit.scope for hit in hits} == {"/"}
 
 
-def test_clients_that_go_are_dropped(filled):
-    with serving(filled) as url:
+class Held:
+    """Runs functions in threads; the first waits until `release` is set."""
 
-        def leave():
+    def __init__(self):
+        self.release, self.began, self.ran = threading.Event(), asyncio.Event(), []
+
+    async def __call__(self, work):
+        first = not self.ran
+        self.ran.append(work)
+        self.began.set()
+        if first:
+            await asyncio.to_thread(self.release.wait, LAST_RESORT_SECONDS)
+        return await asyncio.to_thread(work)
+
+
+def test_those_that_wait_are_one_batch_without_those_that_went(filled):
+    async def main():
+        held, sizes = Held(), []
+        batcher = RecallBatcher(held, seen=sizes.append)
+        asked = [asyncio.create_task(batcher.recall(filled, "/", "tea", {}))]
+        await held.began.wait()
+        asked += [asyncio.create_task(batcher.recall(filled, "/", f"the {word}", {})) for word in WORDS]
+        await asyncio.sleep(0)
+        asked[3].cancel()
+        await asyncio.sleep(0)
+        held.release.set()
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert sizes == [1, len(WORDS) - 1]
+        assert isinstance(found[3], asyncio.CancelledError)
+        for place, hits in enumerate(found[1:]):
+            if place != 2:
+                assert same(hits, filled.recall(f"the {WORDS[place]}"))
+
+    asyncio.run(asyncio.wait_for(main(), LAST_RESORT_SECONDS))
+
+
+def test_a_recall_runs_in_the_context_of_its_request(filled):
+    whose = contextvars.ContextVar("whose", default="nobody")
+    seen = []
+
+    async def main():
+        async def run(work):
+            return await asyncio.to_thread(lambda: (work(), seen.append(None))[0])
+
+        class Watched:
+            _engine = filled._engine
+
+            def recall(self, query, **options):
+                seen.append(whose.get())
+                return filled.recall(query, **options)
+
+            def recall_many(self, queries, **options):
+                seen.append(whose.get())
+                return filled.recall_many(queries, **options)
+
+        batcher = RecallBatcher(run)
+
+        async def ask(name):
+            whose.set(name)
+            await batcher.recall(Watched(), "/", "tea", {})
+
+        for name in ("ada", "bob"):
+            await asyncio.create_task(ask(name))
+        await asyncio.gather(*(asyncio.create_task(ask(name)) for name in ("cleo", "dan", "eve")))
+
+    asyncio.run(asyncio.wait_for(main(), LAST_RESORT_SECONDS))
+    assert [each for each in seen if each is not None][:2] == ["ada", "bob"]
+    assert set([each for each in seen if each is not None][2:]) <= {"cleo", "nobody"}
+
+
+def test_a_slow_language_model_holds_up_only_who_asks_for_it(tmp_path):
+    class Slow:
+        name = "slow"
+
+        def __init__(self):
+            self.asked, self.release = threading.Event(), threading.Event()
+
+        def complete(self, messages, *, schema=None, max_tokens=None):
+            self.asked.set()
+            self.release.wait(LAST_RESORT_SECONDS)
+            return "[]"
+
+    model, query = Slow(), "tea and coffee and piano and garden " * 3
+    with Memory(tmp_path / "a.db", settings=Settings(embedder="none"), language_model=model) as memory:
+        memory.remember("green tea")
+        with serving(memory) as url, Client(url) as client, ThreadPoolExecutor(1) as thread:
+            long = thread.submit(client.recall, query, long_query_chars=50)
             try:
-                httpx2.post(f"{url}/v1/recall", json={"query": "tea"}, timeout=0.001, trust_env=False)
-            except httpx2.TimeoutException:
-                return "left"
-
-        concurrently([leave] * 16)
-        with Client(url, timeout_seconds=LAST_RESORT_SECONDS) as client:
-            assert client.recall("tea")
+                until(lambda: model.asked.is_set() or long.done())
+                assert client.recall("tea")
+                assert not long.done()
+            finally:
+                model.release.set()
+            assert long.result(LAST_RESORT_SECONDS)

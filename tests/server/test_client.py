@@ -15,6 +15,8 @@ from recollect import Filter, Memory, errors
 from recollect.client import AsyncClient, Client
 from recollect.records import NewRecord
 from recollect.server.tokens import Tokens
+from recollect.timeline import timeline
+from recollect.version_diffs import version_diffs
 from tests.limits import LAST_RESORT_SECONDS
 from tests.server.serving import serving
 
@@ -22,7 +24,7 @@ from tests.server.serving import serving
 def test_every_operation_is_a_method(client):
     from recollect.server.operations import OPERATIONS
 
-    own = {"mend", "diffs", "forget_one", "timeline"}
+    own = {"mend", "forget_one"}
     of_services = {
         "open_session": "sessions.open", "get_session": "sessions.get", "list_sessions": "sessions.list",
         "search_sessions": "sessions.search", "cleanup_sessions": "sessions.cleanup",
@@ -84,6 +86,8 @@ def test_a_memory_and_its_client_say_the_same(client, on_disk):
     assert client.bootstrap(None, "make tea").text == on_disk.bootstrap(None, "make tea").text
     assert client.audit(["duplicates"]) == on_disk.audit(["duplicates"])
     assert client.stats().records == 4
+    assert client.timeline("month") == timeline(on_disk, "month")
+    assert client.diffs(ids[0]) == version_diffs(on_disk.history(ids[0], chain=False))
     assert client.purge_expired().records == 0
     assert client.forget([ids[0], "none"], missing_ok=True).records == 1
     assert client.forget(tags=["x"]).records == 1
@@ -159,7 +163,7 @@ def test_errors_are_those_of_a_memory(client, on_disk, tmp_path):
         (lambda: client.recall("x", where={"kind": {"like": 1}}), errors.InvalidFilter, "like"),
         (lambda: client.remember("x", metadata={"a": object()}), errors.InvalidInput, "JSON"),
         (lambda: client.remember("\ud800"), errors.InvalidInput, "JSON"),
-        (lambda: client.remember_many(["a", {"text": 5}]), errors.InvalidInput, "item 1"),
+        (lambda: client.remember_many(["a", {"text": 5}]), errors.InvalidItem, "item 1: text is int 5"),
         (lambda: client.remember_many("abc"), errors.InvalidInput, "items"),
         (lambda: client.forget(), errors.InvalidInput, "forget needs"),
         (lambda: client.get(5), errors.InvalidInput, "id is 5"),
@@ -171,6 +175,33 @@ def test_errors_are_those_of_a_memory(client, on_disk, tmp_path):
         with pytest.raises(kind, match=says):
             call()
     assert [each.text for each in on_disk.list()] == ["one"]
+
+
+def test_a_wrong_item_of_a_later_batch_is_told_by_its_place_in_the_stream(client, on_disk):
+    with pytest.raises(errors.InvalidItem, match=r"item 3: text is int 5.*2 memories before it are stored") as refused:
+        client.remember_many(["a", "b", "c", {"text": 5}, "d"], batch_size=2)
+    assert (refused.value.position, refused.value.stored) == (3, 2)
+    assert on_disk.count() == 2
+
+
+def test_a_wrong_address_is_no_missing_memory(url):
+    with Client(f"{url}/elsewhere") as client, pytest.raises(errors.ServerError, match="no operation"):
+        client.get("x")
+
+
+def test_an_export_leaves_other_files_alone(client, on_disk, tmp_path):
+    (tmp_path / "all.jsonl.part").write_text("mine")
+    on_disk.remember("one")
+    client.export(tmp_path / "all.jsonl")
+    assert (tmp_path / "all.jsonl.part").read_text() == "mine"
+    with pytest.raises(errors.InvalidInput, match="target"):
+        client.export(tmp_path / "none" / "all.jsonl")
+
+
+@pytest.mark.parametrize("token", ["", "a\nb", "ä", 5])
+def test_a_token_that_is_none_is_refused(token):
+    with pytest.raises(errors.InvalidInput, match="token"):
+        Client("http://127.0.0.1:1", token=token)
 
 
 def test_a_handle_is_confined(client, on_disk):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 
 import httpx2
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra server is not installed")
 
-from recollect.server.limits import Limits
+from recollect.server.request_checks import Limits
 from tests.limits import LAST_RESORT_SECONDS, until
 from tests.server.serving import serving
 
-SMALL = Limits(most_body_bytes=10_000, most_upload_bytes=20_000, most_wait_seconds=0.3)
+SMALL = Limits(max_body_bytes=10_000, max_upload_bytes=20_000, max_wait_seconds=0.3)
 
 
 @pytest.fixture
@@ -149,3 +150,36 @@ def test_what_a_memory_says_of_its_files_stays_in_the_log(small, on_disk, http, 
     answer = http.get("/v1/memories")
     assert (answer.status_code, answer.json()["error"]["type"]) == (503, "StoreClosed")
     assert folder not in answer.text
+
+
+def test_a_head_that_does_not_end_is_left(small, http, monkeypatch):
+    from recollect.server import connections
+
+    monkeypatch.setattr(connections, "MAX_HEAD_SECONDS", 0.3)
+    silent, half, large = connected(small), connected(small), connected(small)
+    with silent, half, large:
+        half.sendall(b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nX-Half:")
+        large.sendall(b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nX-Large: ")
+        assert _refused(large)
+        for connection in (silent, half):
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+    assert http.get("/v1/count").json() == 0
+
+
+def _refused(connection):
+    """Whether the server takes no more of a header that does not end."""
+    try:
+        for _ in range(1_000):
+            connection.sendall(b"x" * 65_536)
+    except OSError:
+        return True
+    return False
+
+
+def test_several_hosts_are_refused(small):
+    with connected(small) as connection:
+        connection.sendall(
+            b"GET /v1/count HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+        )
+        assert answer(connection).startswith(b"HTTP/1.1 400")

@@ -29,6 +29,10 @@ def test_every_method_of_a_memory_is_an_operation_or_known_to_be_none():
 
 def test_the_description_names_every_operation_with_its_fields_and_schemas_that_resolve(http):
     described = http.get("/openapi.json").json()
+    assert {each["operationId"] for path in described["paths"].values() for each in path.values()} == {
+        *(operation.name for operation in OPERATIONS), "ingest", "import", "export"
+    }  # fmt: skip
+    assert "requestBody" in described["paths"]["/v1/documents"]["post"]
     for operation in OPERATIONS:
         found = described["paths"]["/v1" + operation.path][operation.method.lower()]
         assert found["operationId"] == operation.name
@@ -94,21 +98,38 @@ def test_an_id_may_be_any_text(http):
         ("POST", "/v1/memories", {"text": "x", "created_at": "yesterday"}, 422, "InvalidInput", "created_at", "ISO"),
         ("POST", "/v1/memories", {"text": "x", "policy": {"x": 1}}, 422, "InvalidInput", "policy", "policy"),
         ("POST", "/v1/memories", {"text": "x", "expires_after": "soon"}, 422, "InvalidInput", "expires_after", "soon"),
+        ("POST", "/v1/memories", {"text": "\ud800"}, 422, "InvalidText", "text", "text"),
+        ("POST", "/v1/memories", {"text": "x", "policy": {"duplicates": "\ud800"}}, 422, "InvalidText", None, "valid"),
+        (
+            "POST",
+            "/v1/memories/batch",
+            {"items": [{"text": "x", "expires_after": "x"}]},
+            422,
+            "InvalidItem",
+            None,
+            "P30D",
+        ),
+        ("POST", "/v1/recall", {"query": "x", "scope": "/\ud800"}, 422, "InvalidFilter", "scope", "scope"),
+        ("POST", "/v1/recall", {"query": "x", "tags": ["\ud800"]}, 422, "InvalidText", None, "surrogate"),
+        ("POST", "/v1/recall", {"query": "x", "spread": 1e308}, 422, "KernelError", None, ""),
+        ("GET", "/v1/count?scope=", None, 422, "InvalidFilter", "scope", "scope"),
+        ("GET", "/v1/export?tags=", None, 422, "InvalidInput", None, "tag"),
         ("POST", "/v1/memories/forget", {}, 422, "InvalidInput", None, "forget needs an id"),
         ("GET", "/v1/memories?limit=x", None, 422, "InvalidInput", "limit", "limit is 'x'"),
         ("GET", "/v1/memories?where=x", None, 422, "InvalidInput", "where", "where"),
         ("GET", "/v1/memories?kind=x", None, 422, "InvalidInput", "kind", "kinds"),
         ("GET", "/v1/memories/none", None, 404, "NotFound", None, "none"),
         ("PATCH", "/v1/memories/none", {"text": "x"}, 404, "NotFound", None, "none"),
-        ("GET", "/v1/nothing", None, 404, "NotFound", None, "/openapi.json"),
-        ("PUT", "/v1/memories", {"text": "x"}, 405, "InvalidInput", None, "/openapi.json"),
+        ("GET", "/v1/nothing", None, 404, "ServerError", None, "/openapi.json"),
+        ("PUT", "/v1/memories", {"text": "x"}, 405, "ServerError", None, "/openapi.json"),
         ("POST", "/v1/sessions/none/pop", {}, 404, "NotFound", None, "none"),
     ],
 )
 def test_a_bad_request_is_told_its_field_and_changes_nothing(
     http, on_disk, method, target, body, status, type, field, says
 ):
-    answer = http.request(method, target, **({} if body is None else {"json": body}))
+    sent = {} if body is None else {"content": json.dumps(body), "headers": {"Content-Type": "application/json"}}
+    answer = http.request(method, target, **sent)
     assert answer.status_code == status, answer.text
     error = answer.json()["error"]
     assert (error["type"], error["field"]) == (type, field)
@@ -178,6 +199,12 @@ def test_a_half_good_import_stores_nothing(http, on_disk):
     assert on_disk.count() == 0
 
 
+def test_what_was_there_already_is_not_created(http):
+    assert http.post("/v1/memories", json={"text": "one"}).status_code == 201
+    again = http.post("/v1/memories", json={"text": "one"})
+    assert (again.status_code, again.json()["outcome"]) == (200, "duplicate")
+
+
 def test_the_state_of_the_server(http, on_disk):
     assert http.get("/healthz").json() == {"status": "ok"}
     on_disk.remember("one")
@@ -188,8 +215,15 @@ def test_the_state_of_the_server(http, on_disk):
     assert float(figures['recollect_records{kind="memory"}']) == 1
     assert float(figures["recollect_recall_batch_queries_count"]) >= 1
     assert float(figures["recollect_index_bytes"]) > 0
+    assert float(figures['recollect_requests_total{operation="healthz",status="200"}']) == 1
     stats = http.get("/v1/stats").json()
     assert stats["path"] == "agent.db"
+    http.get("/v1/nothing")
+    on_disk.forget(scope="/")
+    figures = http.get("/metrics").text
+    assert 'recollect_requests_total{operation="other",status="404"} 1.0' in figures
+    assert 'recollect_records{kind="memory"}' not in figures
+    assert http.head("/healthz").status_code == 200
 
 
 def test_it_is_ready_when_it_is_warm(http):
@@ -233,3 +267,14 @@ def test_the_map_is_computed_once_and_shows_a_token_its_scope(path):
             assert all(0 <= value <= 1 for value in found["x"] + found["y"])
             part = http.get("/v1/map", headers=theirs).json()
             assert (part["placed"], len(part["ids"]), part["scopes"]) == (8, 8, ["/"])
+
+
+def test_a_wrong_body_costs_no_more_than_its_first_fault(http):
+    for target, body in (
+        ("/v1/memories/batch", {"items": [1] * 400_000}),
+        ("/v1/recall/batch", {"queries": [1] * 400_000}),
+        ("/v1/recall", {f"field{n}": 1 for n in range(200_000)}),
+    ):
+        answer = http.post(target, json=body)
+        assert answer.status_code == 422
+        assert len(answer.content) < 1_000

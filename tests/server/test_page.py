@@ -39,7 +39,7 @@ def site(tmp_path_factory):
         ids = fill(memory)
         memory.warmup()
         grants = {FULL: Grant(), READER: Grant(read_only=True), WORKER: Grant(scope="/mira/work")}
-        tokens = Tokens(memory, passing=grants)
+        tokens = Tokens(memory, temporary=grants)
         with serving(memory, tokens=tokens, tokens_required=True) as address:
             yield SimpleNamespace(address=f"{address}/", memory=memory, ids=ids)
 

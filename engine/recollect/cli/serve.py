@@ -27,10 +27,10 @@ _MIB = 2**20
 @prints(lambda _: None)
 def serve(
     context: typer.Context,
-    host: Annotated[str, option("HOST", "The address; others than this machine's need tokens.")] = "127.0.0.1",
-    port: Annotated[int, option("PORT", "The port; 0 is any that is free.")] = 7333,
-    name: Annotated[list[str] | None, option("NAME", "Another name of it; repeat for more.", "--name")] = None,
-    require_tokens: Annotated[bool, flag("Also this machine needs a token.", "--require-tokens")] = False,
+    host: Annotated[str, option("HOST", "Where to listen; any address but loopback needs tokens.")] = "127.0.0.1",
+    port: Annotated[int, option("PORT", "The port; 0 picks a free one.")] = 7333,
+    allowed_host: Annotated[list[str] | None, option("NAME", "A name that clients use, such as a proxy's.")] = None,
+    require_tokens: Annotated[bool, flag("Require a token from local clients too.", "--require-tokens")] = False,
     max_upload_mib: Annotated[int, typer.Option(help="The most MiB of a document or an import.")] = 64,
     open_page: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
 ) -> None:
@@ -39,8 +39,8 @@ def serve(
     It ends with Ctrl-C. Install what it needs with the extra `server`.
     """
     _run(
-        context, create=True, host=host, port=port, names=name or (), tokens_required=require_tokens,
-        open_page=open_page, most_upload_mib=max_upload_mib,
+        context, create=True, host=host, port=port, names=allowed_host or (), tokens_required=require_tokens,
+        open_page=open_page, max_upload_mib=max_upload_mib,
     )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def serve(
 def inspect(
     context: typer.Context,
     store: Annotated[str | None, argument("STORE", "The store. Default: that of --db.")] = None,
-    port: Annotated[int, option("PORT", "The port; 0 is any that is free.")] = 0,
+    port: Annotated[int, option("PORT", "The port; 0 picks a free one.")] = 0,
     no_browser: Annotated[bool, flag("Only print the address.", "--no-browser")] = False,
 ) -> None:
     """See the memories of a store in a browser.
@@ -60,19 +60,19 @@ def inspect(
     _run(context, create=False, host="127.0.0.1", port=port, own_token=True, open_page=not no_browser)
 
 
-def _run(context: typer.Context, *, create: bool, port: int, most_upload_mib: int = 64, **options: Any) -> None:
+def _run(context: typer.Context, *, create: bool, port: int, max_upload_mib: int = 64, **options: Any) -> None:
     from recollect.checks import check_count
 
     with _installed():
-        from recollect.server.limits import Limits
+        from recollect.server.request_checks import Limits
         from recollect.server.running import serve as run
-    limits = Limits(most_upload_bytes=check_count(most_upload_mib, "--max-upload-mib", maximum=2_048) * _MIB)
+    limits = Limits(max_upload_bytes=check_count(max_upload_mib, "--max-upload-mib", maximum=2_048) * _MIB)
     chosen = check_count(port, "--port", minimum=0, maximum=65_535)
     server_log()
     with open_memory(context, create=create, lasting=True) as memory:
         run(
             memory, port=chosen, limits=limits, **options,
-            started=lambda address: hint(f"answering at {address} (Ctrl-C ends it)"),
+            started=lambda address: hint(f"listening at {address} (Ctrl-C ends it)"),
         )  # fmt: skip
 
 

@@ -41,6 +41,8 @@ class AsyncClient(AsyncHandle[Client]):
     neighbors = awaited(Client.neighbors)
     backlinks = awaited(Client.backlinks)
     traverse = awaited(Client.traverse)
+    diffs = awaited(Client.diffs)
+    timeline = awaited(Client.timeline)
     stats = awaited(Client.stats)
     audit = awaited(Client.audit)
     export = awaited(Client.export)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -18,10 +20,14 @@ from recollect.errors import AccessDenied, InvalidInput, RecollectError, ServerE
 from recollect.records import Hit, Hits
 from recollect.server.operations import OPERATIONS, PREFIX, Operation
 
+T = TypeVar("T")
 _BY_CALL = {operation.call: operation for operation in OPERATIONS}
-# These have more to say than a message, which is all that the server sends.
-_OWN_ARGUMENTS = {"InvalidItem": "InvalidInput", "SessionDamaged": "StoreError"}
+# It has more to say than a message, which is all that the server sends of it.
+_OWN_ARGUMENTS = {"SessionDamaged": "StoreError"}
 _SHOWN_CHARS = 200
+SCOPE_HEADER = "Recollect-Scope"
+BYTES = "application/octet-stream"
+"""The content type of a document or an import."""
 
 
 class Sent(NamedTuple):
@@ -31,11 +37,14 @@ class Sent(NamedTuple):
     path: str
     body: bytes | None = None
     reads: bool = False
+    content_type: str = "application/json"
 
 
 class _Failure(msgspec.Struct):
     type: str
     message: str
+    position: int = 0
+    stored: int = 0
 
 
 class _Failed(msgspec.Struct):
@@ -112,28 +121,42 @@ def _plain(value: Any) -> Any:
 
 def answered(operation: Operation, status: int, content: bytes) -> Any:
     """The value of an answer. Raises the error that the server answered, by its own class."""
-    if status >= 400:
-        raise failure(status, content)
     returns = operation.returns
+    if returns is Hits:
+        return decoded(status, content, _Found).as_hits()
+    if returns == list[Hits]:
+        return [each.as_hits() for each in decoded(status, content, list[_Found])]
+    return decoded(status, content, returns)
+
+
+def decoded(status: int, content: bytes, kind: type[T]) -> T:
+    """The JSON of a successful answer as a type. Raises the error of any other."""
+    check_status(status, content)
     try:
-        if returns is Hits:
-            return msgspec.json.decode(content, type=_Found).as_hits()
-        if returns == list[Hits]:
-            return [each.as_hits() for each in msgspec.json.decode(content, type=list[_Found])]
-        return msgspec.json.decode(content, type=returns)
-    except msgspec.DecodeError as fault:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise ServerError(f"the answer is not that of this version of Recollect ({fault})") from None
+
+
+def check_status(status: int, content: bytes) -> None:
+    """Raise the error of an answer that is none of success; a redirect is followed nowhere."""
+    if not 200 <= status < 300:
+        raise failure(status, content)
 
 
 def failure(status: int, content: bytes) -> RecollectError:
     """The error that an answer tells of."""
     try:
         told = msgspec.json.decode(content, type=_Failed).error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         said = content[:_SHOWN_CHARS].decode("utf-8", "replace")
         return ServerError(f"the server answered {status}: {said}")
     if status in (401, 403) and told.type == "AccessDenied":
         return AccessDenied(told.message)
+    if told.type == "InvalidItem":
+        # The message is "item 3: REASON (2 memories before ...)", which the error makes anew.
+        reason = told.message.partition(": ")[2].rpartition(" (")[0]
+        return errors.InvalidItem(told.position, told.stored, ValueError(reason))
     kind = getattr(errors, _OWN_ARGUMENTS.get(told.type, told.type), None)
     if not (isinstance(kind, type) and issubclass(kind, RecollectError)):
         kind = ServerError
@@ -146,15 +169,32 @@ def unreachable(url: str, sent: Sent, fault: Exception) -> ServerUnreachable:
     return ServerUnreachable(f"{url} gave no answer ({type(fault).__name__}: {fault}){doubt}")
 
 
+def check_token(token: object) -> dict[str, str]:
+    """The headers with a token; none without one."""
+    if token is None:
+        return {}
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
+        raise InvalidInput("token is none: give what `recollect token create` printed")
+    return {"Authorization": f"Bearer {token.strip()}"}
+
+
 def check_url(url: object) -> str:
     """The address of a server, without a slash at its end."""
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url) if isinstance(url, str) and url.isascii() and url.isprintable() else None
+        known = parts is not None and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or parts is None:
         raise InvalidInput(f"url is {checks.shown(url)}: give an address such as http://127.0.0.1:7333")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidInput("url has a user, query or fragment: give the token as token=")
-    assert isinstance(url, str)
-    return url.rstrip("/")
+    return str(url).rstrip("/")
+
+
+def scope_header(scope: str) -> dict[str, str]:
+    """The header that narrows a request to a scope."""
+    return {} if scope == "/" else {SCOPE_HEADER: quote(scope, safe="/")}
 
 
 def arrays(found: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
@@ -192,6 +232,22 @@ def document(source: object, name: str | None) -> tuple[bytes, str]:
         return path.read_bytes(), name or path.name
     except OSError as fault:
         raise errors.DocumentUnreadable(f"{path} cannot be read: {fault.strerror or fault}") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends; nothing is left of it if the block raises."""
+    try:
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+            part = Path(file.name)
+            try:
+                yield file
+                file.flush()
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as fault:
+        raise InvalidInput(f"target {path} cannot be written: {fault.strerror or fault}") from None
 
 
 def export_path(format: str, vectors: bool, fields: Mapping[str, Any]) -> str:

@@ -11,14 +11,13 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import httpx2
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect import checks
 from recollect.client import messages
-from recollect.client.messages import Sent, answered, asked, failure, operation_of, unreachable
-from recollect.errors import StoreClosed
+from recollect.client.messages import Sent, answered, asked, operation_of, unreachable
+from recollect.errors import InvalidItem, ServerError, StoreClosed
 from recollect.filters import FilterFields
 from recollect.knowledge.documents import IngestedDocument
 from recollect.memory import Memory
@@ -29,6 +28,7 @@ from recollect.reports import Audit, Imported
 from recollect.server import operations
 from recollect.server.operations import PREFIX, OpenedSession
 from recollect.tiers.snapshots import Snapshot
+from recollect.timeline import timeline
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,11 +62,13 @@ class Client(Asks):
     - url: the address of `recollect serve`
     - token: an access token, where the server asks for one
     - scope: the handle's scope, within that of the token
-    - timeout_seconds: how long an answer may take; forgetting with a receipt and audits of large stores take long
+    - timeout_seconds: how long the server may take for an answer, or for its next piece; a receipt and the audit of a
+      large store take long
 
-    What needs the store in this process is not here: transactions, filters as objects (give their fields), upkeep of
-    the whole file. `remember_many` stores each batch whole or not at all. Reading is tried again once where the
-    connection breaks; writing is not. A client can be shared between threads.
+    What needs the store in this process is not here: transactions, `Filter` objects (give their fields), the tiers,
+    `evaluate`, and upkeep of the whole file; `bootstrap` gives the text without its parts. `remember_many` stores each
+    batch whole or not at all. Reading is tried again once where the connection breaks; writing is not. A client can be
+    shared between threads.
 
     Raises AccessDenied, ServerUnreachable and ServerError beside the errors of the methods.
     """
@@ -76,7 +78,7 @@ class Client(Asks):
         # No proxy and no netrc of the environment: the token goes to this address alone.
         self._http = httpx2.Client(
             timeout=checks.check_finite(timeout_seconds, "timeout_seconds", minimum=0.001), trust_env=False,
-            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+            headers=messages.check_token(token),
             verify=self._url.startswith("https:"),  # reading certificates that nothing needs took 40 ms
         )  # fmt: skip
         self._scope, self._owner = checks.check_scope(scope), True
@@ -112,6 +114,8 @@ class Client(Asks):
     neighbors = sent(Memory.neighbors)
     backlinks = sent(Memory.backlinks)
     traverse = sent(Memory.traverse)
+    diffs = sent(operations.diffs)
+    timeline = sent(timeline)
     stats = sent(Memory.stats)
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
@@ -135,7 +139,10 @@ class Client(Asks):
         ids: builtins.list[str] = []
         options = {"policy": policy, "on_existing": on_existing}
         for batch in messages.batches(items, checks.check_count(batch_size, "batch_size")):
-            ids += self._ask(operations.remember_many, batch, **options)
+            try:
+                ids += self._ask(operations.remember_many, batch, **options)
+            except InvalidItem as fault:
+                raise InvalidItem(len(ids) + fault.position, len(ids), fault.reason) from None
             if on_progress is not None:
                 on_progress(len(ids), None)
         return ids
@@ -160,22 +167,18 @@ class Client(Asks):
         An existing file is replaced only after the export has come completely.
         """
         path = checks.check_path(target, "target")
-        part = path.with_name(f"{path.name}.part")
         sent = Sent("GET", messages.export_path(messages.format_of(path, format), vectors, fields), reads=True)
-        try:
-            with self._stream(sent) as response, part.open("wb") as file:
-                for piece in response.iter_bytes():
-                    file.write(piece)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with self._stream(sent) as response, messages.replacing(path) as file:
+            for piece in response.iter_bytes():
+                file.write(piece)
 
     def import_(self, source: str | os.PathLike[str], *, format: str | None = None, scope: str = "/") -> Imported:
         """Read memories from a file of this machine, all or none; formats as for `Memory.import_`."""
         path = checks.check_path(source, "source")
         query = {"format": messages.format_of(path, format), "scope": scope}
-        sent = Sent("POST", messages.with_query(f"{PREFIX}/import", query), messages.document(path, None)[0])
-        return msgspec.json.decode(self._raw(sent), type=Imported)
+        body = messages.document(path, None)[0]
+        sent = Sent("POST", messages.with_query(f"{PREFIX}/import", query), body, content_type=messages.BYTES)
+        return messages.decoded(*self._send(sent), Imported)
 
     @property
     def sessions(self) -> ClientSessions:
@@ -207,9 +210,9 @@ class Client(Asks):
         return f"Client({self._url!r}{scope})"
 
     def _request(self, sent: Sent) -> httpx2.Request:
-        headers = {"Recollect-Scope": self._scope} if self._scope != "/" else {}
+        headers = messages.scope_header(self._scope)
         if sent.body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = sent.content_type
         if self._http.is_closed:
             raise StoreClosed("this Client was closed: open a new one")
         return self._http.build_request(sent.method, self._url + sent.path, content=sent.body, headers=headers)
@@ -227,19 +230,14 @@ class Client(Asks):
                     raise unreachable(self._url, sent, fault) from None
         raise AssertionError
 
-    def _raw(self, sent: Sent) -> bytes:
-        status, content = self._send(sent)
-        if status >= 400:
-            raise failure(status, content)
-        return content
-
     @contextmanager
     def _stream(self, sent: Sent) -> Iterator[httpx2.Response]:
         try:
             response = self._http.send(self._request(sent), stream=True)
             try:
-                if response.status_code >= 400:
-                    raise failure(response.status_code, response.read())
+                if response.status_code != 200:
+                    messages.check_status(response.status_code, response.read())
+                    raise ServerError(f"the server answered {response.status_code} and no export")
                 yield response
             finally:
                 response.close()
@@ -342,5 +340,5 @@ class ClientKnowledge(_Service):
         body, named = messages.document(source, name)
         given = {"name": named, "title": title, "scope": scope, "metadata": metadata}
         query = {name: value for name, value in given.items() if value is not None}
-        sent = Sent("POST", messages.with_query(f"{PREFIX}/documents", query), body)
-        return msgspec.json.decode(self._client._raw(sent), type=IngestedDocument)
+        sent = Sent("POST", messages.with_query(f"{PREFIX}/documents", query), body, content_type=messages.BYTES)
+        return messages.decoded(*self._send(sent), IngestedDocument)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
+from recollect.checks import is_loopback
 from recollect.errors import InvalidInput
 from recollect.mcp.server import MemoryServer
 
@@ -46,7 +46,7 @@ def run_http(memory: MemoryServer, host: str, port: int, token: str | None) -> N
 
 def http_application(memory: MemoryServer, host: str, token: str | None) -> Application:
     """The ASGI application: the server behind the check of Host, Origin and the token."""
-    own = _is_own(host)
+    own = is_loopback(host)
     if not own and token is None:
         raise InvalidInput(f"{host} can be reached by others: give a token (RECOLLECT_MCP_TOKEN or --token-file)")
     # A page in a browser may send requests to this machine's own address, and cannot know a token.
@@ -82,11 +82,3 @@ def _with_token(application: Application, token: str) -> Application:
         await send({"type": "http.response.body", "body": b'{"error": "send the token as Authorization: Bearer"}'})
 
     return answer
-
-
-def _is_own(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -34,6 +34,7 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     - spread_over: "time" or "source" for hits that cover the relevant periods or sources, in order of time and not of
       score; in place of MMR
     - token_budget: as many hits as fit, at least the best
+    - count_access: whether the hits count as accessed, which `accessed_at` and `access_count` tell; True
     - explain: each hit's signals also hold its rank in each signal (`cosine_rank`, ..., 0 for none), from 1
     """
 
@@ -44,6 +45,7 @@ class RecallOptions(FilterFields, ProfileChoices, total=False):
     spread_over: Literal["time", "source"] | None
     token_budget: int | None
     explain: bool
+    count_access: bool
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -126,6 +128,7 @@ def build_request(
     spread_over: str | None = None,
     token_budget: int | None = None,
     explain: bool = False,
+    count_access: bool = True,
     **options: Any,
 ) -> Request:
     """Check the arguments of `recall`; `options` are the fields of a filter and choices of the profile."""
@@ -158,4 +161,5 @@ def build_request(
         spread_over=spread_over,
         token_budget=None if token_budget is None else checks.check_count(token_budget, "token_budget"),
         explain=bool(explain),
+        counted=checks.check_flag(count_access, "count_access"),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from starlette.requests import HTTPConnection
 
 from recollect.errors import AccessDenied
@@ -10,7 +12,7 @@ from recollect.server.failures import Refused
 from recollect.server.tokens import Grant, Tokens
 
 SCOPE_HEADER = "Recollect-Scope"
-"""The header that narrows a request to a scope of what it may see."""
+"""The header that narrows a request to a scope of what it may see, percent-encoded."""
 GRANT = "recollect.grant"
 """Where the scope of ASGI has the grant of a request that was admitted."""
 _BEARER = "bearer "
@@ -43,8 +45,10 @@ class Access:
         grant: Grant = request.scope[GRANT]
         memory = self._memory if grant.scope == "/" else self._memory.scoped(grant.scope)
         narrowed = request.headers.get(SCOPE_HEADER, "/")
+        if not narrowed.isascii():
+            raise Refused(422, f"{SCOPE_HEADER} is not ASCII: percent-encode it, as UTF-8")
         if narrowed != "/":
-            memory = memory.scoped(narrowed)
+            memory = memory.scoped(unquote(narrowed, errors="surrogateescape"))
         return memory, memory._scope, grant
 
 

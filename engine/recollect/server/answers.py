@@ -1,4 +1,4 @@
-"""Values as they leave the server: without paths of its machine."""
+"""Removes folders of the server's machine from results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from recollect.records import Hits
 from recollect.reports import ErasureReceipt, Forgotten, Stats
 
 
-def outside(value: Any) -> Any:
-    """A result as it is answered: files are named, and their folders are not."""
+def without_folders(value: Any) -> Any:
+    """A result with the names of the store's files, and without their folders."""
     if isinstance(value, Hits):
         return value.to_dict()
     if isinstance(value, list):
-        return [*map(outside, value)]
+        return [*map(without_folders, value)]
     if isinstance(value, Stats):
         return structs.replace(value, path=_name(value.path))
     if isinstance(value, Forgotten) and value.receipt is not None:

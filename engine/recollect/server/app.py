@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, suppress
-from time import perf_counter
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
@@ -15,22 +14,25 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 from starlette.routing import Route
 
 from recollect._version import __version__
-from recollect.errors import RecollectError
+from recollect.knowledge.documents import IngestedDocument
+from recollect.logs import logger
 from recollect.memory import Memory
 from recollect.projection.memory_map import MemoryMap
+from recollect.reports import Imported
 from recollect.server import failures, pages, transfer
 from recollect.server.access import GRANT, Access, may_write
-from recollect.server.answers import outside
+from recollect.server.answers import without_folders
 from recollect.server.batching import RecallBatcher
-from recollect.server.failures import Refused, answer, told
-from recollect.server.limits import Application, Gate, Limits
+from recollect.server.failures import Refused, json_response
 from recollect.server.mcp import MemoryProtocol
 from recollect.server.metrics import CONTENT_TYPE, Metrics
-from recollect.server.openapi import describe, schema_of
+from recollect.server.openapi import RAW, RAW_ANSWER, describe, schema_of
 from recollect.server.operations import OPERATIONS, PREFIX, Operation
+from recollect.server.request_checks import Application, Limits, RequestChecks
 from recollect.server.requests import arguments, request_model
 from recollect.server.tokens import Grant, Tokens
 
+_log = logger(__name__)
 Answer = TypeVar("Answer")
 Work = Callable[[Operation, Request, dict[str, Any]], Awaitable[Response]]
 
@@ -54,8 +56,8 @@ class MemoryApi:
         self._memory = memory
         self._access = Access(memory, tokens or Tokens(memory), tokens_required=tokens_required)
         self._metrics = Metrics()
-        self._threads = anyio.CapacityLimiter(limits.most_threads)
-        self._exports = anyio.CapacityLimiter(transfer.MOST_EXPORTS)
+        self._threads = anyio.CapacityLimiter(limits.max_threads)
+        self._exports = anyio.CapacityLimiter(transfer.MAX_EXPORTS)
         self._recalls = RecallBatcher(self._in_thread, seen=self._metrics.batch.observe) if batch else None
         self._ready = False
         self._map = MemoryMap(memory)
@@ -65,7 +67,9 @@ class MemoryApi:
             redoc_url=None, lifespan=self._lifespan, redirect_slashes=False,
         )  # fmt: skip
         self._add_routes()
-        self.application: Application = Gate(self.app, limits, hosts, self._access.grant)
+        self.application: Application = RequestChecks(
+            self.app, limits, hosts, self._access.grant, self._metrics.counted
+        )
 
     def _add_routes(self) -> None:
         failures.install(self.app)
@@ -78,33 +82,63 @@ class MemoryApi:
                 dependencies=[] if operation.reads else [Depends(may_write)],
             )  # fmt: skip
             vars(self.app.router.routes[-1])["fields"] = _fields(operation)
-        self._add("POST", "/documents", self._ingest, "documents", 201, writes=True)
-        self._add("GET", "/export", self._endpoint(transfer.EXPORT, self._exported), "transfer")
-        self._add("POST", "/import", self._import, "transfer", writes=True)
-        for path, endpoint in (("/healthz", self._healthy), ("/readyz", self._readiness), ("/metrics", self._figures)):
-            self.app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False, response_model=None)
+        documents = ("name", "title", "scope", "metadata")
+        self._add("POST", "/documents", "ingest", self._ingest, documents, IngestedDocument, status=201)
+        self._add("POST", "/import", "import", self._import, ("format", "scope"), Imported)
+        self._add(
+            "GET", "/export", "export", self._endpoint(transfer.EXPORT, self._exported), _fields(transfer.EXPORT), None
+        )
+        state: list[tuple[str, Callable[..., Any]]] = [
+            ("healthz", self._healthy), ("readyz", self._readiness), ("metrics", self._metrics_text)
+        ]  # fmt: skip
+        for name, told in state:
+            self.app.add_api_route(
+                f"/{name}", told, methods=["GET", "HEAD"], include_in_schema=False, response_model=None,
+                operation_id=name,
+            )  # fmt: skip
         self.app.router.routes.append(Route("/mcp", self._protocol))
         pages.add_to(self.app, self._access, self._map, self._in_thread)
         describe(self.app)
 
-    def _add(self, method: str, path: str, endpoint: Any, tag: str, status: int = 200, *, writes: bool = False) -> None:
+    def _add(
+        self,
+        method: str,
+        path: str,
+        name: str,
+        endpoint: Any,
+        fields: Collection[str],
+        returns: Any,
+        *,
+        status: int = 200,
+    ) -> None:
+        """Add an operation whose body is raw bytes; one that returns nothing answers with them."""
+        uploads = returns is not None
         self.app.add_api_route(
-            PREFIX + path, endpoint, methods=[method], tags=[tag], status_code=status, response_model=None,
-            dependencies=[Depends(may_write)] if writes else [],
+            PREFIX + path, endpoint, methods=[method], tags=["transfer"], status_code=status, response_model=None,
+            operation_id=name, summary=(endpoint.__doc__ or "").partition("\n")[0],
+            dependencies=[Depends(may_write)] if uploads else [],
+            openapi_extra={"requestBody": RAW} if uploads else None,
+            responses={status: schema_of(returns) if uploads else RAW_ANSWER},
         )  # fmt: skip
+        vars(self.app.router.routes[-1])["fields"] = fields
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(self._warm_up)
             group.start_soon(self._protocol.run)
-            yield
-            group.cancel_scope.cancel()
-        await anyio.to_thread.run_sync(self._map.close)
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._map.close)
 
     async def _warm_up(self) -> None:
-        with suppress(RecollectError):  # the first recall says it, or works without the embedder
+        try:
             await anyio.to_thread.run_sync(self._memory.warmup, abandon_on_cancel=True)
+        except Exception:  # the first recall says it, or works without the embedder
+            _log.warning("the embedding model or the index could not be loaded", exc_info=True)
         self._ready = True
 
     # ── operations ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,13 +147,13 @@ class MemoryApi:
         """The endpoint of an operation. FastAPI reads from its annotations what a request may hold."""
         model = request_model(operation)
         named = "{id}" in operation.path
-        takes = _fields(operation)
 
         async def endpoint(request: Request, fields: Any) -> Response:
             id = unquote(request.path_params["id"], errors="surrogateescape") if named else None
             given = arguments(operation, fields or model(), id)
-            return await self._counted(operation.name, takes, work(operation, request, given))
+            return await work(operation, request, given)
 
+        endpoint.__doc__ = operation.call.__doc__
         body: Any = model
         if operation.in_body and not any(field.is_required() for field in model.model_fields.values()):
             body, endpoint.__defaults__ = model | None, (None,)  # no body is an empty one
@@ -128,27 +162,18 @@ class MemoryApi:
         return endpoint
 
     async def _carried_out(self, operation: Operation, request: Request, given: dict[str, Any]) -> Response:
-        memory, scope, _ = self._access.memory(request)
+        memory, scope, grant = self._access.memory(request)
+        if grant.read_only and "count_access" in operation.fields:
+            given["count_access"] = False
         if operation.call is Memory.recall and self._recalls is not None:
-            return answer(outside(await self._recalls.recall(memory, scope, given.pop("query"), given)))
-        return await self._in_thread(lambda: answer(outside(operation.apply(memory, given)), operation.status))
+            return json_response((await self._recalls.recall(memory, scope, given.pop("query"), given)).to_dict())
 
-    async def _counted(self, name: str, takes: Collection[str], work: Awaitable[Response]) -> Response:
-        """The response, counted with its status and its time."""
-        began, status = perf_counter(), 500
-        try:
-            response = await work
-            status = response.status_code
-        except Refused as refusal:
-            status = refusal.status_code
-            raise
-        except RecollectError as fault:
-            response = told(fault, takes)
-            status = response.status_code
-        finally:
-            self._metrics.requests.labels(name, str(status)).inc()
-            self._metrics.seconds.labels(name).observe(perf_counter() - began)
-        return response
+        def work() -> Response:
+            found = operation.apply(memory, given)
+            is_new = getattr(found, "outcome", "created") not in ("duplicate", "skipped")
+            return json_response(without_folders(found), operation.status if is_new else 200)
+
+        return await self._in_thread(work)
 
     async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
@@ -162,7 +187,7 @@ class MemoryApi:
         memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.ingest, memory, body, name, title=title, scope=scope, metadata=metadata)
-        return await self._counted("ingest", ("name", "title", "scope", "metadata"), self._answered(work, 201))
+        return await self._answered(work, 201)
 
     async def _exported(self, __: Operation, request: Request, given: dict[str, Any]) -> Response:
         memory, _, _ = self._access.memory(request)
@@ -174,23 +199,23 @@ class MemoryApi:
         memory, _, _ = self._access.memory(request)
         body = await request.body()
         work = functools.partial(transfer.import_, memory, body, format, scope)
-        return await self._counted("import", ("format", "scope"), self._answered(work, 200))
+        return await self._answered(work, 200)
 
     async def _answered(self, work: Callable[[], Any], status: int) -> Response:
-        return answer(await self._in_thread(work), status)
+        return json_response(await self._in_thread(work), status)
 
     # ── the server ─────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _healthy(self) -> Response:
-        return answer({"status": "ok"})
+        return json_response({"status": "ok"})
 
     async def _readiness(self) -> Response:
-        """Whether the store can be read and the embedding model is loaded."""
+        """Whether the store can be read, and what recall needs was loaded or found to be missing."""
         if self._ready:
             await self._in_thread(lambda: self._memory.list(limit=1))
-        return answer({"status": "ready" if self._ready else "warming up"}, 200 if self._ready else 503)
+        return json_response({"status": "ready" if self._ready else "warming up"}, 200 if self._ready else 503)
 
-    async def _figures(self, request: Request) -> Response:
+    async def _metrics_text(self, request: Request) -> Response:
         grant: Grant = request.scope[GRANT]
         if grant.scope != "/":
             raise Refused(403, "metrics are of the whole store: the token is for a scope", error="AccessDenied")

@@ -1,6 +1,7 @@
 """Concurrent recalls in one batch: while one is answered, those that arrive wait together, and are then asked at once.
 
-A recall that comes alone begins at once. `recall_many` gives each query the hits that it would have alone.
+A recall that comes alone begins at once. `recall_many` gives each query the hits that it would have alone. A batch of
+several runs in a context of its own: its span is no part of any request's.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context, copy_context
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
-
-import msgspec
 
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.records import Hits
 
-MOST_QUERIES = 64
+MAX_QUERIES = 64
 """The most queries of one batch."""
 Answer = TypeVar("Answer")
 InThread = Callable[[Callable[[], Answer]], Awaitable[Answer]]
@@ -26,8 +27,9 @@ class _Waiting(NamedTuple):
     memory: Memory
     query: str
     options: Mapping[str, Any]
-    key: bytes
+    key: str
     answered: asyncio.Future[Hits]
+    context: Context
 
 
 class RecallBatcher:
@@ -41,13 +43,14 @@ class RecallBatcher:
 
     async def recall(self, memory: Memory, scope: str, query: str, options: Mapping[str, Any]) -> Hits:
         """The hits of a query. `memory` is the handle of `scope`."""
-        if "vector" in options:
+        # A language model may be asked about a long query, for which the others shall not wait.
+        if "vector" in options or memory._engine.language_model is not None:
             return await self._run(lambda: memory.recall(query, **options))  # type: ignore[no-any-return]
-        key = msgspec.json.encode((scope, options), order="sorted")
+        key = repr((scope, sorted(options.items())))
         answered = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(memory, query, options, key, answered))
+        self._waiting.append(_Waiting(memory, query, options, key, answered, copy_context()))
         if len(self._working) < self._workers:
-            task = asyncio.create_task(self._work())
+            task = asyncio.create_task(self._work(), context=Context())
             self._working.add(task)
             task.add_done_callback(self._working.discard)
         return await answered  # type: ignore[no-any-return]
@@ -65,7 +68,7 @@ class RecallBatcher:
         for each in self._waiting:
             if each.answered.done():
                 continue
-            (batch if each.key == key and len(batch) < MOST_QUERIES else others).append(each)
+            (batch if each.key == key and len(batch) < MAX_QUERIES else others).append(each)
         self._waiting = others
         return batch
 
@@ -73,7 +76,7 @@ class RecallBatcher:
         first, queries = batch[0], [each.query for each in batch]
         try:
             found = (
-                [await self._run(lambda: first.memory.recall(queries[0], **first.options))]
+                [await self._run(partial(first.context.run, first.memory.recall, queries[0], **first.options))]
                 if len(batch) == 1
                 else await self._run(lambda: first.memory.recall_many(queries, **first.options))
             )

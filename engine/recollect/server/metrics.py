@@ -20,7 +20,7 @@ class Metrics:
             "recollect_requests", "Requests answered.", ["operation", "status"], registry=self._registry
         )
         self.seconds = Histogram(
-            "recollect_request_seconds", "Time to answer a request.", ["operation"], buckets=_SECONDS,
+            "recollect_request_duration_seconds", "Time to answer a request.", ["operation"], buckets=_SECONDS,
             registry=self._registry,
         )  # fmt: skip
         self.batch = Histogram(
@@ -33,9 +33,15 @@ class Metrics:
         self._index_records = Gauge("recollect_index_records", "Records in the index.", registry=self._registry)
         self._pending = Gauge("recollect_pending_records", "Memories that wait for a vector.", registry=self._registry)
 
+    def counted(self, operation: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests.labels(operation, str(status)).inc()
+        self.seconds.labels(operation).observe(seconds)
+
     def text(self, memory: Memory) -> bytes:
         """All figures, with those of the store as they are now."""
         stats = memory.stats()
+        self._records.clear()
         for kind, count in stats.kinds.items():
             self._records.labels(kind).set(count)
         self._store_bytes.set(stats.bytes_on_disk or 0)

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
+from recollect.knowledge.documents import IngestedDocument
 from recollect.records import Hit, Hits
+from recollect.reports import Imported
 from recollect.server.operations import OPERATIONS
 
 _REF = "#/components/schemas/{name}"
@@ -20,6 +22,8 @@ _ERROR = {
                 "type": {"type": "string", "description": "The name of the error, as in Python."},
                 "field": {"type": ["string", "null"], "description": "The field that is wrong."},
                 "message": {"type": "string", "description": "What is wrong, and what to do."},
+                "position": {"type": "integer", "description": "Of InvalidItem: the item, from 0."},
+                "stored": {"type": "integer", "description": "Of InvalidItem: how many items are stored."},
             },
             "required": ["type", "field", "message"],
         }
@@ -44,6 +48,13 @@ _HITS = {
 }
 
 
+_BYTES = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+RAW = {"required": True, "content": _BYTES}
+"""A body of raw bytes."""
+RAW_ANSWER = {"description": "The bytes", "content": _BYTES}
+"""An answer of raw bytes."""
+
+
 def schema_of(returns: Any) -> dict[str, Any]:
     """The response of an operation that returns this type."""
     return {"description": "Success", "content": {"application/json": {"schema": _schema(returns)}}}
@@ -66,7 +77,7 @@ def describe(app: FastAPI) -> None:
             return app.openapi_schema
         schema = made()
         returned = [each.returns for each in OPERATIONS if each.returns not in (Hits, list[Hits])]
-        _, structs = msgspec.json.schema_components([*returned, Hit], ref_template=_REF)
+        _, structs = msgspec.json.schema_components([*returned, Hit, Imported, IngestedDocument], ref_template=_REF)
         components = schema.setdefault("components", {})
         own = {name: each for name, each in components.get("schemas", {}).items() if "ValidationError" not in name}
         components["schemas"] = {**own, **structs, "Hits": _HITS, "Error": _ERROR}

@@ -16,7 +16,8 @@ from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from recollect.errors import InvalidInput
+from recollect.checks import shown
+from recollect.errors import InvalidInput, InvalidItem
 from recollect.filters import FilterFields
 from recollect.knowledge.documents import DeletedDocument, Document
 from recollect.memory import Memory
@@ -147,13 +148,18 @@ def remember_many(
 ) -> list[str]:
     """Store memories, each a text or the fields of `remember`, all or none; returns their ids."""
     with memory.transaction():
-        return memory.remember_many([*map(_item, items)], policy=policy, on_existing=on_existing)
+        given = [_item(place, item) for place, item in enumerate(items)]
+        return memory.remember_many(given, policy=policy, on_existing=on_existing)
 
 
-def _item(item: object) -> object:
+def _item(place: int, item: object) -> object:
     """An item with its duration, which JSON has as text (ISO 8601)."""
     if isinstance(item, dict) and isinstance(lasting := item.get("expires_after"), str):
-        return {**item, "expires_after": msgspec.convert(lasting, timedelta)}
+        try:
+            return {**item, "expires_after": msgspec.convert(lasting, timedelta)}
+        except msgspec.ValidationError:
+            wrong = InvalidInput(f"expires_after is {shown(lasting)}: give an ISO 8601 duration, such as P30D")
+            raise InvalidItem(place, 0, wrong) from None
     return item
 
 

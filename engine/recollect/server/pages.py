@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
@@ -11,12 +10,15 @@ from fastapi import Depends, FastAPI, Request, Response
 from msgspec import structs
 
 from recollect._version import __version__
+from recollect.logs import logger
 from recollect.memory import Memory
 from recollect.projection.memory_map import MemoryMap
 from recollect.server.access import Access, may_write
-from recollect.server.failures import Refused, answer
+from recollect.server.batching import InThread
+from recollect.server.failures import Refused, json_response
 from recollect.server.operations import PREFIX
 
+_log = logger(__name__)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -27,10 +29,7 @@ _MEDIA_TYPES = {
 }  # fmt: skip
 
 
-InThread = Callable[[Callable[[], Response]], Awaitable[Response]]
-
-
-def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread) -> None:
+def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread[Response]) -> None:
     """Add the page's routes to an application; `in_thread` calls a function in a thread."""
     folder = files("recollect.server") / "page"
     contents = {
@@ -51,16 +50,16 @@ def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread) ->
 
     async def state(request: Request) -> Response:
         _, scope, grant = access.memory(request)
-        return answer({"read_only": grant.read_only, "scope": scope, "version": __version__})
+        return json_response({"read_only": grant.read_only, "scope": scope, "version": __version__})
 
     async def points(request: Request) -> Response:
         memory, scope, _ = access.memory(request)
-        return await in_thread(lambda: answer(_points(map, memory, scope)))
+        return await in_thread(lambda: json_response(_points(map, memory, scope)))
 
     async def compute(request: Request) -> Response:
         if access.memory(request)[1] != "/":
             raise Refused(403, "the map is of the whole store: the token is for a scope", error="AccessDenied")
-        return await in_thread(lambda: answer(map.start()))
+        return await in_thread(lambda: json_response(map.start()))
 
     app.add_api_route(
         f"{PREFIX}/map", compute, methods=["POST"], dependencies=[Depends(may_write)], include_in_schema=False,
@@ -78,8 +77,11 @@ def add_to(app: FastAPI, access: Access, map: MemoryMap, in_thread: InThread) ->
 def _points(map: MemoryMap, memory: Memory, scope: str) -> dict[str, Any]:
     """The points of what a request may see. Counts of the whole store are for who may see all of it."""
     state = map.state()
+    if state.failure is not None:
+        _log.error("the map could not be computed: %s", state.failure)
+        state = structs.replace(state, failure="the map could not be computed; the log of the server says why")
     if state.status == "failed" and state.placed:
-        state = structs.replace(state, status="ready")  # that of before is still there
+        state = structs.replace(state, status="ready")  # the previous map is still shown
     if state.status != "ready":
         return (state if scope == "/" else structs.replace(state, placed=0, added=0)).to_dict()
     points = map.points(memory)

@@ -11,15 +11,36 @@ from types import EllipsisType, NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, Strict, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    Json,
+    Strict,
+    create_model,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput
 from recollect.policies import WritePolicy
 from recollect.profiles import Profile
+from recollect.server.failures import UNKNOWN
 from recollect.server.operations import Operation
 
 _IN_PATH = "{id}"
+
+
+class _Hashable(FailFast):
+    """FailFast, which equals itself alone, so that unions can hold it."""
+
+    __hash__ = object.__hash__
+
+
+_FIRST_FAULT = _Hashable()
 
 
 def request_model(operation: Operation) -> type[BaseModel]:
@@ -31,10 +52,26 @@ def request_model(operation: Operation) -> type[BaseModel]:
     for name, (hint, default) in operation.fields.items():
         if not (name == "id" and _IN_PATH in operation.path):
             required = default is Parameter.empty and NoneType not in get_args(hint)
-            fields[name] = _in_json(hint, query=not operation.in_body), Field(... if required else None)
+            kept = _in_json(hint, query=not operation.in_body)
+            if not operation.in_body and default is not None and NoneType in get_args(hint):
+                kept = Annotated[kept, BeforeValidator(_blank)]
+            fields[name] = kept, Field(... if required else None)
     config = ConfigDict(extra="forbid", strict=operation.in_body, arbitrary_types_allowed=True)
     name = "".join(part.title() for part in operation.name.split("_"))
-    return create_model(f"{name}Request", __config__=config, __doc__=operation.call.__doc__, **fields)
+    checked: dict[str, Any] = {"known": model_validator(mode="before")(classmethod(_known))}  # type: ignore[arg-type]
+    return create_model(
+        f"{name}Request", __config__=config, __doc__=operation.call.__doc__,
+        __validators__=checked, **fields,
+    )  # fmt: skip
+
+
+def _known(kind: type[BaseModel], given: Any) -> Any:
+    """Refuse the first field that there is not, before an error is made of each."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in kind.model_fields:
+                raise PydanticCustomError(UNKNOWN, "{field}", {"field": name})
+    return given
 
 
 def _in_json(hint: Any, *, query: bool) -> Any:
@@ -44,12 +81,12 @@ def _in_json(hint: Any, *, query: bool) -> Any:
         kept = [_in_json(each, query=query) for each in arguments if each not in (EllipsisType, Profile)]
         if query and any(get_origin(each) is list for each in kept):
             kept = [each for each in kept if each is not str]  # one is a list of one
-        union = reduce(or_, dict.fromkeys(kept)) if kept else Any
-        return Annotated[union, BeforeValidator(_blank)] if query and NoneType in arguments else union
+        return reduce(or_, dict.fromkeys(kept)) if kept else Any
     if origin in (Mapping, dict) or hint is WritePolicy:
         return Json[dict[str, Any]] if query else dict[str, Any]
     if origin in (Sequence, Iterable, list, tuple):
-        return list[_in_json(arguments[0], query=query)]  # type: ignore[misc]
+        # The first wrong item is enough: one error for each of a million blocked the server for minutes.
+        return Annotated[list[_in_json(arguments[0], query=query)], _FIRST_FAULT]  # type: ignore[misc]
     if hint is timedelta:
         return Annotated[timedelta, Strict(False)]
     if isinstance(hint, type) and issubclass(hint, date | datetime):
@@ -58,7 +95,7 @@ def _in_json(hint: Any, *, query: bool) -> Any:
 
 
 def _blank(value: Any) -> Any:
-    """A field of a query without a value as None, where it may be."""
+    """A field of a query without a value as None, where None means something else than leaving it out."""
     return None if value in ("", [""]) else value
 
 

@@ -41,6 +41,10 @@ class Token(Grant, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     secret: str | None = None
 
+    def __repr__(self) -> str:
+        """Without the secret."""
+        return f"Token(id={self.id!r}, scope={self.scope!r}, read_only={self.read_only})"
+
     @property
     def expired(self) -> bool:
         """Whether its time is over."""
@@ -50,10 +54,10 @@ class Token(Grant, frozen=True, kw_only=True):
 class Tokens:
     """The access tokens of a store."""
 
-    def __init__(self, memory: Memory, *, passing: Mapping[str, Grant] | None = None) -> None:
-        """`passing` are tokens of this process alone, by their secret."""
+    def __init__(self, memory: Memory, *, temporary: Mapping[str, Grant] | None = None) -> None:
+        """`temporary` are tokens of this process alone, by their secret."""
         self._store = memory._engine.store
-        self._passing = {_hash(secret): grant for secret, grant in (passing or {}).items()}
+        self._temporary = {_hash(secret): grant for secret, grant in (temporary or {}).items()}
 
     def create(
         self,
@@ -100,8 +104,8 @@ class Tokens:
         """What a token allows. Raises AccessDenied if it is unknown, revoked or expired."""
         # The secret has 256 random bits: looking its hash up tells nothing by the time it takes.
         hashed = _hash(secret)
-        if (passing := self._passing.get(hashed)) is not None:
-            return passing
+        if (temporary := self._temporary.get(hashed)) is not None:
+            return temporary
         with self._store.read() as reader:
             row = reader.access_tokens.with_hash(hashed)
         if row is None:

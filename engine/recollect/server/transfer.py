@@ -18,14 +18,16 @@ from recollect.checks import shown
 from recollect.errors import DocumentUnreadable, InvalidInput
 from recollect.filters import FilterFields
 from recollect.knowledge.documents import IngestedDocument
+from recollect.logs import logger
 from recollect.memory import Memory
 from recollect.reports import Imported
 from recollect.server.operations import Operation
 
+_log = logger(__name__)
 MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "text": "text/plain; charset=utf-8"}
 _PIECE_CHARS = 65_536
 _PIECES = 4
-MOST_EXPORTS = 4
+MAX_EXPORTS = 4
 """How many exports are written at a time: slow clients hold up other exports alone."""
 
 
@@ -90,7 +92,7 @@ class Export(Response):
         del self.headers["content-length"]
         self._memory, self._options, self._limiter = memory, {"format": "jsonl", **options}, limiter
 
-    async def __call__(self, _: Scope, __: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Write it."""
         to, pieces = anyio.create_memory_object_stream[bytes](_PIECES)
 
@@ -104,12 +106,26 @@ class Export(Response):
                 await anyio.to_thread.run_sync(write, limiter=self._limiter)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        # The pieces are closed first when the client has gone, which ends the thread that writes them.
+        complete = False
+        # When the client has gone the pieces are closed first, which ends the thread that writes them.
         async with anyio.create_task_group() as group, pieces:
+
+            async def leave() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
             group.start_soon(run)
-            async for piece in pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+            group.start_soon(leave)
+            try:
+                async for piece in pieces:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                complete = True
+            except TimeoutError:
+                _log.info("a client does not take its export")
+            group.cancel_scope.cancel()
+        if complete:
+            await send({"type": "http.response.body", "body": b""})
 
 
 def check_export(memory: Memory, format: str = "jsonl", vectors: bool = False, **fields: Unpack[FilterFields]) -> None:

@@ -138,7 +138,7 @@ function lastRecall(box, signal) {
     shared.lastRecall ? "Ask it again" : "Ask once",
     async () => {
       const query = shared.lastRecall?.query ?? "What is known?";
-      const found = await post("v1/recall", { query }, signal);
+      const found = await post("v1/recall", { count_access: false, query }, signal);
       shared.lastRecall = { query, stages: found.stages, hits: found.hits.length };
       lastRecall(box, signal);
       box.querySelector("button")?.focus();
@@ -217,7 +217,7 @@ function latency({ health, ready, text, fault }) {
   ]);
   if (fault?.status === 403) return [state, h("p", { class: "muted section-gap" }, `${fault.message}.`)];
   if (fault !== null) return [state, failed(fault)];
-  const all = parsed(text, "recollect_request_seconds").filter((each) => each.labels.operation === "recall");
+  const all = parsed(text, "recollect_request_duration_seconds").filter((each) => each.labels.operation === "recall");
   const count = all.find((each) => each.name.endsWith("_count"))?.value ?? 0;
   if (count === 0)
     return [state, h("p", { class: "muted section-gap" }, "No recall has been answered since the server started.")];
