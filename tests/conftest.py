@@ -18,10 +18,12 @@ from tests.limits import LAST_RESORT_SECONDS
 PLAIN = Settings(embedder="none")
 # No kernel runs in what these test: the run with Python kernels passes them over.
 _WITHOUT_KERNELS = (
-    "benchmarks", "llm", "mcp", "offline", "server", "text", "training", "aio/test_types.py",
+    "benchmarks", "llm", "mcp", "observing", "offline", "server", "text", "training", "aio/test_types.py",
     "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py",
     "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py",
-    "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "test_architecture.py", "test_configuration.py",
+    "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "store/contract", "store/test_checkpoints.py",
+    "store/test_full_text.py", "store/test_map_file.py", "store/test_supersession_damage.py", "test_architecture.py",
+    "test_configuration.py",
 )  # fmt: skip
 collect_ignore = list(_WITHOUT_KERNELS) if os.environ.get("RECOLLECT_KERNELS") == "python" else []
 

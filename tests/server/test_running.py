@@ -17,18 +17,13 @@ pytest.importorskip("fastapi", reason="the extra server is not installed")
 
 from recollect import Memory
 from recollect.cli.run import run
+from recollect.errors import InvalidInput
+from recollect.server.running import listen
+from recollect.server.tokens import Tokens
 from tests.limits import LAST_RESORT_SECONDS
 from tests.memory.support import PLAIN
 
 BROWSER = f"{sys.executable} -c pass"
-
-
-def recollect(*arguments, **options):
-    environment = {**os.environ, "RECOLLECT_EMBEDDER": "none", "BROWSER": BROWSER}
-    return subprocess.run(
-        [sys.executable, "-m", "recollect.cli", *arguments], capture_output=True, text=True, env=environment,
-        timeout=LAST_RESORT_SECONDS, **options,
-    )  # fmt: skip
 
 
 @contextmanager
@@ -79,26 +74,30 @@ def test_a_store_is_inspected_with_a_token_of_its_own(path):
             assert client.get("/v1/count").status_code == 401
             assert client.get("/v1/count", headers={"Authorization": f"Bearer {secret}"}).json() == 1
             assert client.get("/").headers["content-type"].startswith("text/html")
-    assert json.loads(recollect("--db", path, "token", "list", "--json").stdout) == []
+    with Memory(path, settings=PLAIN) as memory:
+        assert Tokens(memory).list() == []
 
 
-def test_a_token_is_made_listed_and_revoked(path):
-    made = recollect("--db", path, "token", "create", "--scope", "/a", "--read-only", "--expires", "30d", "--name", "x")
-    secret = made.stdout.strip()
+def test_a_token_is_made_listed_and_revoked(path, monkeypatch, capsys):
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    create = ["create", "--scope", "/a", "--read-only", "--expires", "30d", "--name", "x"]
+    assert run(["--db", path, "token", *create]) == 0
+    printed = capsys.readouterr()
+    secret = printed.out.strip()
     assert secret.startswith("rct_")
-    assert secret not in made.stderr
-    listed = json.loads(recollect("--db", path, "token", "list", "--json").stdout)
-    assert [(each["scope"], each["read_only"], each["name"], each["secret"]) for each in listed] == [
-        ("/a", True, "x", None)
-    ]
+    assert secret not in printed.err
+    assert run(["--db", path, "token", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["scope"], each["read_only"], each["name"]) for each in listed] == [("/a", True, "x")]
+    assert listed[0]["secret"] is None
     with running("--db", path, "serve", "--port", "0", "--require-tokens") as (url, _):
         asked = {"headers": {"Authorization": f"Bearer {secret}"}, "trust_env": False}
         assert httpx2.get(f"{url}v1/count", **asked).json() == 0
         assert httpx2.post(f"{url}v1/memories", json={"text": "x"}, **asked).status_code == 403
-        assert recollect("--db", path, "token", "revoke", listed[0]["id"], "--yes").returncode == 0
+        assert run(["--db", path, "token", "revoke", listed[0]["id"], "--yes"]) == 0
         assert httpx2.get(f"{url}v1/count", **asked).status_code == 401
-    again = recollect("--db", path, "token", "revoke", listed[0]["id"], "--yes")
-    assert (again.returncode, "token list" in again.stderr) == (1, True)
+    assert run(["--db", path, "token", "revoke", listed[0]["id"], "--yes"]) == 1
+    assert "token list" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -120,12 +119,9 @@ def test_what_cannot_be_started_is_told(path, monkeypatch, capsys, arguments, sa
     assert says in capsys.readouterr().err
 
 
-def test_a_port_that_is_taken_is_told(path):
-    with running("--db", path, "serve", "--port", "0") as (url, _):
-        port = url.rstrip("/").rpartition(":")[2]
-        refused = recollect("--db", path, "serve", "--port", port)
-    assert refused.returncode == 2
-    assert "give another port" in refused.stderr
+def test_a_port_that_is_taken_is_told():
+    with listen("127.0.0.1", 0) as taken, pytest.raises(InvalidInput, match="give another port"):
+        listen("127.0.0.1", taken.getsockname()[1])
 
 
 def test_two_servers_on_one_store(path):

@@ -36,8 +36,8 @@ class MemoryProtocol:
         """Answer until cancelled. The SDK is imported meanwhile, which takes a second: the server waits for nothing."""
         try:
             tools = await anyio.to_thread.run_sync(importlib.import_module, "recollect.server.granted_tools")
-        except Exception:
-            _log.exception("the Model Context Protocol is not answered: its SDK cannot be imported")
+        except Exception as fault:
+            _log.error("the Model Context Protocol is not answered: its SDK cannot be imported", exc_info=fault)
             self._running.set()
             return
         manager = tools.session_manager(self._memory)

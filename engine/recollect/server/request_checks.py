@@ -89,10 +89,10 @@ class RequestChecks:
                 await refusal(scope, receive, answering)
         except (ClientDisconnect, TimeoutError):
             _log.info("a client went, or took no answer for %g s", self._limits.max_wait_seconds)
-        except Exception:
+        except Exception as fault:
             if not answering.complete:
                 raise  # the connection is closed, so that nobody takes a part for the whole
-            _log.exception("an unexpected failure")
+            _log.error("an unexpected failure", exc_info=fault)
         finally:
             self._counted(_operation(scope), answering.status, perf_counter() - began)
 
