@@ -16,9 +16,9 @@ from recollect_kernels import cache, status
 from tests.limits import LAST_RESORT_SECONDS
 
 PLAIN = Settings(embedder="none")
-# No kernel runs in what these test: the run with Python kernels passes them over.
+# What these test runs no kernel, or (cli) only what other tests run: the run with Python kernels passes them over.
 _WITHOUT_KERNELS = (
-    "benchmarks", "llm", "mcp", "observing", "offline", "server", "text", "training", "aio/test_types.py",
+    "benchmarks", "cli", "llm", "mcp", "observing", "offline", "server", "text", "training", "aio/test_types.py",
     "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py",
     "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py",
     "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "store/contract", "store/test_checkpoints.py",
