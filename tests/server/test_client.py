@@ -288,6 +288,42 @@ def test_reading_is_tried_again_where_a_connection_breaks():
     assert asked == [b"GET /v1/count HTTP/1.1"] * 2 + [b"POST /v1/memories HTTP/1.1"]
 
 
+@pytest.mark.parametrize(
+    "status", ["301 Moved Permanently\r\nLocation: http://127.0.0.1:1/", "204 No Content", "200 OK"]
+)
+def test_what_is_no_answer_is_not_taken_for_one(tmp_path, status):
+    """A server that answers with a redirect, with nothing, or with what is not JSON."""
+    import socket
+    import threading
+
+    body = b"<html>7</html>"
+    (tmp_path / "all.jsonl").write_text("mine")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            for _ in range(2):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65_536)
+                    said = b"" if status.startswith("204") else body
+                    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(said)}\r\nConnection: close\r\n\r\n"
+                    connection.sendall(head.encode() + said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            with pytest.raises(errors.ServerError):
+                client.count()
+            if status.startswith("200"):
+                with pytest.raises(errors.ServerError):
+                    client.stats()
+            else:
+                with pytest.raises(errors.ServerError):
+                    client.export(tmp_path / "all.jsonl")
+        thread.join(LAST_RESORT_SECONDS)
+    assert (tmp_path / "all.jsonl").read_text() == "mine"
+
+
 def test_the_asynchronous_client(url):
     async def main():
         async with AsyncClient(url) as client:

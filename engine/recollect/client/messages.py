@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from recollect import checks, errors
 from recollect.errors import AccessDenied, InvalidInput, RecollectError, ServerError, ServerUnreachable
 from recollect.records import Hit, Hits
-from recollect.server.operations import OPERATIONS, PREFIX, Operation
+from recollect.server.operations import OPERATIONS, PREFIX, SCOPE_HEADER, Operation
 
 T = TypeVar("T")
 _BY_CALL = {operation.call: operation for operation in OPERATIONS}
 # It has more to say than a message, which is all that the server sends of it.
 _OWN_ARGUMENTS = {"SessionDamaged": "StoreError"}
 _SHOWN_CHARS = 200
-SCOPE_HEADER = "Recollect-Scope"
 BYTES = "application/octet-stream"
 """The content type of a document or an import."""
 

@@ -9,10 +9,9 @@ from starlette.requests import HTTPConnection
 from recollect.errors import AccessDenied
 from recollect.memory import Memory
 from recollect.server.failures import Refused
+from recollect.server.operations import SCOPE_HEADER
 from recollect.server.tokens import Grant, Tokens
 
-SCOPE_HEADER = "Recollect-Scope"
-"""The header that narrows a request to a scope of what it may see, percent-encoded."""
 GRANT = "recollect.grant"
 """Where the scope of ASGI has the grant of a request that was admitted."""
 _BEARER = "bearer "

@@ -38,7 +38,7 @@ Work = Callable[[Operation, Request, dict[str, Any]], Awaitable[Response]]
 
 
 class MemoryApi:
-    """The HTTP API of a memory. `application` is the ASGI application, behind all limits."""
+    """The HTTP API of a memory. `application` is the ASGI application, behind the checks of requests."""
 
     def __init__(
         self,

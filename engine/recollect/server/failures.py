@@ -54,9 +54,9 @@ _STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
 # Of more fields than these only those like a wrong one are named.
 _MOST_LISTED = 20
 _FIRST = re.compile(r"[ .:,\[]")
-# What is said of a failure whose own message names files.
 UNKNOWN = "unknown_field"
 """The type of pydantic's error for a field that there is not."""
+# What is said of a failure whose own message names files.
 _STORE_SAYS = "the store cannot do this now; the log of the server says why"
 # Of a body that is refused the rest is not read.
 _BESIDE = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}

@@ -32,6 +32,8 @@ from recollect.version_diffs import VersionDiff, version_diffs
 
 PREFIX = "/v1"
 """What the path of every operation begins with."""
+SCOPE_HEADER = "Recollect-Scope"
+"""The header that narrows a request to a scope of what it may see, percent-encoded."""
 # What no request can carry: functions, objects of this process, and what has another form in JSON.
 _LEFT_OUT = {"on_progress", "filter", "batch_size"}
 
