@@ -74,6 +74,7 @@ FLOORS = {
     "version_diffs": 2,
     "workspace": 16,  # writes the memories of a Memory as files
     "tools": 16,
+    "arrow": 16,
     "mcp": 17,
     "server": 18,
     "client": 19,

@@ -128,6 +128,11 @@ class EmbedderHandle:
         return embed_document_tokens(self.get(), texts, contexts)
 
     @property
+    def stores_codes(self) -> bool:
+        """Whether the settings have token codes stored; loads nothing."""
+        return self._token_codes
+
+    @property
     def gives_codes(self) -> bool:
         """True when token codes are stored and the embedder provides them."""
         from recollect.embedding.protocol import TokenEmbedder

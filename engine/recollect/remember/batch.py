@@ -140,6 +140,7 @@ class _Batch:
         self._candidates = MergeCandidates(writer, rows, policy, near, quotations, self._insert, report=report)
         self._detection = Detection(writer, rows, policy)
         self._waiting: list[tuple[Row, CandidateRecord]] = []
+        self._waiting_ids: set[str] = set()
         self._row_ids: dict[str, int] = {}
         # What connects records; their row ids are known when all rows are stored.
         self._links: list[tuple[CandidateRecord, Match]] = []
@@ -252,6 +253,7 @@ class _Batch:
             row.valid_from, place,
         )  # fmt: skip
         self._waiting.append((row, candidate))
+        self._waiting_ids.add(row.public_id)
         if row.indexed:
             self._candidates.takes_text_of(candidate, place, row)
             self._detection.wrote(place)
@@ -329,7 +331,7 @@ class _Batch:
         """The row id of the record that has the id of a row already."""
         if self._named is None:
             self._named = self._writer.records.find_ids([each.public_id for each in self._rows if each.named], "/")
-        if any(waiting.public_id == row.public_id for waiting, _ in self._waiting):
+        if row.public_id in self._waiting_ids:
             self._insert()
         return self._row_ids.get(row.public_id, self._named.get(row.public_id))
 
@@ -351,6 +353,7 @@ class _Batch:
             self._candidates.stored(candidate, record_id)
             self._row_ids[row.public_id] = record_id
         self._waiting = []
+        self._waiting_ids = set()
 
     def _supersede(self) -> None:
         """Store the supersessions found so far; their records are stored."""

@@ -12,6 +12,7 @@ from recollect.checks import fault_text
 from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.engine import Engine
 from recollect.errors import EmbedderError, EmbedderMismatch, InvalidVector, TextRefused
+from recollect.remember.embedded import EmbeddedText, check_embedded
 from recollect.remember.supersession import supersede_named
 from recollect.store.protocol import Writer
 from recollect.store.values import EmbedderRow, Parts, Row
@@ -30,14 +31,15 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
 
     None where there is neither an embedder nor a given vector.
     """
+    made_by = given.embedder if isinstance(given, EmbeddedText) else None
     store, embedder = engine.store, engine.embedder
     with store.read() as reader:
         active = reader.vectors.active_embedder()
     if not embedder.enabled:
         if active is not None:
             return Identity(active.fingerprint, active.name, active.dimension)
-        if given is None:
-            return None
+        if given is None or made_by is not None:
+            return made_by
         dimension = check_vectors(given, None).shape[1]
         return Identity(f"{EXTERNAL}:{dimension}", EXTERNAL, dimension)
     try:
@@ -45,14 +47,14 @@ def identity_for(engine: Engine, given: object) -> Identity | None:
     except EmbedderMismatch:
         raise
     except EmbedderError:
-        return None if active is None else Identity(active.fingerprint, active.name, active.dimension)
+        return made_by if active is None else Identity(active.fingerprint, active.name, active.dimension)
     return embedder.identity()
 
 
 def embed_rows(
     embedder: EmbedderHandle, rows: Sequence[Row], given: Sequence[object], identity: Identity | None
 ) -> str | None:
-    """Fill `row.vectors` with the given vectors, else from the embedder.
+    """Fill `row.vectors` with the given vectors or those of an `EmbeddedText`, else from the embedder.
 
     A refused text is marked on its row. Where the embedder fails, rows are marked pending and the reason is returned.
     """
@@ -60,7 +62,7 @@ def embed_rows(
     if any(vector is not None for vector in given):
         if identity is None:
             raise InvalidVector("a vector was given, but this memory has no embedder and no dimension yet")
-        _accept_given(rows, given, identity.dimension)
+        _accept_given(rows, given, identity, codes=embedder.stores_codes)
     if not wanted or not embedder.enabled:
         return None
     try:
@@ -188,9 +190,19 @@ def _embedded(embedder: EmbedderHandle, texts: Sequence[str], contexts: Sequence
     return [Parts(tuple(vectors[start:stop]), tuple(codes[start:stop])) for start, stop in itertools.pairwise(bounds)]
 
 
-def _accept_given(rows: Sequence[Row], given: Sequence[object], dimension: int) -> None:
-    """Check and normalise the given vectors, in one array where possible."""
+def _accept_given(rows: Sequence[Row], given: Sequence[object], identity: Identity, *, codes: bool) -> None:
+    """Check and normalise the given vectors, in one array where possible; with `codes` keep those of token codes."""
+    dimension = identity.dimension
     chosen = [(row, vector) for row, vector in zip(rows, given, strict=True) if vector is not None]
+    made = [(row, vector) for row, vector in chosen if isinstance(vector, EmbeddedText)]
+    if made:
+        check_embedded([vector for _, vector in made], identity)
+        for row, vector in made:
+            row.vectors, row.codes = vector.vectors, vector.codes if codes else ()
+            row.refused = vector.refused
+        chosen = [(row, vector) for row, vector in chosen if not isinstance(vector, EmbeddedText)]
+    if not chosen:
+        return
     vectors = _stacked([vector for _, vector in chosen], dimension)
     parts: Iterable[tuple[bytes, ...]]
     if vectors is None:

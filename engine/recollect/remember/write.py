@@ -19,6 +19,7 @@ from recollect.policies import WritePolicy
 from recollect.records import NewRecord, OnExisting, Record
 from recollect.remember.batch import write_one, write_rows
 from recollect.remember.embed import embed_rows, identity_for
+from recollect.remember.embedded import EmbeddedText, check_embedded
 from recollect.remember.pending import Progress, drain_pending
 from recollect.remember.prepare import as_new_record, as_record, prepare
 from recollect.remember.supersession import RowRefused
@@ -157,7 +158,10 @@ def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
     for place, vector in enumerate(given):
         if vector is not None:
             try:
-                check_vectors(vector, None if identity is None else identity.dimension)
+                if not isinstance(vector, EmbeddedText):
+                    check_vectors(vector, None if identity is None else identity.dimension)
+                elif identity is not None:
+                    check_embedded([vector], identity)
             except RecollectError:
                 return place
     return None
