@@ -9,7 +9,7 @@ RecollectError
 │   ├── AlreadySuperseded              another record stands in the place of this one already
 │   └── InvalidItem                    one item of a batch: carries its position and the error behind it
 ├── NotFound (KeyError)                no such record in this scope
-├── StoreError                         the database file
+├── StoreError                         the database file or server
 │   ├── NotADatabase                   a directory, a foreign file, not ours
 │   ├── WrongKey                       the key of an encrypted file is wrong or missing, or a plain file is given one
 │   ├── EncryptionMissing              a key is given, and SQLite without ciphers is installed
@@ -19,6 +19,11 @@ RecollectError
 │   ├── StoreFull                      no space left on the disk, or in the quota
 │   ├── StoreIOError                   the disk failed, or the system had no descriptors or memory left
 │   ├── StoreCorrupt                   a damaged page, or a row that another program has changed into what is none
+│   ├── StoreUnreachable               the database server is not there, is ending, or was lost before a commit
+│   ├── StoreAccessDenied              the database server refuses the user or the password
+│   ├── StoreUnsupported               the database server lacks what a memory needs, or may not be given it
+│   ├── StoreTimeout                   a statement took longer than it may
+│   ├── WriteUnknown                   the database server was lost during a commit: it is done or not, see the message
 │   ├── SessionDamaged                 a message of a session is not what was written: another program changed it
 │   └── StoreClosed                    used after close()
 ├── ForkedProcess                      opened before fork(), used in the child
@@ -72,6 +77,7 @@ __all__ = [
     "ServerError",
     "ServerUnreachable",
     "SessionDamaged",
+    "StoreAccessDenied",
     "StoreClosed",
     "StoreCorrupt",
     "StoreError",
@@ -79,7 +85,11 @@ __all__ = [
     "StoreIOError",
     "StoreLocked",
     "StoreReadOnly",
+    "StoreTimeout",
+    "StoreUnreachable",
+    "StoreUnsupported",
     "TextRefused",
+    "WriteUnknown",
     "WrongKey",
 ]
 
@@ -137,11 +147,11 @@ class NotFound(RecollectError, KeyError):
 
 
 class StoreError(RecollectError):
-    """The database file cannot do what was asked."""
+    """The database file or server cannot do what was asked."""
 
 
 class NotADatabase(StoreError):
-    """The path is a directory or a file that Recollect did not write."""
+    """The path is a directory, or a file or a database schema that Recollect did not write."""
 
 
 class WrongKey(StoreError):
@@ -153,11 +163,11 @@ class EncryptionMissing(StoreError):
 
 
 class SchemaTooNew(StoreError):
-    """The file was written by a newer version."""
+    """The file or schema was written by a newer version."""
 
 
 class StoreReadOnly(StoreError):
-    """The file cannot be written."""
+    """The file cannot be written, or the database server or the rights of its user allow no writing."""
 
 
 class StoreLocked(StoreError):
@@ -174,6 +184,26 @@ class StoreIOError(StoreError):
 
 class StoreCorrupt(StoreError):
     """SQLite found damage in the file, or a row is not what was stored: another program changed it."""
+
+
+class StoreUnreachable(StoreError):
+    """The database server is not there, is starting or ending, or has no connection left; nothing was written."""
+
+
+class StoreAccessDenied(StoreError):
+    """The database server refuses the user, the password or the database."""
+
+
+class StoreUnsupported(StoreError):
+    """The database server is too old, or lacks pgvector, UTF-8 or a right that a memory needs; nothing was changed."""
+
+
+class StoreTimeout(StoreError):
+    """A statement took longer than `Settings.statement_timeout_ms`; its transaction was rolled back."""
+
+
+class WriteUnknown(StoreError):
+    """The database server was lost during a commit: the write is done, or it is not. The message says what to do."""
 
 
 class SessionDamaged(StoreError):

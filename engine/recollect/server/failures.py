@@ -30,6 +30,8 @@ from recollect.errors import (
     StoreError,
     StoreLocked,
     StoreReadOnly,
+    StoreTimeout,
+    StoreUnreachable,
     TextRefused,
 )
 from recollect.logs import logger
@@ -46,6 +48,8 @@ _STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (TextRefused, 422),
     (StoreLocked, 503),
     (StoreClosed, 503),
+    (StoreUnreachable, 503),
+    (StoreTimeout, 503),
     (StoreReadOnly, 403),
     (EmbedderError, 503),
     (LanguageModelError, 502),

@@ -1,0 +1,1 @@
+"""The store on a PostgreSQL server: what only it needs, and the SQL that only it has."""
