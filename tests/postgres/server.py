@@ -25,7 +25,7 @@ class PostgresServer:
     """A server in a folder of its own. `start` and `stop` may be called again and again; `remove` ends it.
 
     It listens on a Unix socket only. Without `fsync` it is fast and loses what was committed when the machine crashes,
-    not when the server is killed.
+    not when the server is killed. `launcher` is a command that runs another, such as `unshare`.
     """
 
     def __init__(self, *, fsync: bool, settings: Mapping[str, str] | None = None, binaries: Path | None = None) -> None:
@@ -38,6 +38,7 @@ class PostgresServer:
             "shared_buffers": "64MB",
             **(settings or {}),
         }
+        self.launcher: tuple[str, ...] = ()
         self._supervisor: subprocess.Popen[str] | None = None
         try:
             self.binaries = readable_binaries(binaries or found_binaries(), self.folder)
@@ -69,7 +70,7 @@ class PostgresServer:
         command = [self.binaries / "postgres", "-D", self.data, *configuration]
         # A session of its own: Ctrl-C ends the tests, and their end ends the server.
         self._supervisor = subprocess.Popen(
-            [sys.executable, "-S", _SUPERVISOR, *map(str, (*owner(), self.folder, *command))],
+            [*self.launcher, sys.executable, "-S", _SUPERVISOR, *map(str, (*owner(), self.folder, *command))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

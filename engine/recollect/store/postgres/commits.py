@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -16,8 +18,7 @@ from recollect.store.postgres.faults import READ_AGAIN, as_store_error, first_li
 # A statement timeout would end the wait for the synchronous standby, and the commit would be acknowledged without it.
 _COMMIT = sql.SQL("SET LOCAL statement_timeout = 0; COMMIT")
 _STATUS = """
-SELECT CASE WHEN pg_is_in_recovery() OR left(pg_walfile_name(pg_current_wal_lsn()), 8) IS DISTINCT FROM %(timeline)s
-            THEN 'another server' ELSE pg_xact_status(%(transaction)s::text::xid8) END
+SELECT CASE WHEN pg_is_in_recovery() THEN 'in recovery' ELSE pg_xact_status(%(transaction)s::text::xid8) END
 """
 # The server has not noticed yet that the connection is lost. One that waits for a standby is committing.
 _END_BACKEND = """
@@ -26,66 +27,90 @@ WHERE pid = %(pid)s AND backend_xid = (%(transaction)s::text::xid8)::xid AND sta
 """
 _PAUSE_SECONDS = 0.05
 _WHY = {
-    "another server": ": a standby has taken over, whose transactions have other numbers",
+    "committed": ": the server crashed, or a standby took over, and another write may have the number of this one",
     "in progress": ": the server is still at it, as it is while a synchronous standby does not answer",
 }
 
 
-def commit(connection: StoreConnection, connections: Connections, transaction: int | None) -> None:
+class _Lost(NamedTuple):
+    """A transaction whose connection was lost during its commit."""
+
+    transaction: int
+    pid: int
+    epoch: str | None
+    is_written: Callable[[StoreConnection], bool] | None
+
+
+def commit(
+    connection: StoreConnection,
+    connections: Connections,
+    transaction: int | None,
+    is_written: Callable[[StoreConnection], bool] | None = None,
+) -> None:
     """Commit; when this returns, it is done. `transaction` is `pg_current_xact_id()`, None if nothing was written.
 
-    Where the connection is lost meanwhile, the server is asked for the outcome through another one. Raises WriteUnknown
-    if that cannot be found out, and StoreUnreachable or the error of the server if nothing was written.
+    Where the connection is lost meanwhile, the server is asked for the outcome through another one. After a crash the
+    number alone does not tell: `is_written` says whether what this transaction wrote can be read. Raises WriteUnknown
+    if the outcome cannot be found out, and StoreUnreachable or the error of the server if nothing was written.
     """
     address = connections.address
-    pid, timeline = connection.info.backend_pid, connection.timeline
-    warnings: list[Diagnostic] = []
-    connection.add_notice_handler(warnings.append)
+    pid, epoch = connection.info.backend_pid, connection.epoch
+    warnings: list[str] = []
+
+    def keep_warning(notice: Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":  # read here: its memory is freed afterwards
+            warnings.append(notice.message_primary or "")
+
+    connection.add_notice_handler(keep_warning)
     try:
         cursor = connection.execute(_COMMIT, prepare=False)
         while cursor.nextset():
             pass
         if cursor.statusmessage != "COMMIT":
             raise StoreError(f"{address}: the transaction had failed before; nothing was written")
-        if any(each.severity_nonlocalized == "WARNING" for each in warnings):
+        if warnings:
             raise WriteUnknown(
                 f"{address}: the write is done on this server, and the wait for its standby was ended "
-                f"({warnings[0].message_primary}): a failover now would lose it. {READ_AGAIN}"
+                f"({warnings[0]}): a failover now would lose it. {READ_AGAIN}"
             )
         return
     except psycopg.Error as fault:
         forget_secrets(fault)
         if not is_lost(fault, connection):
+            with suppress(psycopg.Error):
+                connection.rollback()
             raise as_store_error(fault, address) from None
-        lost = fault.with_traceback(None)
+        said = address.without_secrets(first_line(fault))
     finally:
-        connection.remove_notice_handler(warnings.append)
-    if transaction is None or _is_committed(connections, transaction, timeline, pid):
+        connection.remove_notice_handler(keep_warning)
+    if transaction is None or _is_committed(connections, _Lost(transaction, pid, epoch, is_written)):
         return
     raise StoreUnreachable(
-        f"{address}: the connection was lost during a commit ({first_line(lost)}), and the server says that it was "
-        "undone; nothing was written. Try again"
+        f"{address}: the connection was lost during a commit ({said}), and the server says that it was undone; nothing "
+        "was written. Try again"
     )
 
 
-def _is_committed(connections: Connections, transaction: int, timeline: str | None, pid: int) -> bool:
+def _is_committed(connections: Connections, lost: _Lost) -> bool:
     """Whether a transaction was committed, as the server says; WriteUnknown if it does not say so in time."""
-    asked = {"transaction": transaction, "timeline": timeline, "pid": pid}
     deadline = time.monotonic() + connections.wait_seconds
     status = None
     while time.monotonic() < deadline:
         try:
             with connections.connection() as connection:
-                status = _status(connection, asked)
-                if status == "in progress":
-                    connection.execute(_END_BACKEND, asked)
-        except (psycopg.Error, StoreError) as fault:
-            if isinstance(fault, psycopg.Error):
-                forget_secrets(fault)
-        if status in ("committed", "aborted"):
-            return status == "committed"
-        if status == "another server":
-            break
+                status = _status(connection, lost)
+                if status == "aborted":
+                    return False
+                if status == "committed":
+                    if connection.epoch == lost.epoch:
+                        return True
+                    if lost.is_written is None:
+                        break
+                    return lost.is_written(connection)
+        except StoreUnreachable:
+            pass
+        except psycopg.Error as fault:
+            forget_secrets(fault)
         time.sleep(_PAUSE_SECONDS)
     raise WriteUnknown(
         f"{connections.address}: the connection was lost during a commit, and it cannot be found out whether the "
@@ -93,8 +118,15 @@ def _is_committed(connections: Connections, transaction: int, timeline: str | No
     )
 
 
-def _status(connection: StoreConnection, asked: Mapping[str, object]) -> str | None:
+def _status(connection: StoreConnection, lost: _Lost) -> str | None:
     """What the server says of a transaction; None if it has forgotten it."""
-    row = connection.execute(_STATUS, asked).fetchone()
-    found: str | None = row[0] if row else None
-    return found
+    asked = lost._asdict()
+    try:
+        row = connection.execute(_STATUS, asked).fetchone()
+    except psycopg.errors.InvalidParameterValue:
+        # In the future: it was begun before a crash, and nothing of it reached the log.
+        return "aborted"
+    status: str | None = row[0] if row else None
+    if status == "in progress":
+        connection.execute(_END_BACKEND, asked)
+    return status

@@ -39,7 +39,7 @@ SELECT set_config('search_path', concat_ws(', ', %(schema)s::text,
        set_config('jit', 'off', false),
        CASE WHEN %(durable)s AND current_setting('synchronous_commit') = 'off'
             THEN set_config('synchronous_commit', 'on', false) END,
-       CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+       (SELECT stats_reset::text FROM pg_stat_bgwriter)
 """
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
@@ -47,10 +47,11 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 class StoreConnection(psycopg.Connection[TupleRow]):
     """A connection in autocommit mode: transactions begin and end by statements.
 
-    `timeline` is the server's: it changes when a standby takes over. None on a standby.
+    `epoch` is the server's: it changes as it recovers from a crash, and when a standby takes over. Transactions of two
+    epochs may have the same number.
     """
 
-    timeline: str | None = None
+    epoch: str | None = None
 
 
 class Connections:
@@ -108,7 +109,7 @@ class Connections:
                 "the server, or give another; nothing was changed"
             )
         row = connection.execute(_CONFIGURE, self._options, prepare=False).fetchone()
-        connection.timeline = row[-1] if row else None
+        connection.epoch = row[-1] if row else None
 
     @contextmanager
     def connection(self) -> Iterator[StoreConnection]:
