@@ -105,7 +105,7 @@ def test_a_commit_that_did_not_arrive_wrote_nothing(postgres_server, proxy, conn
 
 
 def test_a_commit_whose_answer_was_lost_is_done(postgres_server, proxy, connected, notes):
-    connections = connected(proxy.address())
+    connections = connected(proxy.address(), pool_size=1)
     with connections.connection() as connection:
         transaction = begin(connection)
         happened = proxy.cut_at(b"COMMIT", when="after")

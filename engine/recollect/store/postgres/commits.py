@@ -97,7 +97,8 @@ def _is_committed(connections: Connections, lost: _Lost) -> bool:
     status = None
     while time.monotonic() < deadline:
         try:
-            with connections.connection() as connection:
+            # Outside the pool: the connection that was lost may be the last that it may have.
+            with connections.connect() as connection:
                 status = _status(connection, lost)
                 if status == "aborted":
                     return False
@@ -107,7 +108,7 @@ def _is_committed(connections: Connections, lost: _Lost) -> bool:
                     if lost.is_written is None:
                         break
                     return lost.is_written(connection)
-        except StoreUnreachable:
+        except StoreError:
             pass
         except psycopg.Error as fault:
             forget_secrets(fault)
