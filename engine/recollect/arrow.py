@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["hit_schema", "hits_table", "new_records", "new_records_table", "record_schema", "records_table"]
+__all__ = [
+    "hit_schema",
+    "hits_table",
+    "new_records",
+    "new_records_table",
+    "questions",
+    "record_schema",
+    "records_table",
+]
 
 Table: TypeAlias = Any
 """A pyarrow.Table; pyarrow is imported when a function of this module is called."""
@@ -164,6 +172,29 @@ def new_records(source: object, *, batch_rows: int = _ROWS) -> Iterator[NewRecor
     for batch in _batches(source, batch_rows):
         yield from _rows(batch, row)
         row += batch.num_rows
+
+
+def questions(source: object) -> tuple[list[int | str], list[str], list[Any] | None]:
+    """What Arrow data asks: the names of the questions, the queries, and their vectors if it has any.
+
+    They are in the columns `question` (ints or texts; without it their numbers), `query` and `vector`. Raises
+    InvalidInput where there is no query, or a null.
+    """
+    names: list[int | str] = []
+    queries: list[str] = []
+    vectors: list[Any] = []
+    for batch in _batches(source, _ROWS):
+        if "query" not in batch.schema.names:
+            raise InvalidInput(f"the table has no column query, only {', '.join(batch.schema.names)}")
+        own = batch.column("question").to_pylist() if "question" in batch.schema.names else None
+        names += range(len(queries), len(queries) + batch.num_rows) if own is None else own
+        queries += batch.column("query").to_pylist()
+        if "vector" in batch.schema.names:
+            vectors += map(_floats, batch.column("vector"))
+    for place, (name, query) in enumerate(zip(names, queries, strict=True)):
+        if name is None or not isinstance(query, str):
+            raise InvalidInput(f"row {place + 1}: its question or query is {shown(name if name is None else query)}")
+    return names, queries, vectors or None
 
 
 def _rows(batch: Any, first: int) -> Iterator[NewRecord]:

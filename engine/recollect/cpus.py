@@ -13,16 +13,23 @@ except ImportError:  # Windows
 
 
 _MAX_THREADS = 16
+_most = _MAX_THREADS
+
+
+def limit_cpus(most: int) -> None:
+    """Have this process use at most so many cores, as one of several that share a machine; call it before the rest."""
+    global _most
+    _most = max(1, most)
 
 
 def usable_cpus() -> int:
-    """Cores for bulk work: the affinity mask, cut to the cgroup's quota, at most 16."""
+    """Cores for bulk work: the affinity mask, cut to the cgroup's quota and to `limit_cpus`, at most 16."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
     quota = _cgroup_quota()
-    return max(1, min(cores, _MAX_THREADS, cores if quota is None else round(quota)))
+    return max(1, min(cores, _most, _MAX_THREADS, cores if quota is None else round(quota)))
 
 
 def _cgroup_quota() -> float | None:

@@ -41,6 +41,7 @@ RecollectError
 ├── ServerError                        a server that a `Client` asks
 │   ├── AccessDenied                   a token is missing, unknown, expired, or may not do this
 │   └── ServerUnreachable              no answer: whether a write was done is not known, see the message
+├── WorkerLost                         a worker process of a bulk run ended before its work was done
 ├── LanguageModelError                 a language model gave no usable answer
 └── KernelError                        a kernel refused its arguments
 """
@@ -89,6 +90,7 @@ __all__ = [
     "StoreUnreachable",
     "StoreUnsupported",
     "TextRefused",
+    "WorkerLost",
     "WriteUnknown",
     "WrongKey",
 ]
@@ -126,7 +128,7 @@ class InvalidItem(InvalidInput):
     """One item of a batch is wrong; batches before it are stored.
 
     `position` is the item's place in the input, from 0; `stored` counts the items committed before it. The message
-    calls it by `label`, e.g. "line 7".
+    calls it by `label`, e.g. "line 7", which is None where it has none.
     """
 
     def __init__(self, position: int, stored: int, reason: BaseException, *, label: str | None = None) -> None:
@@ -137,6 +139,7 @@ class InvalidItem(InvalidInput):
         self.position = position
         self.stored = stored
         self.reason = reason
+        self.label = label
 
 
 class NotFound(RecollectError, KeyError):
@@ -283,6 +286,10 @@ class AccessDenied(ServerError):
 
 class ServerUnreachable(ServerError):
     """The server gave no answer; a write may have been done nevertheless."""
+
+
+class WorkerLost(RecollectError):
+    """A worker process was killed, or ran out of memory; what is stored stays, and the same run again does the rest."""
 
 
 class LanguageModelError(RecollectError):

@@ -26,6 +26,7 @@ __all__ = [
     "Judged",
     "NotStored",
     "Problem",
+    "Remembered",
     "Restored",
     "ScopeCount",
     "Stats",
@@ -126,6 +127,19 @@ class Imported(Plain, frozen=True, kw_only=True):
     records: int
     skipped: int = 0
     links: int = 0
+
+
+class Remembered(Plain, frozen=True, kw_only=True):
+    """The result of a bulk write: memories stored, those whose id is stored already, and texts left out as junk."""
+
+    records: int = 0
+    known: int = 0
+    junk: int = 0
+
+    def __add__(self, other: Remembered) -> Remembered:
+        return Remembered(
+            records=self.records + other.records, known=self.known + other.known, junk=self.junk + other.junk
+        )
 
 
 class Judged(Plain, frozen=True, kw_only=True):

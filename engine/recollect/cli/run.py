@@ -22,6 +22,7 @@ from recollect.errors import (
     LanguageModelError,
     NotFound,
     StoreError,
+    WorkerLost,
 )
 
 INTERRUPTED = 130
@@ -35,6 +36,7 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (EmbedderError, 4),
     (KernelError, 4),
     (LanguageModelError, 4),
+    (WorkerLost, 4),
     (OSError, 3),  # of the streams: the engine's own are errors of the store
 )
 # Newer typer carries its own click: the classes are those that typer's exceptions have.

@@ -26,9 +26,10 @@ from recollect.cli.options import (
     option,
     parse_json,
 )
-from recollect.cli.output import hint, named, one_line, print_number, print_rows
+from recollect.cli.output import hint, named, one_line, print_number, print_rows, progress
 from recollect.cli.streams import stdin_text
 from recollect.errors import InvalidInput
+from recollect.reports import Remembered
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -61,6 +62,7 @@ _CLEARED: dict[str, Any] = {
     "context": None, "topic": None, "source": None, "position": None, "event_at": None, "event_until": None,
     "expires_at": None, "tags": (), "metadata": {},
 }  # fmt: skip
+_OF_FILES = ("texts", "scope", "workers", "as_json")
 # What a receipt calls the rows of a table; the rows of other tables are derived from these.
 _NOUNS = {
     "record": "memories and versions", "vector": "vectors", "term": "words", "tag": "tags", "source": "sources",
@@ -77,7 +79,13 @@ def print_id(stored: Record | Procedure) -> None:
     print_rows(("",), [(stored.id,)])
 
 
-def _print_stored(stored: Record | list[Record]) -> None:
+def _print_stored(stored: Record | list[Record] | Remembered) -> None:
+    if isinstance(stored, Remembered):
+        print_rows(
+            ("", ""),
+            [(stored.records, "stored"), (stored.known, "already in the store"), (stored.junk, "left out as junk")],
+        )
+        return
     for record in stored if isinstance(stored, list) else [stored]:
         if record.outcome == "skipped":
             hint("not stored: it is only small talk or tool noise")
@@ -131,12 +139,21 @@ def remember(
         float | None, typer.Option(help="It expires so many days after it is stored, or touched.")
     ] = None,
     not_indexed: Annotated[bool, flag("Keep it out of recall: get and list show it.", "--not-indexed")] = False,
+    workers: Annotated[
+        int | None, option("N", "The arguments are files, whose memories so many processes embed: see below.")
+    ] = None,
     **options: Unpack[FieldOptions],
-) -> Record | list[Record]:
+) -> Record | list[Record] | Remembered:
     """Store memories, and print their ids.
 
     What a memory supersedes, repeats or may contradict is said on standard error.
+
+    With --workers the arguments are files of JSON lines, CSV, plain text or Parquet. A memory whose id is in the store
+    is passed over, and one without an id gets one derived from its content: a run that was stopped is finished by the
+    same command.
     """
+    if workers is not None:
+        return _remember_files(context, texts or [], scope, workers)
     fields = _given(options) | {
         "scope": scope, "kind": kind, "importance": importance, "created_at": created_at, "pinned": pinned,
         "indexed": not not_indexed, "expires_after": _days(expires_after_days),
@@ -153,6 +170,19 @@ def remember(
         if len(given) == 1:
             return memory.remember(given[0], **fields, **own)
         return [memory.get(id) for id in memory.remember_many([{"text": text, **fields} for text in given]) if id]
+
+
+def _remember_files(context: typer.Context, files: list[str], scope: str, workers: int) -> Remembered:
+    from recollect.batch import remember_files
+
+    if not files:
+        raise InvalidInput("--workers goes with files: recollect remember --workers 8 big.jsonl")
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name not in _OF_FILES and source is not None and source.name == "COMMANDLINE":
+            raise InvalidInput(f"{each.opts[0]} does not go with --workers: a file has the fields of its memories")
+    with open_memory(context, scope, create=True) as memory, progress("remembering", "memories") as report:
+        return remember_files(memory, files, workers=workers, on_progress=report)
 
 
 @prints(print_id)

@@ -49,7 +49,7 @@ def remember_one(
     """
     policy = check_policy(engine, policy)
     row = prepare(item, base=base, max_text_chars=engine.settings.max_text_chars, policy=policy)
-    if _skipped(row, policy):
+    if is_skipped(row, policy):
         return structs.replace(as_record(row), id="", outcome="skipped")
     identity = identity_for(engine, item.vector)
     embed_rows(engine.embedder, [row], [item.vector], identity)
@@ -61,7 +61,7 @@ def remember_one(
     return record
 
 
-def _skipped(row: Row, policy: WritePolicy) -> bool:
+def is_skipped(row: Row, policy: WritePolicy) -> bool:
     """Whether the policy keeps a row out as junk. "Yes" has a meaning under a topic, or where the context asks."""
     wanted = row.named or row.pinned or row.topic is not None or row.supersedes
     if policy.junk == "store" or row.kind in _NEVER_JUNK or wanted:
@@ -110,7 +110,7 @@ def remember_batches(
             except RecollectError as reason:
                 raise InvalidItem(len(ids) + place, len(ids), reason) from reason
             given.append(record.vector)
-        kept = [place for place, row in enumerate(rows) if not _skipped(row, policy)]
+        kept = [place for place, row in enumerate(rows) if not is_skipped(row, policy)]
         try:
             written = _write(
                 engine, [rows[place] for place in kept], [given[place] for place in kept], policy, on_existing
