@@ -6,7 +6,7 @@ import pytest
 
 from recollect import Memory
 from recollect.index.table import RowFilter
-from recollect.store.sqlite.supersessions import SqliteSupersessions
+from recollect.store.sql.supersessions import SqlSupersessions
 from tests.memory.support import PLAIN
 
 
@@ -31,7 +31,7 @@ def test_a_supersession_is_read_from_the_feed(memory):
 def test_without_supersessions_nothing_is_masked_and_nothing_is_asked(memory, monkeypatch):
     asked = []
     for name in ("formers", "successors", "lapsed", "undone"):
-        monkeypatch.setattr(SqliteSupersessions, name, lambda *_, name=name: asked.append(name))
+        monkeypatch.setattr(SqlSupersessions, name, lambda *_, name=name: asked.append(name))
     assert len(memory.recall("statement", limit=100)) == 50
     assert asked == []
     assert memory._engine.index.selection(RowFilter(now=0)) == (None, None)

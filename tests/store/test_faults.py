@@ -8,7 +8,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import StoreCorrupt, StoreFull
-from recollect.store.sqlite.lexicon import WordNumbers
+from recollect.store.sql.lexicon import WordNumbers
 from recollect.store.sqlite.schema import PAGE_SIZE_BYTES
 from tests.memory.support import PLAIN, state, unit
 

@@ -7,7 +7,7 @@ import random
 import apsw
 import pytest
 
-from recollect.store.sqlite.conditions import Condition
+from recollect.store.sql.conditions import Condition
 from recollect.store.sqlite.full_text import Table, bm25
 
 _WORDS = [f"w{place}" for place in range(40)]

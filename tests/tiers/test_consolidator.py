@@ -9,7 +9,7 @@ import pytest
 from recollect import Memory, Settings
 from recollect.errors import InvalidInput, LanguageModelError
 from recollect.policies import Consolidation
-from recollect.store.sqlite.tiers import SqliteConsolidations
+from recollect.store.sql.tiers import SqlConsolidations
 from recollect.tiers.consolidator import Consolidator, Cycle
 from tests.memory.support import PLAIN, Other, run_at_once, state
 
@@ -371,7 +371,7 @@ def test_a_cycle_is_all_or_nothing(memory, monkeypatch):
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqliteConsolidations, "add", fails)
+        patched.setattr(SqlConsolidations, "add", fails)
         with pytest.raises(RuntimeError, match="pulled the plug"):
             memory.consolidator.run(extract=lambda _: ["a fact"])
     assert (state(memory), importance(memory)) == before

@@ -12,7 +12,7 @@ import recollect_models
 from recollect import Workspace, WorkspaceConfig
 from recollect.checks import now_us
 from recollect.errors import InvalidInput, StoreClosed, StoreReadOnly
-from recollect.store.sqlite.documents import SqliteDocuments
+from recollect.store.sql.documents import SqlDocuments
 from recollect.workspace import opening, sync
 from recollect.workspace import workspace as facade
 from recollect.workspace.config import CacheConfig, EmbeddingConfig
@@ -649,8 +649,8 @@ def test_an_equal_look_at_settled_files_reads_nothing_of_the_index(folder, monke
     settle(folder)
     monkeypatch.setattr(sync, "_RACY_NS", -(10**10))  # else files are past doubt two seconds after a change
     compared = []
-    find_many = SqliteDocuments.find_many
-    monkeypatch.setattr(SqliteDocuments, "find_many", lambda *given: compared.append(1) or find_many(*given))
+    find_many = SqlDocuments.find_many
+    monkeypatch.setattr(SqlDocuments, "find_many", lambda *given: compared.append(1) or find_many(*given))
 
     def compares(workspace):
         compared.clear()

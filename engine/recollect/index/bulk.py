@@ -149,7 +149,7 @@ def _readers(
             yield [reader]
             return
         with opening as second, second.blocks.reading_all():
-            same = second.changes.commit() == reader.changes.commit()
+            same = second.changes.matches(reader.changes.commit())
             yield [reader, second] if same else [reader]
 
 

@@ -191,11 +191,10 @@ class MemoryIndex:
         Where another thread has already updated the index further, the transaction moves on to the newest commit.
         """
         while True:
-            seen = reader.changes.commit()
-            if self.commit != seen:
+            if not self._matches(reader):
                 self.catch_up(reader)
             with self.lock.reading():
-                if self.commit == seen:
+                if self._matches(reader):
                     yield
                     return
             reader.changes.refresh()
@@ -216,7 +215,7 @@ class MemoryIndex:
                     return
             self.catch_up(reader)
             with self.lock.reading():
-                if self.commit == reader.changes.commit():
+                if self._matches(reader):
                     yield embedder, None
                     return
             reader.changes.refresh()
@@ -265,6 +264,9 @@ class MemoryIndex:
                 self._load(reader)
             self.commit = reader.changes.commit()
             self.version += 1
+
+    def _matches(self, reader: Reader) -> bool:
+        return self.commit is not None and reader.changes.matches(self.commit)
 
     def _contains(self, reader: Reader) -> bool:
         return self.commit is not None and reader.changes.contained_in(self.commit)

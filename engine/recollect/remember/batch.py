@@ -88,7 +88,7 @@ def _transaction(
     with engine.atomic() as writer:
         near = before
         # The writer keeps its page cache over commits, a reader does not: searching here is faster.
-        if policy.floor is not None and (near is None or near.commit != writer.changes.commit()):
+        if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most = policy.most_links + SPARE
             near = threshold_search(engine, writer, rows, most, policy.floor, indexed=not engine.store.nested)
         asks = policy.judge and engine.language_model is not None

@@ -130,7 +130,7 @@ Operation = Literal["insert", "text", "update", "delete", "link", "reload"]
 
 
 Commit = NewType("Commit", str)
-"""An opaque name of a commit: compare it for equality, and ask `Changes` for anything else."""
+"""An opaque name of a commit: ask `Changes` what it means."""
 
 
 class Change(NamedTuple):

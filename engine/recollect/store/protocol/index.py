@@ -71,6 +71,9 @@ class Changes(Protocol):
     def commit(self) -> Commit:
         """The commit that this transaction sees."""
 
+    def matches(self, commit: Commit) -> bool:
+        """Whether this transaction sees exactly what `commit` names."""
+
     def contained_in(self, commit: Commit) -> bool:
         """Whether `commit` includes all that this transaction sees: a reader of it has nothing to catch up with."""
 

@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from recollect.errors import StoreCorrupt
 from recollect.store.packing import PackedVectors, unpack
 from recollect.store.rows import read_rows
+from recollect.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
+from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.connection import CACHE_KIB
-from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.values import Columns, LinkBlock, TermBlock, TokenBlock
+from recollect.store.values import Columns, TermBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Rows a statement, about 1 MB of each: 4 MB or 0.2 MB take 1.1 times as long.
-_CHUNKS = {"columns": 8192, "terms": 8192, "vectors": 2048}
 # Of pages that are read once: with the cache that recall uses, reading a million vectors took 1.25 times as long, and
 # left 64 MB behind.
 _PASSING_CACHE_KIB = 512
@@ -58,7 +56,7 @@ class _Kind(NamedTuple):
     id: int
 
 
-class SqliteBlocks(Repository):
+class SqliteBlocks(SqlBlocks):
     """Whole columns of the tables, concatenated by SQLite."""
 
     @contextmanager
@@ -90,19 +88,11 @@ class SqliteBlocks(Repository):
         kinds = read_rows(self._execute("SELECT name, id FROM kind"), _Kind, "kind")
         return Columns(**fields, kind_numbers=dict(kinds))
 
-    def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
-        rows = self._rows(
-            "SELECT p.value FROM vector v JOIN vector_packed p ON p.id = v.id WHERE v.embedder_id = ? "
-            "AND v.record_id IN (SELECT value FROM carray(?)) ORDER BY v.record_id, v.part",
-            (embedder_id, id_array(ids)),
-        )
-        return unpack(b"".join(row[0] for row in rows), dimension)
-
     def ranges(self, blocks: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
         table = {"columns": "record_packed", "terms": "record_terms", "vectors": "vector_packed"}[blocks]
         key = "id" if blocks == "vectors" else "record_id"
         last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {table}").get
-        chunk = _CHUNKS[blocks]
+        chunk = ROWS_A_BLOCK[blocks]
         return [(start, start + chunk) for start in range(0, last, chunk)]
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
@@ -127,35 +117,6 @@ class SqliteBlocks(Repository):
         values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
         return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
 
-    def token_codes(self, vector_ids: NDArray[np.int64]) -> TokenBlock:
-        return _token_block(
-            self._rows(
-                "SELECT vector_id, codes FROM token_code WHERE vector_id IN (SELECT value FROM carray(?)) "
-                "ORDER BY vector_id",
-                (id_array(vector_ids),),
-            )
-        )
-
-    def token_code_range(self, bounds: tuple[int, int]) -> TokenBlock:
-        return _token_block(
-            self._rows(
-                "SELECT vector_id, codes FROM token_code WHERE vector_id > ? AND vector_id <= ? ORDER BY vector_id",
-                bounds,
-            )
-        )
-
-    def terms(self, ids: Sequence[int]) -> TermBlock:
-        rows = self._rows(
-            "SELECT record_id, terms, counts FROM record_terms WHERE record_id IN (SELECT value FROM carray(?)) "
-            "ORDER BY record_id",
-            (id_array(ids),),
-        )
-        return _term_block(
-            np.array([row[0] for row in rows], dtype=np.int64),
-            b"".join(row[1] for row in rows),
-            b"".join(row[2] + b"\0" for row in rows),
-        )
-
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
         chosen = "FROM record_terms WHERE record_id > ? AND record_id <= ?"
         # A count is never 0, so a zero byte ends each record's counts.
@@ -176,45 +137,4 @@ class SqliteBlocks(Repository):
         else:
             rows = self._rows(f"SELECT record_id {chosen} ORDER BY record_id", bounds)
             ids = np.array(rows, dtype=np.int64).ravel()
-        return _term_block(ids, numbers, counts)
-
-    def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
-        # Recall does not spread along "supersedes": what an answer replaced is no further answer.
-        chosen = "SELECT source_id, target_id, strength FROM link WHERE type != 'supersedes'"
-        if ids is None:
-            rows = self._rows(chosen)
-        else:
-            rows = self._rows(
-                f"{chosen} AND source_id IN (SELECT value FROM carray(?1)) "
-                f"UNION {chosen} AND target_id IN (SELECT value FROM carray(?2))",
-                (id_array(ids), id_array(ids)),
-            )
-        sources, targets, strengths = zip(*rows, strict=True) if rows else ((), (), ())
-        return LinkBlock(
-            np.array(sources, dtype=np.int64), np.array(targets, dtype=np.int64), np.array(strengths, dtype=np.float64)
-        )
-
-
-def _token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
-    """The codes of these vectors; what is no array of uint64 is left out: `verify` names it."""
-    whole = [row for row in rows if isinstance(row[1], bytes) and not len(row[1]) % 8]
-    return TokenBlock(
-        np.array([row[0] for row in whole], dtype=np.int64),
-        np.array([len(row[1]) // 8 for row in whole], dtype=np.int64),
-        np.frombuffer(b"".join([row[1] for row in whole]), dtype="<u8"),
-    )
-
-
-def _term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
-    marked = np.frombuffer(counts, dtype=np.uint8)
-    ends = np.flatnonzero(marked == 0)
-    offsets = np.zeros(len(ids) + 1, dtype=np.int64)
-    if len(ends) != len(ids) or len(numbers) != 4 * (len(counts) - len(ends)):
-        raise StoreCorrupt(
-            "the words of a record are not what was stored: another program, or the disk, changed them. "
-            "Run: recollect rebuild"
-        )
-    offsets[1:] = ends - np.arange(len(ids))
-    # In 60 % of the time of a selection by mask.
-    kept = np.frombuffer(counts.translate(None, b"\0"), dtype=np.uint8)
-    return TermBlock(ids, np.frombuffer(numbers, dtype="<i4"), kept, offsets)
+        return term_block(ids, numbers, counts)

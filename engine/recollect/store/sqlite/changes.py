@@ -6,7 +6,7 @@ it reaches is loaded again.
 
 from __future__ import annotations
 
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sql.changes import SqlChanges
 from recollect.store.values import Change, Commit, Operation
 
 KEPT_ROWS = 20_000
@@ -15,25 +15,12 @@ KEPT_ROWS = 20_000
 _TRIMMED_EVERY = 32
 
 
-class SqliteChanges(Repository):
+class SqliteChanges(SqlChanges):
     """The table `feed`."""
 
-    def append(self, operation: Operation, first_id: int, last_id: int | None = None) -> None:
-        self._append([(first_id, first_id if last_id is None else last_id, operation)])
-
-    def append_ids(self, operation: Operation, ids: list[int]) -> None:
-        """Add one change per run of consecutive ids."""
-        rows: list[tuple[int, int, Operation]] = []
-        for record_id in sorted(ids):
-            first = rows.pop()[0] if rows and rows[-1][1] == record_id - 1 else record_id
-            rows.append((first, record_id, operation))
-        self._append(rows)
-
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
-        if not rows:
-            return
         self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
-        sequence = self._connection.last_insert_rowid()
+        sequence = self._tx.connection.last_insert_rowid()  # type: ignore[attr-defined]
         if sequence % _TRIMMED_EVERY < len(rows):
             self._execute("DELETE FROM feed WHERE sequence <= ?", (sequence - KEPT_ROWS,))
 
@@ -43,6 +30,9 @@ class SqliteChanges(Repository):
     def last(self) -> int:
         """The newest sequence number; 0 for a store without changes."""
         return self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feed'), 0)")
+
+    def matches(self, commit: Commit) -> bool:
+        return self.last() == int(commit)
 
     def contained_in(self, commit: Commit) -> bool:
         return self.last() <= int(commit)
@@ -60,6 +50,6 @@ class SqliteChanges(Repository):
         return [Change(*row[1:]) for row in rows]
 
     def refresh(self) -> None:
-        if self._connection.in_transaction:
+        if self._tx.connection.in_transaction:  # type: ignore[attr-defined]
             self._execute("COMMIT")
             self._execute("BEGIN")

@@ -9,10 +9,10 @@ from contextlib import suppress
 import apsw
 
 from recollect.errors import NotADatabase, StoreCorrupt, StoreError
+from recollect.store.sql.meta import is_index
 from recollect.store.sqlite.connection import open_connection
 from recollect.store.sqlite.faults import translated
 from recollect.store.sqlite.files import RawDatabase
-from recollect.store.sqlite.meta import is_index
 from recollect.store.sqlite.schema import SCHEMA_VERSION
 
 _MAGIC = b"SQLite format 3\x00"

@@ -16,10 +16,10 @@ from recollect.checks import now_us, to_datetime
 from recollect.errors import InvalidInput, StoreError, StoreFull
 from recollect.reports import ErasureReceipt
 from recollect.store.byte_search import LEAST_BYTES, found_in
+from recollect.store.sql.repository import INSIDE, Repository, within
+from recollect.store.sqlite.arrays import id_array
 from recollect.store.sqlite.files import RawDatabase, files_of, snapshot_of
 from recollect.store.sqlite.rebuilding import drop_unused
-from recollect.store.sqlite.repository import INSIDE, Repository, id_array
-from recollect.store.sqlite.sessions import within
 from recollect.store.values import Erased
 
 if TYPE_CHECKING:

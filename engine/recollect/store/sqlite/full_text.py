@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 import numpy as np
 
-from recollect.store.sqlite.conditions import Condition
-from recollect.store.sqlite.repository import id_array
+from recollect.store.sql.conditions import Condition
+from recollect.store.sqlite.arrays import id_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

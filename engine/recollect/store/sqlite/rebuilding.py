@@ -9,8 +9,9 @@ import msgspec
 
 from recollect.store.protocol import Progress
 from recollect.store.rows import read_rows
-from recollect.store.sqlite.repository import id_array
-from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL, TAGS_SQL
+from recollect.store.sql.repository import TAGS_SQL
+from recollect.store.sqlite.arrays import id_array
+from recollect.store.sqlite.schema import MIGRATIONS, PACKED_SQL
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import record_words, written_words
 

@@ -25,12 +25,6 @@ _PACKED = """unhex(printf('%016x%016x%016x%016x%016x%016x%016x%016x%016x%016x%01
     {row}.scope_id, (SELECT k.id FROM kind k WHERE k.name = {row}.kind), {row}.event_resolved))"""
 PACKED_SQL = _PACKED.format(row="r")
 
-# The tags of a record in their order, as JSON.
-TAGS_SQL = (
-    "(SELECT json_group_array(name) FROM (SELECT t.name FROM record_tag p JOIN tag t ON t.id = p.tag_id "
-    "WHERE p.record_id = r.id ORDER BY p.place))"
-)
-
 _INITIAL = f"""
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,

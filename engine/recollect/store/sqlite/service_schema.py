@@ -7,15 +7,13 @@ The views run on SQLite 3.40 and later, and show rows with invalid values unchan
 
 from __future__ import annotations
 
+from recollect.store.sql.sessions import SESSION_UPDATED
+
 
 def _iso(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%fZ', {column} / 1e6, 'unixepoch')"
 
 
-SESSION_UPDATED = (
-    "coalesce((SELECT m.created_at FROM session_message m WHERE m.session_id = s.id ORDER BY m.position DESC LIMIT 1), "
-    "s.created_at)"
-)
 # A path up to its last slash.
 _PARENT = "rtrim(path, replace(path, '/', ''))"
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect.store.sqlite.conditions import in_scopes
 from recollect.store.sqlite.connection import sqlite_vec_version
 from recollect.store.sqlite.files import bytes_on_disk
 from recollect.store.sqlite.schema import SCHEMA_VERSION
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
     """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
     embedder = tx.vectors.active_embedder()
-    visible = in_scopes([scope])
+    visible = tx.conditions.in_scopes([scope])
     seen = f"(SELECT r.id FROM record r WHERE {visible.sql})"
 
     def count(sql: str, *values: Any) -> int:

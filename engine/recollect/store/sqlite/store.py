@@ -15,15 +15,15 @@ import apsw
 from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
 from recollect.reports import ErasureReceipt, Verification
 from recollect.store.protocol import Progress, Store
+from recollect.store.sql.lexicon import WordNumbers
+from recollect.store.sql.repository import INSIDE
 from recollect.store.sqlite import erasing, files, rebuilding
 from recollect.store.sqlite.backup import backup
 from recollect.store.sqlite.checkpoints import Checkpoints
 from recollect.store.sqlite.connection import MEMORY, open_connection, resolve
 from recollect.store.sqlite.faults import translated
 from recollect.store.sqlite.keys import Key
-from recollect.store.sqlite.lexicon import WordNumbers
 from recollect.store.sqlite.rekeying import remove_unfinished, replace_file
-from recollect.store.sqlite.repository import INSIDE
 from recollect.store.sqlite.stats import figures
 from recollect.store.sqlite.transaction import SqliteTransaction
 from recollect.store.sqlite.verifying import verify

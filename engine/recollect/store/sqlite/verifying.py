@@ -13,9 +13,10 @@ import numpy as np
 from recollect.errors import StoreCorrupt
 from recollect.reports import Problem, Verification
 from recollect.store.protocol import Progress
-from recollect.store.sqlite.schema import PACKED_SQL, TAGS_SQL
-from recollect.store.sqlite.statements import Stated, listed_keys, stored_form
-from recollect.store.sqlite.supersessions import DERIVED_SQL
+from recollect.store.sql.repository import TAGS_SQL
+from recollect.store.sql.statements import Stated, listed_keys, stored_form
+from recollect.store.sql.supersessions import DERIVED_SQL
+from recollect.store.sqlite.schema import PACKED_SQL
 from recollect.text.normalise import content_hash
 from recollect.text.record_words import record_words, written_words
 from recollect.text.standing import standing_of

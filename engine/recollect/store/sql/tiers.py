@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import apsw
-
 from recollect.policies import Consolidation
 from recollect.store.rows import read_row, read_rows
-from recollect.store.sqlite.conditions import in_scopes
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sql.repository import LISTED, Repository
 from recollect.store.values import CycleRow, Recovery, ToolPattern
 
 _EPISODES = (
@@ -24,7 +21,17 @@ _CYCLE = (
 )
 
 
-class SqliteConsolidations(Repository):
+_SUM = "CAST(sum(t.{}) AS BIGINT)"
+_MEAN = "CAST(sum(t.total_{0}) AS DOUBLE PRECISION) / nullif(sum(t.{0}_measured), 0)"
+_SUMS = ", ".join(
+    f"{name} = tool_pattern.{name} + excluded.{name}"
+    for name in (
+        "total_count", "success_count", "total_steps", "steps_measured", "total_tokens", "tokens_measured",
+    )
+)  # fmt: skip
+
+
+class SqlConsolidations(Repository):
     """The table `consolidation`, and the importance of episodes."""
 
     def last_episode(self, scope: str) -> int:
@@ -87,27 +94,23 @@ class SqliteConsolidations(Repository):
         )
 
 
-class SqliteExperience(Repository):
+class SqlExperience(Repository):
     """The tables `tool_pattern` and `error_recovery`."""
 
     def add_run(
         self, key: tuple[str, str, str], *, success: bool, steps: int | None, tokens: int | None, now: int
     ) -> None:
         self._execute(
-            "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "total_count = total_count + 1, success_count = success_count + excluded.success_count, "
-            "total_steps = total_steps + excluded.total_steps, "
-            "steps_measured = steps_measured + excluded.steps_measured, "
-            "total_tokens = total_tokens + excluded.total_tokens, "
-            "tokens_measured = tokens_measured + excluded.tokens_measured, updated_at = excluded.updated_at",
+            "INSERT INTO tool_pattern VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) "
+            f"ON CONFLICT (scope_id, task_type, pattern) DO UPDATE SET {_SUMS}, updated_at = excluded.updated_at",
             (
                 self._tx.scopes.id_of(key[0]),
                 *key[1:],
-                success,
+                int(success),
                 steps or 0,
-                steps is not None,
+                int(steps is not None),
                 tokens or 0,
-                tokens is not None,
+                int(tokens is not None),
                 now,
                 now,
             ),
@@ -115,20 +118,20 @@ class SqliteExperience(Repository):
 
     def patterns(self, scopes: Sequence[str], task_type: str | None) -> list[ToolPattern]:
         rows = self._rows(
-            "SELECT t.task_type, t.pattern, sum(t.total_count), sum(t.success_count), "
-            "total(t.total_steps) / nullif(sum(t.steps_measured), 0), "
-            "total(t.total_tokens) / nullif(sum(t.tokens_measured), 0) "
+            f"SELECT t.task_type, t.pattern, {_SUM.format('total_count')}, {_SUM.format('success_count')}, "
+            f"{_MEAN.format('steps')}, {_MEAN.format('tokens')} "
             "FROM tool_pattern t JOIN scope p ON p.id = t.scope_id "
-            "WHERE p.path IN (SELECT value FROM carray(?1)) AND (?2 IS NULL OR t.task_type = ?2) "
+            f"WHERE p.path {LISTED} {'' if task_type is None else 'AND t.task_type = ?'} "
             "GROUP BY t.task_type, t.pattern ORDER BY t.task_type, t.pattern",
-            (apsw.carray(tuple(scopes)), task_type),
+            (self._array(scopes), *([] if task_type is None else [task_type])),
         )
         return read_rows(rows, ToolPattern, "tool_pattern")
 
     def add_recovery(self, key: tuple[str, str, str], *, error: str, recovery: str, now: int) -> None:
         self._execute(
-            "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO UPDATE SET "
-            "total_count = CASE WHEN recovery = excluded.recovery THEN total_count + 1 ELSE 1 END, "
+            "INSERT INTO error_recovery VALUES (?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT "
+            "(scope_id, tool, error_pattern) DO UPDATE SET total_count = "
+            "CASE WHEN error_recovery.recovery = excluded.recovery THEN error_recovery.total_count + 1 ELSE 1 END, "
             "error = excluded.error, recovery = excluded.recovery, updated_at = excluded.updated_at",
             (self._tx.scopes.id_of(key[0]), *key[1:], error, recovery, now, now),
         )
@@ -138,7 +141,7 @@ class SqliteExperience(Repository):
             "SELECT e.tool, e.error_pattern, e.error, e.recovery, e.total_count FROM error_recovery e "
             "JOIN scope p ON p.id = e.scope_id WHERE p.path IN (SELECT value FROM carray(?)) AND e.tool = ? "
             "ORDER BY e.total_count DESC, e.error_pattern, p.path",
-            (apsw.carray(tuple(scopes)), tool),
+            (self._array(scopes), tool),
         )
         return read_rows(rows, Recovery, "error_recovery")
 
@@ -150,19 +153,20 @@ class _Use(NamedTuple):
     success_count: int
 
 
-class SqliteProcedures(Repository):
+class SqlProcedures(Repository):
     """The table `procedure_use`."""
 
     def named(self, scope: str, name: str) -> int | None:
+        named = self._tx.conditions.of_metadata(["name"], "eq", name)
         found: int | None = self._execute(
             "SELECT max(r.id) FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL "
-            "AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND json_extract(r.metadata, '$.name') = ?",
-            (scope, name),
+            f"AND r.scope_id = (SELECT id FROM scope WHERE path = ?) AND {named.sql}",
+            (scope, *named.values),
         ).get
         return found
 
     def with_id(self, scope: str, public_id: str) -> int | None:
-        visible = in_scopes([scope])
+        visible = self._tx.conditions.in_scopes([scope])
         found: int | None = self._execute(
             "SELECT r.id FROM record r WHERE r.kind = 'procedure' AND r.valid_to IS NULL AND r.public_id = ? "
             f"AND {visible.sql}",
@@ -173,16 +177,16 @@ class SqliteProcedures(Repository):
     def set_rate(self, record_id: int, success_rate: float) -> None:
         self._execute(
             "INSERT INTO procedure_use (record_id, success_rate) VALUES (?, ?) "
-            "ON CONFLICT DO UPDATE SET success_rate = excluded.success_rate",
+            "ON CONFLICT (record_id) DO UPDATE SET success_rate = excluded.success_rate",
             (record_id, success_rate),
         )
 
     def count_outcome(self, record_id: int, *, success: bool, first_rate: float, weight: float) -> None:
         self._execute(
-            "INSERT INTO procedure_use VALUES (?1, (1 - ?4) * ?3 + ?4 * ?2, 1, ?2) ON CONFLICT DO UPDATE SET "
-            "success_rate = (1 - ?4) * success_rate + ?4 * ?2, use_count = use_count + 1, "
-            "success_count = success_count + ?2",
-            (record_id, int(success), first_rate, weight),
+            "INSERT INTO procedure_use VALUES (?1, ?3, 1, ?2) ON CONFLICT (record_id) DO UPDATE SET "
+            "success_rate = (1.0 - ?4) * procedure_use.success_rate + ?5, use_count = procedure_use.use_count + 1, "
+            "success_count = procedure_use.success_count + ?2",
+            (record_id, int(success), (1 - weight) * first_rate + weight * success, weight, weight * success),
         )
 
     def uses(self, public_ids: list[str]) -> dict[str, tuple[float, int, int]]:
@@ -192,18 +196,18 @@ class SqliteProcedures(Repository):
             "SELECT r.public_id, u.success_rate, u.use_count, u.success_count FROM record r "
             "JOIN procedure_use u ON u.record_id = r.id "
             "WHERE r.valid_to IS NULL AND r.public_id IN (SELECT value FROM carray(?))",
-            (apsw.carray(tuple(public_ids)),),
+            (self._array(public_ids),),
         )
         return {row.public_id: row[1:] for row in read_rows(rows, _Use, "procedure_use of")}
 
 
-class SqliteWorking(Repository):
+class SqlWorking(Repository):
     """The table `working_state`."""
 
     def save(self, scope: str, items: str, now: int) -> None:
         self._execute(
             "INSERT INTO working_state VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET items = excluded.items, updated_at = excluded.updated_at",
+            "ON CONFLICT (scope_id) DO UPDATE SET items = excluded.items, updated_at = excluded.updated_at",
             (self._tx.scopes.id_of(scope), items, now),
         )
 

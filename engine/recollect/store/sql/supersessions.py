@@ -1,4 +1,4 @@
-"""Supersessions, in SQLite; what is derived from them on records stays in step."""
+"""Supersessions; what is derived from them on records stays in step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.filters import Filter
 from recollect.store.rows import read_row
-from recollect.store.sqlite.record_reading import exported
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import LISTED, NO_LIMIT, Repository
 from recollect.store.supersession_values import FormerRow, NamedSupersession, Standpoint, Supersession
 from recollect.store.values import NEVER, LinkRow
 
@@ -20,21 +19,20 @@ if TYPE_CHECKING:
 
 LINK_TYPE = "supersedes"
 _COLUMNS = "old_id, new_id, holds_from, known_from, known_until, reason, strength"
-_LISTED = "IN (SELECT value FROM carray(?))"
 _HELD_FROM = "coalesce({row}.event_at, {row}.created_at)"
 # `beginning` in SQL.
-_BEGINS = f"iif({{row}}.event_resolved, {{row}}.created_at, {_HELD_FROM})"
+_BEGINS = f"CASE WHEN {{row}}.event_resolved THEN {{row}}.created_at ELSE {_HELD_FROM} END"
 
 # What follows from the standing supersessions of each record, as (old_id, superseded_at, superseded_until, held_until).
 # A successor that expires stands for longer if it has successors itself.
 DERIVED_SQL = f"""SELECT x.old_id AS record_id, min(x.known_from) AS superseded_at, nullif(max(CASE
     WHEN n.expires_at IS NULL OR (n.superseded_at IS NOT NULL AND n.superseded_until IS NULL) THEN {NEVER}
-    ELSE max(n.expires_at, coalesce(n.superseded_until, n.expires_at)) END), {NEVER}) AS superseded_until,
+    WHEN n.superseded_until > n.expires_at THEN n.superseded_until ELSE n.expires_at END), {NEVER}) AS superseded_until,
     min(x.holds_from) AS held_until
     FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until IS NULL"""
 
 
-class SqliteSupersessions(Repository):
+class SqlSupersessions(Repository):
     """The table `supersession`."""
 
     def of_old(self, old_ids: Sequence[int]) -> list[Supersession]:
@@ -45,26 +43,26 @@ class SqliteSupersessions(Repository):
 
     def _standing(self, end: str, ids: Sequence[int]) -> list[Supersession]:
         rows = self._execute(
-            f"SELECT {_COLUMNS} FROM supersession WHERE {end} {_LISTED} AND known_until IS NULL ORDER BY id",
-            (id_array(ids),),
+            f"SELECT {_COLUMNS} FROM supersession WHERE {end} {LISTED} AND known_until IS NULL ORDER BY id",
+            (self._id_array(ids),),
         )
         return [Supersession(*row) for row in rows]
 
     def following(self, ids: Sequence[int]) -> set[int]:
         return set(
             self._column(
-                f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {_LISTED} "
+                f"WITH RECURSIVE reached(id) AS (SELECT new_id FROM supersession WHERE old_id {LISTED} "
                 "AND known_until IS NULL UNION SELECT x.new_id FROM reached JOIN supersession x "
                 "ON x.old_id = reached.id AND x.known_until IS NULL) SELECT id FROM reached",
-                (id_array(ids),),
+                (self._id_array(ids),),
             )
         )
 
     def standpoints(self, ids: Sequence[int]) -> dict[int, Standpoint]:
         rows = self._execute(
             f"SELECT r.id, r.public_id, s.path, r.kind, {_BEGINS.format(row='r')}, r.valid_from, r.expires_at "
-            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL AND r.id {_LISTED}",
-            (id_array(ids),),
+            f"FROM record r JOIN scope s ON s.id = r.scope_id WHERE r.valid_to IS NULL AND r.id {LISTED}",
+            (self._id_array(ids),),
         )
         return {row[0]: Standpoint(*row) for row in rows}
 
@@ -92,9 +90,9 @@ class SqliteSupersessions(Repository):
         for record_id, *row in self._execute(
             f"SELECT r.id, o.public_id, o.text, {_HELD_FROM.format(row='o')}, x.holds_from FROM record r "
             "JOIN record c ON c.public_id = r.public_id AND c.valid_to IS NULL JOIN supersession x ON x.new_id = c.id "
-            f"JOIN record o ON o.id = x.old_id WHERE r.id {_LISTED} AND {condition} "
+            f"JOIN record o ON o.id = x.old_id WHERE r.id {LISTED} AND {condition} "
             "AND (o.expires_at IS NULL OR o.expires_at > ?) ORDER BY x.holds_from DESC, o.id DESC",
-            (id_array(ids), *bound, now),
+            (self._id_array(ids), *bound, now),
         ):
             found.setdefault(record_id, []).append(read_row(tuple(row), FormerRow, "record"))
         return found
@@ -107,8 +105,8 @@ class SqliteSupersessions(Repository):
         for record_id, holds_from, public_id in self._execute(
             "SELECT r.id, x.holds_from, n.public_id FROM record r "
             "JOIN record c ON c.public_id = r.public_id AND c.valid_to IS NULL JOIN supersession x ON x.old_id = c.id "
-            f"JOIN record n ON n.id = x.new_id WHERE r.id {_LISTED} AND {condition} ORDER BY x.holds_from, n.id",
-            (id_array(ids), *bound),
+            f"JOIN record n ON n.id = x.new_id WHERE r.id {LISTED} AND {condition} ORDER BY x.holds_from, n.id",
+            (self._id_array(ids), *bound),
         ):
             held_until, names = found.get(record_id, (holds_from, ()))
             found[record_id] = held_until, (*names, public_id)
@@ -118,8 +116,8 @@ class SqliteSupersessions(Repository):
         ids = self._column(
             "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id WHERE x.known_until > ?1 "
             "AND x.known_from <= ?1 AND (n.expires_at IS NULL OR n.expires_at > ?1) "
-            "AND (?2 IS NULL OR x.holds_from <= ?2)",
-            (known_at, held_at),
+            "AND x.holds_from <= ?2",
+            (known_at, NO_LIMIT if held_at is None else held_at),
         )
         return [*ids, *self._tx.records.closed_versions(ids)] if ids else []
 
@@ -129,13 +127,13 @@ class SqliteSupersessions(Repository):
 
     def missing(self, row: Supersession) -> bool:
         return not self._execute(
-            "SELECT 1 FROM supersession WHERE old_id = ?1 AND new_id = ?2 AND known_until IS ?4 "
-            "AND (?4 IS NULL OR known_from = ?3)",
+            "SELECT 1 FROM supersession WHERE old_id = ?1 AND new_id = ?2 AND known_until IS NOT DISTINCT FROM ?4 "
+            "AND (known_until IS NULL OR known_from = ?3)",
             (row.old_id, row.new_id, row.known_from, row.known_until),
         ).get
 
     def between(self, chosen: Filter) -> Iterator[NamedSupersession]:
-        condition = exported(chosen)
+        condition = self._tx.conditions.exported(chosen)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         rows = self._execute(
             "SELECT o.public_id, n.public_id, x.holds_from, x.known_from, x.known_until, x.reason, x.strength "
@@ -159,8 +157,8 @@ class SqliteSupersessions(Repository):
     def undo(self, old_ids: Sequence[int], known_until: int) -> int:
         standing = self.of_old(old_ids)
         self._execute_many(
-            "UPDATE supersession SET known_until = max(?, known_from) "
-            "WHERE old_id = ? AND new_id = ? AND known_until IS NULL",
+            "UPDATE supersession SET known_until = CASE WHEN known_from > ?1 THEN known_from ELSE ?1 END "
+            "WHERE old_id = ?2 AND new_id = ?3 AND known_until IS NULL",
             [(known_until, row.old_id, row.new_id) for row in standing],
         )
         for row in standing:
@@ -179,13 +177,15 @@ class SqliteSupersessions(Repository):
         while ids:
             derived = {
                 row[0]: row[1:]
-                for row in self._execute(f"{DERIVED_SQL} AND x.old_id {_LISTED} GROUP BY x.old_id", (id_array(ids),))
+                for row in self._execute(
+                    f"{DERIVED_SQL} AND x.old_id {LISTED} GROUP BY x.old_id", (self._id_array(ids),)
+                )
             }
             before = {
                 row[0]: row[1:]
                 for row in self._execute(
-                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {_LISTED}",
-                    (id_array(ids),),
+                    f"SELECT id, superseded_at, superseded_until, held_until FROM record WHERE id {LISTED}",
+                    (self._id_array(ids),),
                 )
             }
             changed = [
@@ -195,8 +195,8 @@ class SqliteSupersessions(Repository):
             # Whether it stands in the place of others depends on its own successors only where it expires.
             ids = self._column(
                 "SELECT DISTINCT x.old_id FROM supersession x JOIN record n ON n.id = x.new_id "
-                f"WHERE x.known_until IS NULL AND n.expires_at IS NOT NULL AND x.new_id {_LISTED}",
-                (id_array(changed),),
+                f"WHERE x.known_until IS NULL AND n.expires_at IS NOT NULL AND x.new_id {LISTED}",
+                (self._id_array(changed),),
             )
 
     def _set(self, ids: Sequence[int], derived: dict[int, tuple[Any, ...]]) -> None:
@@ -206,8 +206,8 @@ class SqliteSupersessions(Repository):
         for record_id in ids:
             versions = [record_id, *self._tx.records.closed_versions([record_id])]
             self._execute(
-                f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {_LISTED}",
-                (*derived.get(record_id, (None, None, None)), id_array(versions)),
+                f"UPDATE record SET superseded_at = ?, superseded_until = ?, held_until = ? WHERE id {LISTED}",
+                (*derived.get(record_id, (None, None, None)), self._id_array(versions)),
             )
             every += versions
         self._tx.statements.list_keys(ids)

@@ -1,4 +1,4 @@
-"""Reading records and their versions, in SQLite."""
+"""Reading records and their versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import apsw
 import msgspec
 
 from recollect.checks import optional_datetime, shown, to_datetime
@@ -16,9 +15,9 @@ from recollect.errors import StoreCorrupt
 from recollect.filters import Filter, Versions
 from recollect.records import EmbeddingState, Outcome, Record
 from recollect.store.rows import Moment, read_row, read_rows
-from recollect.store.sqlite.conditions import Condition, in_scopes, matching
-from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.values import CHUNK_KIND, CurrentRecord, EmbedderRow, Found, Month, Version
+from recollect.store.sql.conditions import Condition
+from recollect.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, json_list
+from recollect.store.values import CurrentRecord, EmbedderRow, Found, Month, Version
 from recollect.text.standing import Standing
 
 if TYPE_CHECKING:
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 _decode = msgspec.json.decode
 
 _object = msgspec.json.Decoder(dict[str, Any]).decode
-
-_TAGS = (
-    "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
-    "WHERE rt.record_id = r.id)"
-)
 
 _JOINS = "FROM record r JOIN scope s ON s.id = r.scope_id LEFT JOIN source o ON o.id = r.source_id"
 
@@ -50,19 +44,19 @@ _TAGS_OF = (
 )
 
 # The records at the other end of the standing supersessions of `r`, as JSON.
-_NAMED = (
-    "(SELECT json_group_array(e.public_id ORDER BY x.holds_from, e.id) FROM supersession x "
-    "JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL)"
-)
+_NAMED = json_list(
+    "e.public_id", "x.holds_from, e.id",
+    "supersession x JOIN record e ON e.id = x.{far} WHERE x.{near} = r.id AND x.known_until IS NULL",
+)  # fmt: skip
 
 _RECORD = (
-    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {_TAGS}, r.importance, r.base_importance, "
+    f"SELECT r.public_id, r.text, r.kind, s.path, r.context, {TAGS_SQL}, r.importance, r.base_importance, "
     "r.pinned, r.topic, o.name, r.position, r.created_at, r.event_at, r.updated_at, a.accessed_at, r.expires_at, "
     f"coalesce(a.count, 0), r.valid_from, r.valid_to, r.metadata, r.embedding_state, "
     "(SELECT name FROM standing WHERE record_id = r.id), r.event_until, r.event_resolved, r.superseded_at, "
     f"r.held_until, r.indexed, r.expires_after, "
     f"{_NAMED.format(far='old_id', near='new_id')}, {_NAMED.format(far='new_id', near='old_id')}, "
-    f"(SELECT json_group_array(at) FROM occurrence WHERE record_id = r.id) {_JOINS} "
+    f"{json_list('o.at', 'o.id', 'occurrence o WHERE o.record_id = r.id')} {_JOINS} "
     "LEFT JOIN access a ON a.record_id = r.id"
 )
 
@@ -85,7 +79,7 @@ class _RecordRow(NamedTuple):
     tags: str
     importance: float
     base_importance: float | None
-    pinned: int
+    pinned: bool | int
     topic: str | None
     source: str | None
     position: int | None
@@ -101,10 +95,10 @@ class _RecordRow(NamedTuple):
     embedding_state: EmbeddingState
     standing: Standing | None
     event_until: Moment | None
-    event_resolved: int
+    event_resolved: bool | int
     superseded_at: Moment | None
     held_until: Moment | None
-    indexed: int
+    indexed: bool | int
     expires_after: int | None
     supersedes: str
     superseded_by: str
@@ -126,12 +120,12 @@ class _Opened(NamedTuple):
     public_id: str
 
 
-class SqliteRecordReader(Repository):
+class SqlRecordReader(Repository):
     """The table `record` and what belongs to it, as a reader sees it."""
 
     def fetch(self, record_ids: Sequence[int] | NDArray[np.int64]) -> dict[int, Found]:
         found: dict[int, Found] = {}
-        ids = id_array(record_ids)
+        ids = self._id_array(record_ids)
         tags: dict[int, tuple[str, ...]] = {}
         # Tags by a statement of their own: a subquery for each of ten records took two thirds of the time.
         for row_id, name in self._execute(_TAGS_OF, (ids,)):
@@ -150,7 +144,7 @@ class SqliteRecordReader(Repository):
     def public_ids(self, ids: Sequence[int]) -> list[str]:
         """Public ids, in the order of the row ids."""
         return self._column(
-            "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (id_array(ids),)
+            "SELECT public_id FROM record WHERE id IN (SELECT value FROM carray(?)) ORDER BY id", (self._id_array(ids),)
         )
 
     def public_ids_of(self, ids: Sequence[int]) -> list[str]:
@@ -165,7 +159,7 @@ class SqliteRecordReader(Repository):
         found = dict(
             self._execute(
                 "SELECT id, context FROM record WHERE id IN (SELECT value FROM carray(?)) AND context IS NOT NULL",
-                (id_array(record_ids),),
+                (self._id_array(record_ids),),
             )
         )
         return [found.get(key) for key in record_ids.tolist()]
@@ -173,17 +167,17 @@ class SqliteRecordReader(Repository):
     def find_ids(self, public_ids: Sequence[str], scope: str) -> dict[str, int]:
         if not public_ids:
             return {}
-        condition = in_scopes([scope])
+        condition = self._tx.conditions.in_scopes([scope])
         return dict(
             self._execute(
                 "SELECT r.public_id, r.id FROM record r WHERE r.valid_to IS NULL AND r.public_id IN "
                 f"(SELECT value FROM carray(?)) AND ({condition.sql})",
-                (apsw.carray(tuple(public_ids)), *condition.values),
+                (self._array(public_ids), *condition.values),
             )
         )
 
     def matching_ids(self, chosen: Filter, now: int, *, versions: Versions = "current") -> list[int]:
-        return self._ids(matching(chosen, now, versions))
+        return self._ids(self._tx.conditions.matching(chosen, now, versions))
 
     def same_text(self, scope: str, kind: str, content_hash: bytes) -> list[int]:
         return self._ids(
@@ -195,7 +189,7 @@ class SqliteRecordReader(Repository):
         )
 
     def admits(self, chosen: Filter, now: int, record_id: int) -> bool:
-        return bool(self._ids(Condition("r.id = ?", (record_id,)) & matching(chosen, now)))
+        return bool(self._ids(Condition("r.id = ?", (record_id,)) & self._tx.conditions.matching(chosen, now)))
 
     def find(
         self,
@@ -207,12 +201,12 @@ class SqliteRecordReader(Repository):
         limit: int | None = None,
         offset: int = 0,
     ) -> Iterator[Record]:
-        condition = matching(chosen, now, versions)
+        condition = self._tx.conditions.matching(chosen, now, versions)
         # The ids first: by themselves they are found through the index of a column and sorted without the texts.
         ids = f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
         rows = self._execute(
             f"{_RECORD} WHERE r.id IN ({ids}) ORDER BY {_ORDERS[order]}",
-            (*condition.values, -1 if limit is None else limit, offset),
+            (*condition.values, NO_LIMIT if limit is None else limit, offset),
         )
         return map(_record, rows)
 
@@ -221,7 +215,9 @@ class SqliteRecordReader(Repository):
         return _record(row, outcome)
 
     def get_many(self, ids: Sequence[int]) -> Iterator[Record]:
-        rows = self._execute(f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (id_array(ids),))
+        rows = self._execute(
+            f"{_RECORD} WHERE r.id IN (SELECT value FROM carray(?)) ORDER BY r.id", (self._id_array(ids),)
+        )
         return map(_record, rows)
 
     def history(self, public_id: str, *, chain: bool = False) -> list[Record]:
@@ -247,11 +243,11 @@ class SqliteRecordReader(Repository):
         return record_id if found is None else int(found)
 
     def count(self, chosen: Filter, now: int, *, versions: Versions = "current") -> int:
-        condition = matching(chosen, now, versions)
+        condition = self._tx.conditions.matching(chosen, now, versions)
         return self._number(f"SELECT count(*) FROM record r WHERE {condition.sql}", condition.values)
 
     def count_by_scope(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
-        condition = matching(chosen, now)
+        condition = self._tx.conditions.matching(chosen, now)
         return self._rows(
             "SELECT s.path, n.records FROM (SELECT r.scope_id, count(*) AS records FROM record r "
             f"WHERE {condition.sql} GROUP BY r.scope_id) n JOIN scope s ON s.id = n.scope_id",
@@ -259,7 +255,7 @@ class SqliteRecordReader(Repository):
         )
 
     def count_by_tag(self, chosen: Filter, now: int) -> list[tuple[str, int]]:
-        condition = matching(chosen, now)
+        condition = self._tx.conditions.matching(chosen, now)
         # Counted here: GROUP BY sorts all rows first, which takes three times as long.
         counts = Counter(
             self._column(
@@ -267,29 +263,31 @@ class SqliteRecordReader(Repository):
                 condition.values,
             )
         )
-        names = self._rows("SELECT name, id FROM tag WHERE id IN (SELECT value FROM carray(?))", (id_array([*counts]),))
+        names = self._rows(
+            "SELECT name, id FROM tag WHERE id IN (SELECT value FROM carray(?))", (self._id_array([*counts]),)
+        )
         return [(name, counts[tag_id]) for name, tag_id in names]
 
     def _ids(self, condition: Condition) -> list[int]:
         return self._column(f"SELECT r.id FROM record r WHERE {condition.sql} ORDER BY r.id", condition.values)
 
     def current(self, ids: Sequence[int], now: int) -> Iterator[CurrentRecord]:
-        return self._current("r.id IN (SELECT value FROM carray(?2))", now, id_array(ids))
+        return self._current("r.id IN (SELECT value FROM carray(?2))", now, self._id_array(ids))
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
         chosen = "substr(r.content_hash, 1, 8) IN (SELECT value FROM carray(?2)) ORDER BY r.id"
-        return self._current(chosen, now, apsw.carray(tuple(keys)))
+        return self._current(chosen, now, self._array(keys))
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"
-        return self._current(chosen, now, apsw.carray(tuple(topics)))
+        return self._current(chosen, now, self._array(topics))
 
     def _current(self, chosen: str, now: int, bound: Any) -> Iterator[CurrentRecord]:
         rows = self._rows(f"{_SELECT} AND {chosen}", (now, bound))
         return map(CurrentRecord._make, rows)
 
     def months(self, chosen: Filter) -> list[Month]:
-        condition = exported(chosen, chunks=False)
+        condition = self._tx.conditions.exported(chosen, chunks=False)
         found: dict[tuple[str, str], list[int]] = {}
         for scope, created_at, row_id in self._execute(
             "SELECT s.path, r.created_at, r.id FROM record r JOIN scope s ON s.id = r.scope_id "
@@ -300,7 +298,7 @@ class SqliteRecordReader(Repository):
         return [Month(scope, month, row_ids) for (scope, month), row_ids in found.items()]
 
     def versions(self, chosen: Filter, embedder: EmbedderRow | None) -> Iterator[Version]:
-        condition = exported(chosen)
+        condition = self._tx.conditions.exported(chosen)
         # NOT INDEXED walks by row id: through another index SQLite would first sort every row in memory.
         opened = self._execute(
             f"SELECT r.id, r.public_id FROM record r NOT INDEXED WHERE {condition.sql} ORDER BY r.id", condition.values
@@ -322,7 +320,7 @@ class SqliteRecordReader(Repository):
         for record_id, public_id in self._execute(
             "SELECT id, public_id FROM record WHERE valid_to IS NOT NULL "
             "AND public_id IN (SELECT value FROM carray(?)) ORDER BY valid_from, valid_to, id",
-            (apsw.carray(tuple(public_ids)),),
+            (self._array(public_ids),),
         ):
             found.setdefault(public_id, []).append(record_id)
         return found
@@ -373,9 +371,3 @@ def _occurrences(first: int, again: str) -> dict[str, Any]:
         return {}
     times = sorted([first, *_decode(again)])
     return {"occurrences": len(times), "occurred_at": tuple(map(to_datetime, times))}
-
-
-def exported(chosen: Filter, *, chunks: bool = True) -> Condition:
-    """What an export writes, expired records too."""
-    condition = matching(chosen, 0, "open")
-    return condition if chunks else condition & Condition("r.kind <> ?", (CHUNK_KIND,))

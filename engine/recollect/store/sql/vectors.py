@@ -1,4 +1,4 @@
-"""Embedders, vectors, token codes and refusals, in SQLite."""
+"""Embedders, vectors, token codes and refusals."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from recollect.errors import EmbedderMismatch
 from recollect.store.packing import pack
-from recollect.store.sqlite.conditions import in_scopes
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import Repository
 from recollect.store.values import NEVER, EmbedderRow, Parts
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _WITHOUT = (
 _LACKS = "NOT EXISTS (SELECT 1 FROM token_code c WHERE c.vector_id = v.id)"
 
 
-class SqliteVectors(Repository):
+class SqlVectors(Repository):
     """The tables `embedder`, `vector`, `vector_packed`, `token_code` and `refusal`."""
 
     def of_current(
@@ -36,7 +35,7 @@ class SqliteVectors(Repository):
             "JOIN vector v ON v.record_id = r.id AND v.embedder_id = ? "
             "WHERE r.id IN (SELECT value FROM carray(?)) AND r.valid_to IS NULL "
             "AND r.superseded_at IS NULL ORDER BY r.id, v.part",
-            (NEVER, embedder.id, id_array(ids)),
+            (NEVER, embedder.id, self._id_array(ids)),
         )
         found: dict[tuple[int, int, str, int], list[bytes]] = {}
         for *record, value in rows:
@@ -52,7 +51,7 @@ class SqliteVectors(Repository):
         for record_id, value in self._execute(
             "SELECT record_id, value FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?)) "
             "ORDER BY record_id, part",
-            (embedder.id, id_array(ids)),
+            (embedder.id, self._id_array(ids)),
         ):
             found.setdefault(record_id, []).append(value)
         return found
@@ -60,7 +59,7 @@ class SqliteVectors(Repository):
     def set(self, embedder: EmbedderRow, parts: dict[int, Parts], *, active: bool) -> None:
         self._execute(
             "DELETE FROM vector WHERE embedder_id = ? AND record_id IN (SELECT value FROM carray(?))",
-            (embedder.id, id_array(list(parts))),
+            (embedder.id, self._id_array(list(parts))),
         )
         self.insert(embedder, [row for record_id, each in parts.items() for row in each.rows(record_id)])
         self.add_refusals(
@@ -69,7 +68,7 @@ class SqliteVectors(Repository):
         if active:
             self._execute(
                 "UPDATE record SET embedding_state = 'embedded' WHERE id IN (SELECT value FROM carray(?))",
-                (id_array(list(parts)),),
+                (self._id_array(list(parts)),),
             )
             self.mark_refused()
             self._tx.changes.append_ids("text", list(parts))
@@ -137,7 +136,7 @@ class SqliteVectors(Repository):
             row[0]: row
             for row in self._execute(
                 "SELECT id, text, context FROM record WHERE id IN (SELECT value FROM carray(?))",
-                (id_array(list(parts)),),
+                (self._id_array(list(parts)),),
             )
         }
         return {row[0]: parts[row[0]] for row in rows if still.get(row[0]) == row}
@@ -159,7 +158,7 @@ class SqliteVectors(Repository):
         """Make an embedder the active one, and remove the vectors of all others."""
         self._execute("DELETE FROM vector WHERE embedder_id != ?", (embedder.id,))
         self._execute("DELETE FROM embedder WHERE id != ?", (embedder.id,))
-        self._execute("UPDATE embedder SET active = 1")
+        self._execute("UPDATE embedder SET active = true")
         self._tx.changes.append("reload", 0)
 
     def unsound(self) -> list[int]:
@@ -185,17 +184,18 @@ class SqliteVectors(Repository):
         """Store (record id, part, float32 bytes, token codes or None) rows, and the packed form of each vector."""
         if not vectors:
             return
-        before = self._number("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vector'), 0)")
+        ids = self._tx.new_ids("vector", len(vectors))
         self._execute_many(
-            "INSERT INTO vector (record_id, part, embedder_id, value) VALUES (?, ?, ?, ?)",
-            [(record_id, part, embedder.id, value) for record_id, part, value, _ in vectors],
+            "INSERT INTO vector (id, record_id, part, embedder_id, value) VALUES (?, ?, ?, ?, ?)",
+            [
+                (vector_id, record_id, part, embedder.id, value)
+                for vector_id, (record_id, part, value, _) in zip(ids, vectors, strict=True)
+            ],
         )
         values = np.frombuffer(b"".join(row[2] for row in vectors), dtype="<f4").reshape(len(vectors), -1)
-        self._insert_packed(embedder.id, range(before + 1, before + 1 + len(vectors)),
-                       [row[0] for row in vectors], values)  # fmt: skip
-        # AUTOINCREMENT numbers the rows of one statement in their order, without gaps.
+        self._insert_packed(embedder.id, ids, [row[0] for row in vectors], values)
         self.insert_token_codes(
-            [(before + place, row[3]) for place, row in enumerate(vectors, 1) if row[3] is not None]
+            [(vector_id, row[3]) for vector_id, row in zip(ids, vectors, strict=True) if row[3] is not None]
         )
 
     def rebuild_packed(self) -> None:
@@ -210,7 +210,8 @@ class SqliteVectors(Repository):
         for _, ids, owners, values in self._whole_vectors():
             found: dict[Any, Any] = dict(
                 self._execute(
-                    "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))", (id_array(ids),)
+                    "SELECT id, value FROM vector_packed WHERE id IN (SELECT value FROM carray(?))",
+                    (self._id_array(ids),),
                 )
             )
             packed = zip(ids, owners, pack(ids, owners, values), strict=True)
@@ -280,7 +281,7 @@ class SqliteVectors(Repository):
         """Note why records were refused; keys are row ids."""
         self._execute_many(
             "INSERT INTO refusal (record_id, embedder_id, reason) VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET reason = excluded.reason",
+            "ON CONFLICT (record_id, embedder_id) DO UPDATE SET reason = excluded.reason",
             [(record_id, embedder_id, reason) for record_id, reason in reasons.items()],
         )
 
@@ -294,7 +295,8 @@ class SqliteVectors(Repository):
     def copy_refusals(self, record_id: int, to_id: int) -> None:
         """Give a record the refusals of another."""
         self._execute(
-            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?", (to_id, record_id)
+            "INSERT INTO refusal SELECT ?, embedder_id, reason FROM refusal WHERE record_id = ?",
+            (to_id, record_id),
         )
 
     def drop_refusals(self, record_id: int) -> None:
@@ -309,12 +311,12 @@ class SqliteVectors(Repository):
         )
 
     def count_refused(self, scope: str) -> int:
-        visible = in_scopes([scope])
+        visible = self._tx.conditions.in_scopes([scope])
         refused = "r.embedding_state = 'refused' AND r.valid_to IS NULL"
         return self._number(f"SELECT count(*) FROM record r WHERE {refused} AND {visible.sql}", visible.values)
 
     def refused(self, scope: str, limit: int) -> list[tuple[str, str | None, str]]:
-        visible = in_scopes([scope])
+        visible = self._tx.conditions.in_scopes([scope])
         return self._rows(
             "SELECT r.public_id, o.name, f.reason FROM refusal f JOIN embedder e ON e.id = f.embedder_id AND e.active "
             "JOIN record r ON r.id = f.record_id LEFT JOIN source o ON o.id = r.source_id "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import Repository
 from recollect.text.standing import Standing, standing_of
 
 
-class SqliteStanding(Repository):
+class SqlStanding(Repository):
     """The table `standing`; most records are not in it."""
 
     def put(self, records: Iterable[tuple[int, str, str, str | None]]) -> None:
@@ -20,11 +20,11 @@ class SqliteStanding(Repository):
 
     def derive(self, ids: Sequence[int]) -> None:
         """Mark these records again by what is stored of them."""
-        self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),))
+        self._execute("DELETE FROM standing WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),))
         self.put(
             self._rows(
                 "SELECT id, kind, text, context FROM record WHERE indexed AND id IN (SELECT value FROM carray(?))",
-                (id_array(ids),),
+                (self._id_array(ids),),
             )
         )
 

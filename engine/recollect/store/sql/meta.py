@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import apsw
-
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sql.repository import Repository, SqlConnection
 
 _ROLE, _INDEX = "purpose", "workspace index"
 # A file with rows in any of these holds data of its own.
 _CONTENT = ("record", "document", "source", "session", "procedure_use", "tool_pattern", "working_state")
 
 
-class SqliteMeta(Repository):
+class SqlMeta(Repository):
     """Rows of the table `meta`."""
 
     def identity(self) -> str | None:
@@ -33,7 +31,7 @@ class SqliteMeta(Repository):
         return True
 
 
-def is_index(connection: apsw.Connection) -> bool:
+def is_index(connection: SqlConnection) -> bool:
     """Whether a file has the role of an index and holds nothing but chunks."""
     marked: bool = connection.execute("SELECT value FROM meta WHERE key = ?", (_ROLE,)).get == _INDEX
     return marked and not connection.execute("SELECT EXISTS (SELECT 1 FROM kind WHERE name != 'chunk')").get

@@ -1,4 +1,4 @@
-"""Statements: their keys and frames, repeated ones, and pairs that wait to be judged, in SQLite.
+"""Statements: their keys and frames, repeated ones, and pairs that wait to be judged.
 
 Keys and frames are derived: `rebuild` makes them from the texts again.
 """
@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 
 from recollect.store.rows import read_row
-from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.sqlite.schema import TAGS_SQL
+from recollect.store.sql.repository import LISTED, TAGS_SQL, Repository
 from recollect.store.supersession_values import Judgement, Occurrence, Sought, StatementCandidate
 from recollect.store.values import CHUNK_KIND
 from recollect.text.statements import MAX_FRAMES, frames_of, framing_statement_of, statement_of
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 # What happened, what a file says and how to do something is not superseded by a later text.
 WITHOUT_STATEMENTS = (CHUNK_KIND, "episode", "procedure")
-_LISTED = "IN (SELECT value FROM carray(?))"
 _KEY = Struct("<q")
 _FRAME = Struct("<II")
 _STATED = "SELECT id, kind, scope_id, position, text, context, valid_to, superseded_at FROM record"
@@ -52,7 +50,7 @@ class Stated(NamedTuple):
     superseded_at: int | None = None
 
 
-class SqliteStatements(Repository):
+class SqlStatements(Repository):
     """The tables `statement` and `statement_key`."""
 
     def put(self, stated: Iterable[Stated]) -> None:
@@ -72,26 +70,26 @@ class SqliteStatements(Repository):
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a closed version the frames of its record; keys are of open ones."""
         self._execute(
-            "INSERT INTO statement SELECT ?, x'', frames FROM statement WHERE record_id = ? AND frames != x''",
-            (to_id, record_id),
+            "INSERT INTO statement SELECT ?1, ?3, frames FROM statement WHERE record_id = ?2 AND length(frames) > 0",
+            (to_id, record_id, b""),
         )
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the keys and frames of versions."""
         self._drop_keys(ids)
-        self._execute(f"DELETE FROM statement WHERE record_id {_LISTED}", (id_array(ids),))
+        self._execute(f"DELETE FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
 
     def derive(self, ids: Sequence[int]) -> None:
         self.drop(ids)
-        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {_LISTED}", (id_array(ids),)))
+        self.put(Stated(*row) for row in self._rows(f"{_STATED} WHERE indexed AND id {LISTED}", (self._id_array(ids),)))
 
     def list_keys(self, ids: Sequence[int]) -> None:
         """List the keys of these open records, or no longer, by whether they are superseded."""
         self._drop_keys(ids)
         rows = self._rows(
             "SELECT s.record_id, s.keys FROM statement s JOIN record r ON r.id = s.record_id "
-            f"WHERE r.superseded_at IS NULL AND s.record_id {_LISTED}",
-            (id_array(ids),),
+            f"WHERE r.superseded_at IS NULL AND s.record_id {LISTED}",
+            (self._id_array(ids),),
         )
         self._execute_many(
             "INSERT INTO statement_key (key, record_id) VALUES (?, ?)",
@@ -99,7 +97,7 @@ class SqliteStatements(Repository):
         )
 
     def _drop_keys(self, ids: Sequence[int]) -> None:
-        rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {_LISTED}", (id_array(ids),))
+        rows = self._rows(f"SELECT record_id, keys FROM statement WHERE record_id {LISTED}", (self._id_array(ids),))
         self._execute_many(
             "DELETE FROM statement_key WHERE key = ? AND record_id = ?",
             [each for row in rows for each in listed_keys(*row)],
@@ -142,11 +140,12 @@ class SqliteStatements(Repository):
             return {}
         # They are at the end of the range of a key, whatever its length.
         rows = self._execute(
-            "SELECT wanted.value, (SELECT group_concat(record_id) FROM (SELECT record_id FROM statement_key "
-            "WHERE key = wanted.value ORDER BY record_id DESC LIMIT ?)) FROM carray(?) wanted",
-            (_OF_A_KEY, id_array([*keys])),
+            "SELECT wanted.value, (SELECT json_group_array(newest.record_id) FROM (SELECT k.record_id "
+            "FROM statement_key k WHERE k.key = wanted.value ORDER BY k.record_id DESC LIMIT ?) newest) "
+            "FROM carray(?) wanted",
+            (_OF_A_KEY, self._id_array([*keys])),
         )
-        return {key: [*map(int, listed.split(","))] for key, listed in rows if listed is not None}
+        return {key: msgspec.json.decode(listed) for key, listed in rows}
 
     def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[str, list[Any]]]:
         """The kinds and candidates' fields of records, of those that are open and neither superseded nor expired."""
@@ -155,9 +154,9 @@ class SqliteStatements(Repository):
         rows = self._execute(
             f"SELECT r.kind, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, "
             "r.pinned, r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, r.valid_from, "
-            f"r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id WHERE r.id {_LISTED} "
+            f"r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id WHERE r.id {LISTED} "
             "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
-            (id_array(sorted(record_ids)), now),
+            (self._id_array(sorted(record_ids)), now),
         )
         return {row[1]: (row[0], _fields(row[1:])) for row in rows}
 
@@ -165,7 +164,7 @@ class SqliteStatements(Repository):
         found = dict(
             self._execute(
                 "SELECT s.record_id, s.frames FROM carray(?) c CROSS JOIN statement s ON s.record_id = c.value",
-                (id_array(record_ids),),
+                (self._id_array(record_ids),),
             )
         )
         size = MAX_FRAMES * _FRAME.size
@@ -174,14 +173,14 @@ class SqliteStatements(Repository):
         return stored.astype(np.uint32, copy=False)
 
 
-class SqliteOccurrences(Repository):
+class SqlOccurrences(Repository):
     """The table `occurrence`."""
 
     def of(self, record_ids: Sequence[int]) -> dict[int, list[Occurrence]]:
         found: dict[int, list[Occurrence]] = {}
         for record_id, *row in self._execute(
-            f"SELECT record_id, at, text FROM occurrence WHERE record_id {_LISTED} ORDER BY record_id, at, id",
-            (id_array(record_ids),),
+            f"SELECT record_id, at, text FROM occurrence WHERE record_id {LISTED} ORDER BY record_id, at, id",
+            (self._id_array(record_ids),),
         ):
             found.setdefault(record_id, []).append(read_row(tuple(row), Occurrence, "an occurrence at"))
         return found
@@ -194,7 +193,7 @@ class SqliteOccurrences(Repository):
         self._execute("UPDATE occurrence SET record_id = ? WHERE record_id = ?", (to_id, record_id))
 
 
-class SqliteJudgements(Repository):
+class SqlJudgements(Repository):
     """The table `judgement`."""
 
     def waiting(self, limit: int) -> list[Judgement]:
@@ -208,7 +207,11 @@ class SqliteJudgements(Repository):
         return self._number("SELECT count(*) FROM judgement")
 
     def put(self, rows: Iterable[Judgement]) -> None:
-        self._execute_many("INSERT OR REPLACE INTO judgement VALUES (?, ?, ?, ?, ?)", [*rows])
+        self._execute_many(
+            "INSERT INTO judgement VALUES (?, ?, ?, ?, ?) ON CONFLICT (old_id, new_id) DO UPDATE SET "
+            "confidence = excluded.confidence, reason = excluded.reason, created_at = excluded.created_at",
+            [*rows],
+        )
 
     def drop(self, pairs: Iterable[tuple[int, int]]) -> None:
         self._execute_many("DELETE FROM judgement WHERE old_id = ? AND new_id = ?", [*pairs])

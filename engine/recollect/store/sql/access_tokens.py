@@ -1,14 +1,14 @@
-"""Access tokens, in SQLite."""
+"""Access tokens."""
 
 from __future__ import annotations
 
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sql.repository import Repository
 from recollect.store.values import AccessTokenRow
 
 _FIELDS = "public_id, name, scope, read_only, created_at, expires_at"
 
 
-class SqliteAccessTokens(Repository):
+class SqlAccessTokens(Repository):
     """The table `access_token`."""
 
     def with_hash(self, hash: bytes) -> AccessTokenRow | None:

@@ -7,10 +7,9 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import apsw
 import numpy as np
 
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import Repository
 from recollect.store.values import TermList
 from recollect.text.record_words import MOST, NAME, TAG_ONLY, RecordWords
 
@@ -39,7 +38,7 @@ class WordNumbers:
         self.epoch = -1
 
 
-class SqliteLexicon(Repository):
+class SqlLexicon(Repository):
     """The words of the store; `record_terms` is derived from them."""
 
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
@@ -47,7 +46,7 @@ class SqliteLexicon(Repository):
             return {}
         return dict(
             self._execute(
-                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))", (apsw.carray(tuple(words)),)
+                "SELECT text, id FROM term WHERE text IN (SELECT value FROM carray(?))", (self._array(words),)
             )
         )
 
@@ -99,12 +98,15 @@ class SqliteLexicon(Repository):
     def copy(self, record_id: int, to_id: int) -> None:
         """Give a record the words of another."""
         self._execute(
-            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?", (to_id, record_id)
+            "INSERT INTO record_terms SELECT ?, terms, counts FROM record_terms WHERE record_id = ?",
+            (to_id, record_id),
         )
 
     def drop(self, ids: Sequence[int]) -> None:
         """Remove the words of records."""
-        self._execute("DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (id_array(ids),))
+        self._execute(
+            "DELETE FROM record_terms WHERE record_id IN (SELECT value FROM carray(?))", (self._id_array(ids),)
+        )
 
     def _check_epoch(self) -> None:
         epoch = int(self._execute("SELECT value FROM meta WHERE key = 'lexicon_epoch'").get or 0)
@@ -122,7 +124,7 @@ class SqliteLexicon(Repository):
         known = self.lookup(missing)
         new = [word for word in missing if word not in known]
         if new:
-            self._execute("INSERT INTO term (text) SELECT value FROM carray(?)", (apsw.carray(tuple(new)),))
+            self._tx.add_names("term", "text", new)
             known.update(self.lookup(new))
         cache.written.update(known)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from recollect.filters import Filter
 from recollect.store.overview import Labels
-from recollect.store.sqlite.conditions import matching
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import Repository
 from recollect.store.values import EmbedderRow
 
 if TYPE_CHECKING:
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 _DAY_US = 86_400_000_000
 
 
-class SqliteOverview(Repository):
+class SqlOverview(Repository):
     """Ids, names and times of the records that a filter admits."""
 
     def labels(self, chosen: Filter, now: int) -> Labels:
-        condition = matching(chosen, now)
+        condition = self._tx.conditions.matching(chosen, now)
         # As JSON, which SQLite writes without the GIL: row by row takes 1.3 times as long, and holds it.
         columns = ("id", "public_id", "scope_id", "kind", "coalesce(source_id, -1)")
         (row,) = self._execute(
@@ -47,11 +46,13 @@ class SqliteOverview(Repository):
         chosen = "SELECT DISTINCT record_id FROM vector WHERE embedder_id = ?"
         if ids is None:
             return np.array(self._column(f"{chosen} ORDER BY record_id", (embedder.id,)), dtype=np.int64)
-        found = self._column(f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, id_array(ids)))
+        found = self._column(
+            f"{chosen} AND record_id IN (SELECT value FROM carray(?))", (embedder.id, self._id_array(ids))
+        )
         return np.sort(np.array(found, dtype=np.int64))
 
     def count_by_day(self, chosen: Filter, now: int) -> list[tuple[int, int]]:
-        condition = matching(chosen, now)
+        condition = self._tx.conditions.matching(chosen, now)
         # Integer division rounds towards zero: times before 1970 are shifted first.
         moment = "coalesce(r.event_at, r.created_at)"
         day = f"({moment} - ((({moment} % {_DAY_US}) + {_DAY_US}) % {_DAY_US})) / {_DAY_US}"

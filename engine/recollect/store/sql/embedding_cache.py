@@ -1,17 +1,16 @@
-"""Vectors kept by the hash of what was embedded, in SQLite."""
+"""Vectors kept by the hash of what was embedded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import apsw
 import msgspec
 
-from recollect.store.sqlite.repository import Repository
+from recollect.store.sql.repository import NO_LIMIT, Repository
 from recollect.store.values import EmbedderRow, Parts
 
 
-class SqliteEmbeddingCache(Repository):
+class SqlEmbeddingCache(Repository):
     """The table `embedding_cache`."""
 
     def look_up(self, embedder: EmbedderRow, hashes: Sequence[bytes]) -> dict[bytes, Parts]:
@@ -19,7 +18,7 @@ class SqliteEmbeddingCache(Repository):
         rows = self._rows(
             "SELECT content_hash, parts, codes FROM embedding_cache WHERE embedder_id = ? AND content_hash IN "
             "(SELECT value FROM carray(?))",
-            (embedder.id, apsw.carray(tuple(set(hashes)))),
+            (embedder.id, self._array([*set(hashes)])),
         )
         return {
             content_hash: Parts(
@@ -34,7 +33,8 @@ class SqliteEmbeddingCache(Repository):
         used = self._next_use()
         self._execute_many(
             "INSERT INTO embedding_cache (content_hash, embedder_id, parts, codes, used) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
+            "ON CONFLICT (content_hash, embedder_id) "
+            "DO UPDATE SET parts = excluded.parts, codes = excluded.codes, used = excluded.used",
             [
                 (key, embedder.id, b"".join(parts.values), msgspec.msgpack.encode(parts.codes) if parts.codes else None,
                  used + place)
@@ -61,6 +61,6 @@ class SqliteEmbeddingCache(Repository):
         if max_entries is not None:
             self._execute(
                 "DELETE FROM embedding_cache WHERE id IN "
-                "(SELECT id FROM embedding_cache ORDER BY used DESC LIMIT -1 OFFSET ?)",
-                (max_entries,),
+                "(SELECT id FROM embedding_cache ORDER BY used DESC LIMIT ? OFFSET ?)",
+                (NO_LIMIT, max_entries),
             )

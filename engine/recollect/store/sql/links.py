@@ -1,19 +1,15 @@
-"""Links between records, in SQLite."""
+"""Links between records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import apsw
-
 from recollect.checks import to_datetime
 from recollect.filters import Filter
 from recollect.records import Link
 from recollect.store.rows import Moment, read_row
-from recollect.store.sqlite.conditions import matching
-from recollect.store.sqlite.record_reading import exported
-from recollect.store.sqlite.repository import Repository, id_array
+from recollect.store.sql.repository import LISTED, Repository
 from recollect.store.values import Direction, LinkRow, Step
 
 _LINK = (
@@ -31,19 +27,19 @@ class _LinkRow(NamedTuple):
     reason: str | None
 
 
-class SqliteLinks(Repository):
+class SqlLinks(Repository):
     """The table `link`."""
 
     def of(self, record_id: int, *, incoming: bool, types: Sequence[str]) -> list[Link]:
         near, far = ("target_id", "source_id") if incoming else ("source_id", "target_id")
-        chosen, bound = _of_types(types)
+        chosen, bound = self._of_types(types)
         rows = self._execute(
             f"{_LINK} WHERE l.{near} = ? {chosen} ORDER BY l.strength DESC, l.{far}, l.type", (record_id, *bound)
         )
         return [*map(_link, rows)]
 
     def between(self, chosen: Filter, *, chunks: bool = True) -> Iterator[Link]:
-        condition = exported(chosen, chunks=chunks)
+        condition = self._tx.conditions.exported(chosen, chunks=chunks)
         within = f"IN (SELECT r.id FROM record r WHERE {condition.sql})"
         # Without the plus SQLite looks up every pair of records: 1.6 s for 1,500 links of 3,000.
         rows = self._execute(
@@ -65,14 +61,15 @@ class SqliteLinks(Repository):
         rows = [LinkRow(*row) for row in links]
         self._execute_many(
             "INSERT INTO link (source_id, target_id, type, strength, created_at, reason) VALUES (?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET strength = excluded.strength, reason = coalesce(excluded.reason, reason)",
+            "ON CONFLICT (source_id, target_id, type) DO UPDATE SET strength = excluded.strength, "
+            "reason = coalesce(excluded.reason, link.reason)",
             rows,
         )
         # One end is enough: the links of a record are read in both directions.
         self._tx.changes.append_ids("link", sorted({row[0] for row in rows}))
 
     def drop(self, source: int, target: int, types: Sequence[str]) -> int:
-        chosen, bound = _of_types(types)
+        chosen, bound = self._of_types(types)
         kept = "" if types else "AND l.type != 'supersedes'"
         self._execute(
             f"DELETE FROM link AS l WHERE source_id = ? AND target_id = ? {chosen} {kept}", (source, target, *bound)
@@ -85,18 +82,21 @@ class SqliteLinks(Repository):
     def steps(
         self, ids: Sequence[int], direction: Direction, types: Sequence[str], visible: Filter, now: int
     ) -> list[Step]:
-        condition = matching(visible, now)
-        chosen, bound = _of_types(types)
+        condition = self._tx.conditions.matching(visible, now)
+        chosen, bound = self._of_types(types)
         found: list[Step] = []
         for name, near, far in (("out", "source_id", "target_id"), ("in", "target_id", "source_id")):
             if direction in (name, "both"):
                 rows = self._rows(
                     f"SELECT l.{near}, l.{far}, l.strength FROM link l JOIN record r ON r.id = l.{far} "
                     f"WHERE l.{near} IN (SELECT value FROM carray(?)) {chosen} AND ({condition.sql})",
-                    (id_array(ids), *bound, *condition.values),
+                    (self._id_array(ids), *bound, *condition.values),
                 )
                 found += map(Step._make, rows)
         return found
+
+    def _of_types(self, types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
+        return (f"AND l.type {LISTED}", (self._array(types),)) if types else ("", ())
 
     def contradicting(self) -> set[tuple[int, int]]:
         rows = self._rows("SELECT source_id, target_id FROM link WHERE type = 'contradicts'")
@@ -108,7 +108,3 @@ def _link(row: tuple[Any, ...]) -> Link:
     return Link(
         source=source, target=target, type=kind, strength=strength, created_at=to_datetime(created), reason=reason
     )
-
-
-def _of_types(types: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
-    return ("AND l.type IN (SELECT value FROM carray(?))", (apsw.carray(tuple(types)),)) if types else ("", ())

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import apsw
-
-from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.sqlite.sessions import within
+from recollect.store.sql.repository import LISTED, Repository, within
 
 _TABLES = {
     "sessions": "session",
@@ -20,15 +17,15 @@ _TABLES = {
 }
 
 
-class SqliteScopes(Repository):
+class SqlScopes(Repository):
     """The tables `scope` and `source`."""
 
     def intern(self, paths: set[str]) -> dict[str, int]:
         """The id of each scope, new ones added."""
         found = self.ids(tuple(paths))
-        new = tuple(path for path in paths if path not in found)
+        new = [path for path in paths if path not in found]
         if new:
-            self._execute("INSERT INTO scope (path) SELECT value FROM carray(?)", (apsw.carray(new),))
+            self._tx.add_names("scope", "path", new)
             found |= self.ids(new)
         return found
 
@@ -39,7 +36,7 @@ class SqliteScopes(Repository):
             names_of.setdefault(scope_id, []).append(name)
         found: dict[tuple[int, str], int] = {}
         for scope_id in sorted(names_of):
-            names = apsw.carray(tuple(sorted(names_of[scope_id])))
+            names = self._array(sorted(names_of[scope_id]))
             self._execute(
                 "INSERT INTO source (scope_id, name) SELECT ?, value FROM carray(?) WHERE true ON CONFLICT DO NOTHING",
                 (scope_id, names),
@@ -63,15 +60,15 @@ class SqliteScopes(Repository):
 
     def inhabited(self, scopes: Sequence[str], limit: int) -> list[str]:
         return self._column(
-            "SELECT s.path FROM scope s WHERE (? OR s.id IN (SELECT value FROM carray(?))) AND EXISTS "
+            f"SELECT s.path FROM scope s WHERE {'s.id ' + LISTED if scopes else 'true'} AND EXISTS "
             "(SELECT 1 FROM record r WHERE r.scope_id = s.id AND r.valid_to IS NULL) "
             "ORDER BY length(s.path) - length(replace(s.path, '/', '')), s.path LIMIT ?",
-            (not scopes, id_array(self.within(scopes)), limit),
+            (*([self._id_array(self.within(scopes))] if scopes else []), limit),
         )
 
     def ids(self, paths: Sequence[str]) -> dict[str, int]:
         rows = self._rows(
-            "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (apsw.carray(tuple(paths)),)
+            "SELECT path, id FROM scope WHERE path IN (SELECT value FROM carray(?))", (self._array(paths),)
         )
         return dict(rows)
 

@@ -1,4 +1,4 @@
-"""Documents and their chunks, in SQLite."""
+"""Documents and their chunks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from recollect.store.rows import read_row, read_rows
-from recollect.store.sqlite.repository import Repository, id_array
-from recollect.store.sqlite.sessions import within
+from recollect.store.sql.repository import NO_LIMIT, TAGS_SQL, Repository, within
 from recollect.store.values import CHUNK_KIND, Chunk, DocumentRow
 
 _SELECT = (
@@ -25,7 +24,7 @@ _OWN = (
 )  # fmt: skip
 
 
-class SqliteDocuments(Repository):
+class SqlDocuments(Repository):
     """The table `document`, and the records that are its chunks."""
 
     def find(self, scope: str, source: str) -> DocumentRow | None:
@@ -46,15 +45,14 @@ class SqliteDocuments(Repository):
     def listed(self, scope: str, *, limit: int | None = None) -> list[DocumentRow]:
         seen, bound = within(scope)
         rows = self._execute(
-            f"{_SELECT} WHERE {seen} ORDER BY o.name, d.id LIMIT ?", (*bound, -1 if limit is None else limit)
+            f"{_SELECT} WHERE {seen} ORDER BY o.name, d.id LIMIT ?", (*bound, NO_LIMIT if limit is None else limit)
         )
         return read_rows(rows, DocumentRow, "document")
 
     def chunks_of(self, source_id: int) -> list[Chunk]:
         rows = self._execute(
-            "SELECT r.id, r.text, r.context, r.position, r.metadata, r.created_at, "
-            "(SELECT json_group_array(t.name ORDER BY rt.place) FROM record_tag rt JOIN tag t ON t.id = rt.tag_id "
-            "WHERE rt.record_id = r.id), r.embedding_state FROM record r "
+            f"SELECT r.id, r.text, r.context, r.position, r.metadata, r.created_at, {TAGS_SQL}, r.embedding_state "
+            "FROM record r "
             f"WHERE r.source_id = ? AND r.kind = '{CHUNK_KIND}' AND r.valid_to IS NULL ORDER BY r.position, r.id",
             (source_id,),
         )
@@ -94,11 +92,13 @@ class SqliteDocuments(Repository):
 
     def delete(self, rows: Iterable[DocumentRow]) -> int:
         sources = [row.source_id for row in rows]
-        self._execute("DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (id_array(sources),))
+        self._execute(
+            "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?))", (self._id_array(sources),)
+        )
         chunks = self._column(
             f"SELECT id FROM record WHERE kind = '{CHUNK_KIND}' AND valid_to IS NULL "
             "AND source_id IN (SELECT value FROM carray(?))",
-            (id_array(sources),),
+            (self._id_array(sources),),
         )
         self._tx.records.delete(chunks)
         self._tx.scopes.drop_empty_sources(sources)
@@ -108,7 +108,7 @@ class SqliteDocuments(Repository):
         return self._column(
             f"SELECT DISTINCT source_id FROM record WHERE kind = '{CHUNK_KIND}' AND source_id IS NOT NULL "
             "AND id IN (SELECT value FROM carray(?))",
-            (id_array(record_ids),),
+            (self._id_array(record_ids),),
         )
 
     def settle(self, source_ids: Sequence[int]) -> None:
@@ -116,11 +116,11 @@ class SqliteDocuments(Repository):
         self._execute(
             f"UPDATE document SET chunking = '', chunks = {left} "
             f"WHERE source_id IN (SELECT value FROM carray(?)) AND chunks > {left}",
-            (id_array(source_ids),),
+            (self._id_array(source_ids),),
         )
         self._execute(
             "DELETE FROM document WHERE source_id IN (SELECT value FROM carray(?)) AND chunks = 0 AND chunking = ''",
-            (id_array(source_ids),),
+            (self._id_array(source_ids),),
         )
         self._tx.scopes.drop_empty_sources(source_ids)
 
