@@ -62,7 +62,15 @@ class Engine:
         spec = settings.embedder_spec if embedder is None else embedder
         if isinstance(spec, str):
             spec = named_embedder(spec)
-        self.store = open_store(path, busy_timeout_ms=settings.busy_timeout_ms, durability=settings.durability, key=key)
+        self.store = open_store(
+            path,
+            busy_timeout_ms=settings.busy_timeout_ms,
+            durability=settings.durability,
+            key=key,
+            pool_size=settings.pool_size,
+            statement_timeout_ms=settings.statement_timeout_ms,
+            server_wait_ms=settings.server_wait_ms,
+        )
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)
         # Whether records may wait for vectors; not known at open, so the first write checks.

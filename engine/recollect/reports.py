@@ -232,9 +232,9 @@ class Stats(Plain, frozen=True, kw_only=True):
     bytes_on_disk: int | None
     schema_version: int
     sequence: int | None
-    sqlite_version: str
+    database: str
     encrypted: bool
-    sqlite_vec: str | None
+    vector_extension: str | None
     embedder: str | None
     dimension: int | None
     kernels: str

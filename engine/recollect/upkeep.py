@@ -53,7 +53,7 @@ class Upkeep:
             notes.append(f"kernels run in Python: {kernels.reason}")
         if engine.background.failure is not None:
             notes.append(f"changes are not judged by the language model: {engine.background.failure}")
-        if figures["sqlite_vec"] is None:
+        if figures["vector_extension"] is None:
             notes.append("sqlite-vec is not importable: SQL has no vector functions; recall does not need them")
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:

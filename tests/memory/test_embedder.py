@@ -354,7 +354,7 @@ with Memory(sys.argv[1]) as memory:
     print(memory.verify().ok, memory.rebuild().ok, memory.verify().ok, memory.vacuum() >= 0)
     memory.forget(other)
     figures = memory.stats()
-    print(figures.mode, figures.kernels, figures.sqlite_vec is None, memory.get(stored.id).embedding_state)
+    print(figures.mode, figures.kernels, figures.vector_extension is None, memory.get(stored.id).embedding_state)
     print(" | ".join(figures.notes))
 """
 

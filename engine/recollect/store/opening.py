@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from recollect.errors import InvalidInput
+from recollect.store.postgres.address import is_address
 from recollect.store.sqlite.damage import proven_damage
 from recollect.store.sqlite.files import copy_database, files_beside, is_file_of, remove_database, rename_database
 from recollect.store.sqlite.store import SqliteStore
@@ -24,7 +26,30 @@ __all__ = [
 
 
 def open_store(
-    path: str | os.PathLike[str], *, busy_timeout_ms: int = 10_000, durability: str = "full", key: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    busy_timeout_ms: int = 10_000,
+    durability: str = "full",
+    key: str | None = None,
+    pool_size: int = 8,
+    statement_timeout_ms: int = 60_000,
+    server_wait_ms: int = 30_000,
 ) -> Store:
-    """The store at `path`, created if it does not exist: a SQLite file, or ':memory:'."""
-    return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key)
+    """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address of PostgreSQL."""
+    if not is_address(path):
+        return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key)
+    from recollect.store.postgres.address import parse_address
+
+    if key is not None:
+        raise InvalidInput(f"{parse_address(str(path))} is on a server, which encrypts its disks itself: leave key out")
+    parse_address(str(path))  # says which package is missing
+    from recollect.store.postgres.store import PostgresStore
+
+    return PostgresStore(
+        str(path),
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        pool_size=pool_size,
+        statement_timeout_ms=statement_timeout_ms,
+        server_wait_ms=server_wait_ms,
+    )

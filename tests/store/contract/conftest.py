@@ -16,8 +16,11 @@ if ciphers_version() is not None:
     STORES["encrypted"] = lambda folder: open_store(folder / "store.db", key=KEY)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, "postgresql"])
 def store(request, tmp_path):
-    opened = STORES[request.param](tmp_path)
+    if request.param == "postgresql":
+        opened = open_store(request.getfixturevalue("postgres_address"))
+    else:
+        opened = STORES[request.param](tmp_path)
     yield opened
     opened.close()

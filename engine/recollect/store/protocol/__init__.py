@@ -7,7 +7,7 @@ with time and are never reused, but need not be consecutive. `tests/store/contra
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -163,10 +163,12 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Reader]:
         """A read transaction; it does not wait for writers."""
 
-    def atomic(self, *, wait: bool = True) -> AbstractContextManager[Writer]:
-        """A write transaction, one thread at a time; a savepoint inside another of the same thread.
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> AbstractContextManager[Writer]:
+        """A write transaction; a savepoint inside another of the same thread.
 
-        Without `wait`, StoreLocked is raised at once if another process is writing.
+        Who names what it reads and writes in `locks`, by scopes and ids, lets writers of others run at the same time,
+        where a store can; else one thread writes at a time. Without `wait`, StoreLocked is raised at once if another
+        process is writing.
         """
 
     def transaction(self) -> AbstractContextManager[None]:

@@ -18,7 +18,7 @@ class SqlEmbeddingCache(Repository):
         rows = self._rows(
             "SELECT content_hash, parts, codes FROM embedding_cache WHERE embedder_id = ? AND content_hash IN "
             "(SELECT value FROM carray(?))",
-            (embedder.id, self._array([*set(hashes)])),
+            (embedder.id, self._byte_array([*set(hashes)])),
         )
         return {
             content_hash: Parts(

@@ -276,7 +276,7 @@ class SqlRecordReader(Repository):
 
     def current_by_text(self, keys: Sequence[bytes], now: int) -> Iterator[CurrentRecord]:
         chosen = "substr(r.content_hash, 1, 8) IN (SELECT value FROM carray(?2)) ORDER BY r.id"
-        return self._current(chosen, now, self._array(keys))
+        return self._current(chosen, now, self._byte_array(keys))
 
     def current_by_topic(self, topics: Sequence[str], now: int) -> Iterator[CurrentRecord]:
         chosen = "r.topic IN (SELECT value FROM carray(?2)) ORDER BY r.valid_from, r.id"

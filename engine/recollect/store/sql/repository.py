@@ -60,6 +60,7 @@ class Repository:
         self._execute = transaction.connection.execute
         self._id_array = transaction.id_array
         self._array = transaction.array
+        self._byte_array = transaction.byte_array
 
     def _execute_many(self, sql: str, rows: Iterable[Any]) -> None:
         """Run a statement for each of some rows. Without a row it is not even prepared, which takes 3 to 10 us."""

@@ -86,8 +86,13 @@ class SqlTransaction(Writer):
 
     @staticmethod
     @abstractmethod
-    def array(values: Sequence[str] | Sequence[bytes]) -> Any:
-        """Texts, or bytes, for `carray(?)`."""
+    def array(values: Sequence[str]) -> Any:
+        """Texts for `carray(?)`."""
+
+    @staticmethod
+    @abstractmethod
+    def byte_array(values: Sequence[bytes]) -> Any:
+        """Byte sequences for `carray(?)`."""
 
     @abstractmethod
     def new_ids(self, table: str, count: int) -> list[int]:

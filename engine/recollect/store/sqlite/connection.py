@@ -92,12 +92,12 @@ def _open(path: str, busy_timeout_ms: int, durability: str, readonly: bool, key:
 
 
 def sqlite_vec_version(connection: apsw.Connection) -> str | None:
-    """The version of sqlite-vec; None if it could not be loaded."""
+    """The name and version of sqlite-vec; None if it could not be loaded."""
     try:
         version: str = connection.execute("SELECT vec_version()").get
     except apsw.SQLError:
         return None
-    return version
+    return f"sqlite-vec {version}"
 
 
 def _require_sqlite() -> None:

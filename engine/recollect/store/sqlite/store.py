@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -17,14 +17,15 @@ from recollect.reports import ErasureReceipt, Verification
 from recollect.store.protocol import Progress, Store
 from recollect.store.sql.lexicon import WordNumbers
 from recollect.store.sql.repository import INSIDE
+from recollect.store.sql.stats import figures
 from recollect.store.sqlite import erasing, files, rebuilding
 from recollect.store.sqlite.backup import backup
 from recollect.store.sqlite.checkpoints import Checkpoints
-from recollect.store.sqlite.connection import MEMORY, open_connection, resolve
+from recollect.store.sqlite.connection import MEMORY, open_connection, resolve, sqlite_vec_version
 from recollect.store.sqlite.faults import translated
 from recollect.store.sqlite.keys import Key
 from recollect.store.sqlite.rekeying import remove_unfinished, replace_file
-from recollect.store.sqlite.stats import figures
+from recollect.store.sqlite.schema import SCHEMA_VERSION
 from recollect.store.sqlite.transaction import SqliteTransaction
 from recollect.store.sqlite.verifying import verify
 from recollect.store.values import Erased
@@ -78,7 +79,7 @@ class SqliteStore(Store):
         return self._closed or os.getpid() != self._process
 
     @contextmanager
-    def atomic(self, *, wait: bool = True) -> Iterator[SqliteTransaction]:
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[SqliteTransaction]:
         self.check_usable()
         with self._lock, self._translated(self._writer.connection):
             self.check_usable()
@@ -177,7 +178,13 @@ class SqliteStore(Store):
 
     def stats(self, scope: str) -> dict[str, Any]:
         with self.read() as reader:
-            return figures(reader, scope)
+            return {
+                **figures(reader, scope),
+                "bytes_on_disk": files.bytes_on_disk(self.path) if scope == "/" else None,
+                "schema_version": SCHEMA_VERSION,
+                "database": f"SQLite {apsw.sqlite_lib_version()}",
+                "vector_extension": sqlite_vec_version(reader.connection),
+            }
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
         with self.read() as reader:

@@ -34,7 +34,7 @@ class SqliteTransaction(SqlTransaction):
         self.erasure = SqliteErasure(self)
 
     id_array = staticmethod(id_array)
-    array = staticmethod(value_array)
+    array = byte_array = staticmethod(value_array)
 
     def new_ids(self, table: str, count: int) -> list[int]:
         first: int = self.connection.execute(

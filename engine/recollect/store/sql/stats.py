@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
-from recollect.store.sqlite.connection import sqlite_vec_version
-from recollect.store.sqlite.files import bytes_on_disk
-from recollect.store.sqlite.schema import SCHEMA_VERSION
-
 if TYPE_CHECKING:
-    from recollect.store.sqlite.transaction import SqliteTransaction
+    from recollect.store.sql.transaction import SqlTransaction
 
 
-def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
-    """Counts and versions, as `Stats` names them; counts are those of `scope` and its descendants."""
+def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
+    """Counts, as `Stats` names them, of `scope` and its descendants; what a database tells of itself it adds."""
     embedder = tx.vectors.active_embedder()
     visible = tx.conditions.in_scopes([scope])
     seen = f"(SELECT r.id FROM record r WHERE {visible.sql})"
@@ -48,24 +42,20 @@ def figures(tx: SqliteTransaction, scope: str) -> dict[str, Any]:
         "terms": count("term") if scope == "/" else None,
         "kinds": dict(kinds),
         "services": tx.scopes.service_counts(scope),
-        "bytes_on_disk": bytes_on_disk(tx.path) if scope == "/" else None,
-        "schema_version": SCHEMA_VERSION,
         "sequence": tx.changes.last() if scope == "/" else None,
-        "sqlite_version": apsw.sqlite_lib_version(),
-        "sqlite_vec": sqlite_vec_version(tx.connection),
         "embedder": None if embedder is None else embedder.name,
         "dimension": None if embedder is None else embedder.dimension,
     }
 
 
-def _codes(tx: SqliteTransaction, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
+def _codes(tx: SqlTransaction, seen: str, values: tuple[Any, ...]) -> dict[str, int]:
     """How many vectors have codes of their tokens, and the bytes of these."""
-    everything = tx.connection.execute("SELECT count(*), total(length(codes)) FROM token_code")
+    everything = tx.connection.execute("SELECT count(*), sum(length(codes)) FROM token_code")
     if values:
         everything = tx.connection.execute(
-            "SELECT count(*), total(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
+            "SELECT count(*), sum(length(c.codes)) FROM token_code c JOIN vector v ON v.id = c.vector_id "
             f"WHERE v.record_id IN {seen}",
             values,
         )
     row: Any = everything.fetchone()
-    return {"token_codes": row[0], "token_code_bytes": int(row[1])}
+    return {"token_codes": row[0], "token_code_bytes": int(row[1] or 0)}

@@ -1,0 +1,122 @@
+"""Bulk reads for the in-memory index: rows of fixed size in COPY's binary format, which NumPy reads as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from recollect.store.packing import PackedVectors, unpack
+from recollect.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
+from recollect.store.values import NEVER, Columns, TermBlock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# The columns of a block, as SQL and as COPY sends them.
+_COLUMNS: dict[str, tuple[str, str]] = {
+    "ids": ("r.id", ">i8"),
+    "sources": ("coalesce(r.source_id, -1)", ">i8"),
+    "positions": (f"coalesce(r.position, {NEVER})", ">i8"),
+    "created_at": ("r.created_at", ">i8"),
+    "moments": ("coalesce(r.event_at, r.created_at)", ">i8"),
+    "moments_until": (f"coalesce(r.event_until, {NEVER})", ">i8"),
+    "valid_from": ("r.valid_from", ">i8"),
+    "valid_to": (f"coalesce(r.valid_to, {NEVER})", ">i8"),
+    "expires_at": (f"coalesce(r.expires_at, {NEVER})", ">i8"),
+    "superseded_at": (f"coalesce(r.superseded_at, {NEVER})", ">i8"),
+    "held_until": (f"coalesce(r.held_until, {NEVER})", ">i8"),
+    "importance": ("coalesce(r.base_importance, r.importance)", ">f8"),
+    "scopes": ("r.scope_id::int4", ">i4"),
+    "kinds": ("k.id::int4", ">i4"),
+    "resolved": ("r.event_resolved", "u1"),
+}
+# A row is the number of its fields, and before each field its size.
+_ROW = np.dtype(
+    [
+        ("fields", ">i2"),
+        *(each for name, (_, type) in _COLUMNS.items() for each in ((f"{name} size", ">i4"), (name, type))),
+    ]
+)
+_SELECT = (
+    f"SELECT {', '.join(sql for sql, _ in _COLUMNS.values())} FROM record r JOIN kind k ON k.name = r.kind "
+    "WHERE r.indexed AND"
+)
+_VALUE_AT = 6
+_IMPORTANCE_UNIT = 1e-15
+
+
+class PostgresBlocks(SqlBlocks):
+    """Whole columns of the tables."""
+
+    @contextmanager
+    def reading_all(self) -> Iterator[None]:
+        yield
+
+    def columns(self, ids: Sequence[int]) -> Columns:
+        return self._columns(f"{_SELECT} r.id = ANY('{{{','.join(map(str, ids))}}}'::bigint[]) ORDER BY r.id")
+
+    def column_range(self, bounds: tuple[int, int]) -> Columns:
+        return self._columns(f"{_SELECT} r.id > {bounds[0]} AND r.id <= {bounds[1]} ORDER BY r.id")
+
+    def _columns(self, query: str) -> Columns:
+        rows = np.frombuffer(self._copied(query), dtype=_ROW)
+        fields: dict[str, NDArray[Any]] = {
+            name: rows[name].astype(rows[name].dtype.newbyteorder("=")) for name in _COLUMNS
+        }
+        # As SQLite packs it.
+        packed = (fields["importance"] / _IMPORTANCE_UNIT + 0.5).astype(np.int64)
+        fields["importance"] = (packed * _IMPORTANCE_UNIT).astype(np.float32)
+        return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
+
+    def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
+        name, key = {
+            "columns": ("record", "id"), "terms": ("record_terms", "record_id"), "vectors": ("vector_packed", "id"),
+        }[table]  # fmt: skip
+        # By count, not by number: ids have gaps.
+        ends = self._column(
+            f"SELECT {key} FROM (SELECT {key}, row_number() OVER (ORDER BY {key}) AS place FROM {name}) numbered "
+            "WHERE place % ? = 0 ORDER BY 1",
+            (ROWS_A_BLOCK[table],),
+        )
+        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {name}").get
+        return [*pairwise([0, *ends, *([last] if last > ([0, *ends])[-1] else [])])]
+
+    def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
+        copied = self._copied(
+            f"SELECT value FROM vector_packed WHERE id > {bounds[0]} AND id <= {bounds[1]} "
+            f"AND embedder_id = {embedder_id} ORDER BY id"
+        )
+        if not copied:
+            return unpack(b"", dimension)
+        size = int.from_bytes(copied[2:_VALUE_AT], "big")
+        rows = np.frombuffer(copied, dtype=np.uint8).reshape(-1, _VALUE_AT + size)
+        return unpack(rows[:, _VALUE_AT:].tobytes(), dimension)
+
+    def exact_vectors(self, dimension: int, vector_ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        held = dict(
+            self._execute(
+                "SELECT v.id, v.value FROM carray(?) c JOIN vector v ON v.id = c.value", (self._id_array(vector_ids),)
+            )
+        )
+        empty = bytes(4 * dimension)
+        values = [held.get(vector_id, empty) for vector_id in vector_ids.tolist()]
+        return np.frombuffer(b"".join(values), dtype="<f4").reshape(-1, dimension)
+
+    def term_range(self, bounds: tuple[int, int]) -> TermBlock:
+        # A count is never 0, so a zero byte ends each record's counts.
+        numbers, counts, ids = self._execute(
+            "SELECT string_agg(terms, ''::bytea ORDER BY record_id), "
+            "string_agg(counts || '\\x00'::bytea, ''::bytea ORDER BY record_id), "
+            "string_agg(int8send(record_id), ''::bytea ORDER BY record_id) "
+            "FROM record_terms WHERE record_id > ? AND record_id <= ?",
+            bounds,
+        ).fetchone()
+        return term_block(np.frombuffer(ids or b"", dtype=">i8").astype(np.int64), numbers or b"", counts or b"")
+
+    def _copied(self, query: str) -> bytes:
+        copied: bytes = self._tx.connection.copied(query)  # type: ignore[attr-defined]
+        return copied

@@ -1,0 +1,44 @@
+"""Bringing a schema to the version of this Recollect, by one process at a time."""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from recollect.errors import SchemaTooNew
+from recollect.logs import logger
+from recollect.store.postgres.connection import Connections
+from recollect.store.postgres.faults import translated
+from recollect.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
+from recollect.store.postgres.server_check import APPLICATION, check_server, create_vector
+
+_log = logger(__name__)
+
+
+def prepare(connections: Connections) -> None:
+    """Check the server, and create or migrate the schema; nothing is changed where that cannot be done."""
+    address = connections.address
+    with connections.connect() as connection:
+        found = check_server(connection, address, newest_schema=SCHEMA_VERSION)
+        if found.schema_version == SCHEMA_VERSION:
+            return
+        if found.vector is None:
+            create_vector(connection, connections)
+        with translated(address), connection.transaction():
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recollect {address.schema}",)
+            )
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+            # Another process may have migrated while this one waited for the lock.
+            before = check_server(connection, address, newest_schema=SCHEMA_VERSION).schema_version or 0
+            if before > SCHEMA_VERSION:
+                raise SchemaTooNew(f"{address} was migrated meanwhile: install a newer Recollect")
+            for step in MIGRATIONS[before:]:
+                connection.execute(step.encode())
+            connection.cursor().executemany(
+                "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                [("application", APPLICATION), ("schema_version", str(SCHEMA_VERSION))],
+            )
+        if before == 0:
+            _log.info("created %s with schema %d", address, SCHEMA_VERSION)
+        elif before != SCHEMA_VERSION:
+            _log.info("migrated %s from schema %d to %d", address, before, SCHEMA_VERSION)

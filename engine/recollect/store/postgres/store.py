@@ -1,0 +1,261 @@
+"""The store on a PostgreSQL server: many writers and readers in many processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+
+from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
+from recollect.reports import ErasureReceipt, Verification
+from recollect.store.postgres import erasing, upkeep
+from recollect.store.postgres.address import parse_address
+from recollect.store.postgres.commits import commit
+from recollect.store.postgres.connection import Connections, StoreConnection
+from recollect.store.postgres.faults import translated
+from recollect.store.postgres.migrating import prepare
+from recollect.store.postgres.schema import SCHEMA_VERSION
+from recollect.store.postgres.statements import statement
+from recollect.store.postgres.transaction import PostgresTransaction, add_names_sql
+from recollect.store.postgres.values import TextArray, adapt
+from recollect.store.protocol import Progress, Store
+from recollect.store.sql.rebuilding import drop_unused
+from recollect.store.sql.repository import INSIDE
+from recollect.store.sql.stats import figures
+from recollect.store.values import Erased
+
+
+class _Inside(threading.local):
+    """The write transaction of a thread, how deep it is nested, and whether reads are to see it."""
+
+    writer: PostgresTransaction | None = None
+    depth = 0
+    shared = False
+
+
+class PostgresStore(Store):
+    """A schema of a database, open for one process: each transaction has a connection of a pool."""
+
+    snapshot_path = map_path = None
+    in_memory = encrypted = False
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        busy_timeout_ms: int = 10_000,
+        durability: str = "full",
+        pool_size: int = 8,
+        statement_timeout_ms: int = 60_000,
+        server_wait_ms: int = 30_000,
+    ) -> None:
+        self._address = parse_address(address)
+        self.path = str(self._address)
+        self._connections = Connections(
+            self._address,
+            pool_size=pool_size,
+            statement_timeout_ms=statement_timeout_ms,
+            lock_timeout_ms=busy_timeout_ms,
+            wait_seconds=server_wait_ms / 1000,
+            durable=durability == "full",
+        )
+        self._process = os.getpid()
+        self._closed = False
+        self._inside = _Inside()
+        self._transactions: WeakKeyDictionary[StoreConnection, PostgresTransaction] = WeakKeyDictionary()
+        # A connection of its own for names: see `_add_names`.
+        self._naming = threading.Lock()
+        prepare(self._connections)
+        self._connections.open()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed or os.getpid() != self._process
+
+    @property
+    def nested(self) -> bool:
+        return self._inside.depth > 1
+
+    @contextmanager
+    def atomic(self, *, wait: bool = True, locks: Sequence[str] | None = None) -> Iterator[PostgresTransaction]:
+        self.check_usable()
+        inside = self._inside
+        if inside.writer is not None:
+            with self._savepoint(inside.writer, locks, wait=wait) as writer:
+                yield writer
+            return
+        with translated(self._address), self._connections.connection() as raw:
+            self.check_usable()
+            writer = self._transaction(raw)
+            writer.begin_writing(locks, wait=wait)
+            inside.writer, inside.depth = writer, 1
+            try:
+                yield writer
+                transaction = writer.connection.execute("SELECT pg_current_xact_id_if_assigned()::text").get
+                commit(raw, self._connections, None if transaction is None else int(transaction))
+            except BaseException:
+                writer.numbers.forget()
+                raise
+            finally:
+                inside.writer, inside.depth = None, 0
+
+    @contextmanager
+    def _savepoint(
+        self, writer: PostgresTransaction, locks: Sequence[str] | None, *, wait: bool
+    ) -> Iterator[PostgresTransaction]:
+        inside = self._inside
+        name = f"depth_{inside.depth}"
+        inside.depth += 1
+        try:
+            with translated(self._address):
+                writer.lock(locks, wait=wait)
+                writer.connection.execute(f"SAVEPOINT {name}")
+                try:
+                    yield writer
+                except BaseException:
+                    writer.numbers.forget()
+                    if not writer.connection.raw.closed:
+                        writer.connection.execute(f"ROLLBACK TO SAVEPOINT {name}")
+                    raise
+                writer.connection.execute(f"RELEASE SAVEPOINT {name}")
+        finally:
+            inside.depth -= 1
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self.atomic() as writer:
+            inside = self._inside
+            if inside.shared:
+                yield
+                return
+            inside.shared, writer.began = True, writer.changes.commit()
+            try:
+                yield
+                self.check_usable()
+            finally:
+                inside.shared, writer.began = False, None
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresTransaction]:
+        self.check_usable()
+        if self._inside.shared and self._inside.writer is not None:
+            with translated(self._address):
+                yield self._inside.writer
+            return
+        with translated(self._address), self._connections.connection() as raw:
+            reader = self._transaction(raw)
+            reader.begin_reading()
+            yield reader
+            raw.execute("COMMIT")
+
+    def size(self) -> int:
+        with self.read() as reader:
+            found: int = reader.connection.execute("SELECT coalesce(max(id), 0) FROM record").get
+        return found
+
+    def stats(self, scope: str) -> dict[str, Any]:
+        with self.read() as reader:
+            server, vector, size = reader.connection.execute(
+                "SELECT current_setting('server_version'), (SELECT extversion::text FROM pg_extension "
+                "WHERE extname = 'vector'), (SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c "
+                "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r')"
+            ).fetchone()
+            return {
+                **figures(reader, scope),
+                "bytes_on_disk": size if scope == "/" else None,
+                "schema_version": SCHEMA_VERSION,
+                "database": f"PostgreSQL {server}",
+                "vector_extension": f"pgvector {vector}",
+            }
+
+    def verify(self, on_progress: Progress | None = None) -> Verification:
+        with self.read() as reader:
+            return upkeep.verify(reader, on_progress)
+
+    def rebuild(self, on_progress: Progress | None = None) -> None:
+        with self.atomic() as writer:
+            upkeep.rebuild(writer, on_progress)
+
+    def vacuum(self) -> int:
+        self._check_outside()
+        before = self._bytes()
+        with self.atomic() as writer:
+            drop_unused(writer)
+        self.compact()
+        return before - self._bytes()
+
+    def compact(self) -> None:
+        """Free the space of what was deleted, for new rows; what is at the end of a table goes back to the disk."""
+        self._check_outside()
+        with translated(self._address), self._connections.connection() as raw:
+            tables = raw.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()")
+            names = ", ".join(name for (name,) in tables.fetchall())
+            raw.execute("SET statement_timeout = 0")
+            try:
+                raw.execute(f"VACUUM (ANALYZE) {names}".encode())
+            finally:
+                self._connections.configure(raw)
+
+    def _bytes(self) -> int:
+        size: int = self.stats("/")["bytes_on_disk"]
+        return size
+
+    def backup(self, target: str | os.PathLike[str], on_progress: Progress | None = None) -> str:
+        raise InvalidInput(
+            f"{self.path} is on a server: back it up there (pg_dump --schema={self._address.schema}, or the server's "
+            f"own backups), or copy it to a file: recollect copy '{self.path}' {os.fspath(target)}"
+        )
+
+    def rekey(self, key: str | None) -> None:
+        raise InvalidInput(f"{self.path} is on a server, which encrypts its disks itself: a key is for files")
+
+    def prove_erasure(self, erased: Erased) -> ErasureReceipt:
+        self._check_outside()
+        return erasing.prove(self, erased)
+
+    def check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedProcess(
+                f"{self.path} was opened before fork(): its connections do not survive it. "
+                "Open a new Memory in the child process"
+            )
+        if self._closed:
+            raise StoreClosed(f"{self.path} was closed: open a new Memory")
+
+    def close(self) -> None:
+        if os.getpid() != self._process or self._closed:
+            return
+        self._check_outside()
+        self._closed = True
+        self._connections.close()
+
+    def _check_outside(self) -> None:
+        """Refuse what PostgreSQL does not do in a transaction, and what would end it."""
+        self.check_usable()
+        if self._inside.shared:
+            raise InvalidInput(INSIDE)
+
+    def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
+        found = self._transactions.get(raw)
+        if found is None:
+            found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names)
+            self._transactions[raw] = found
+        return found
+
+    def _add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+        """Add names in a transaction of their own: writers of different scopes would wait for each other's words.
+
+        What the writer does not commit leaves names that nothing has, which `vacuum` drops.
+        """
+        with self._naming, self._connections.connection() as raw:
+            if raw not in self._transactions:
+                adapt(raw)
+            # The writer's commit comes later in the WAL, and takes this one along to the disk.
+            raw.execute("BEGIN; SET LOCAL synchronous_commit = off")
+            psycopg.RawCursor(raw).execute(statement(add_names_sql(table, column)), (TextArray(sorted(names)),))
+            raw.execute("COMMIT")

@@ -1,0 +1,128 @@
+"""A transaction of PostgreSQL: the repositories on one connection, and the locks that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from recollect.errors import StoreLocked
+from recollect.store.postgres.blocks import PostgresBlocks
+from recollect.store.postgres.changes import PostgresChanges
+from recollect.store.postgres.conditions import PostgresConditions
+from recollect.store.postgres.connection import StoreConnection
+from recollect.store.postgres.erasing import PostgresErasure
+from recollect.store.postgres.records import PostgresRecords
+from recollect.store.postgres.sessions import PostgresSessions
+from recollect.store.postgres.statements import PostgresConnection
+from recollect.store.postgres.values import BytesArray, IdArray, TextArray, adapt
+from recollect.store.sql.lexicon import WordNumbers
+from recollect.store.sql.snapshot import SqlIndexSnapshot
+from recollect.store.sql.transaction import SqlTransaction
+
+if TYPE_CHECKING:
+    pass
+
+# A server keeps all locks of all its connections in one table of a fixed size.
+_MOST_LOCKS = 64
+
+
+class PostgresTransaction(SqlTransaction):
+    """The repositories that all databases share, and those of PostgreSQL.
+
+    Who writes holds a shared lock on the memory and exclusive ones on what it names, or an exclusive one on the memory.
+    So nobody has to be told to try again: what one writer has read, no other changes before it commits.
+    """
+
+    connection: PostgresConnection
+    sessions: PostgresSessions
+    changes: PostgresChanges
+    id_array = IdArray
+    array = TextArray
+    byte_array = BytesArray
+
+    def __init__(
+        self, raw: StoreConnection, path: str, schema: str, add_names: Callable[[str, str, Sequence[str]], None]
+    ) -> None:
+        adapt(raw)
+        super().__init__(PostgresConnection(raw), path, WordNumbers(), PostgresConditions(TextArray))
+        self.reading = False
+        self._schema = schema
+        self._add_names = add_names
+        # The names of what is locked; None in it is the whole memory.
+        self._locked: set[str | None] = set()
+        self.records = PostgresRecords(self)
+        self.sessions = PostgresSessions(self)
+        self.blocks = PostgresBlocks(self)
+        self.changes = PostgresChanges(self)
+        self.snapshot = SqlIndexSnapshot(self)
+        self.erasure = PostgresErasure(self)
+
+    def begin_reading(self) -> None:
+        """Begin a transaction that sees one commit."""
+        self.reading = True
+        self.changes.begin()
+        self.connection.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def begin_writing(self, locks: Sequence[str] | None, *, wait: bool) -> None:
+        """Begin a transaction that sees what others commit, but for what it has locked."""
+        self.reading = False
+        self.changes.begin()
+        self._locked.clear()
+        self.connection.raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        self.lock(locks, wait=wait)
+
+    def lock(self, names: Sequence[str] | None, *, wait: bool) -> None:
+        """Lock what bears these names, or (None) the whole memory, until the transaction ends."""
+        if None in self._locked:
+            return
+        wanted = {None} if names is None or len(names) > _MOST_LOCKS else set(names) - self._locked
+        if not wanted:
+            return
+        try_ = "" if wait else "try_"
+        whole = self._key(None)
+        if wanted == {None}:
+            got = self.connection.execute(f"SELECT pg_{try_}advisory_xact_lock(?)", (whole,)).fetchall()
+        else:
+            got = self.connection.execute(
+                f"SELECT pg_{try_}advisory_xact_lock_shared(?1) UNION ALL "
+                f"SELECT pg_{try_}advisory_xact_lock(value) FROM carray(?2)",
+                (whole, IdArray(sorted(map(self._key, wanted)))),
+            ).fetchall()
+        if any(row[0] is False for row in got):
+            raise StoreLocked(f"{self.path} is locked by another connection; nothing was written. Try again")
+        self._locked |= wanted
+
+    def _key(self, name: str | None) -> int:
+        named = f"{self._schema}\0{'' if name is None else name}"
+        return int.from_bytes(blake2b(named.encode(), digest_size=8, person=b"recollect").digest(), "big", signed=True)
+
+    def restart(self) -> None:
+        """Continue at the newest commit; a write transaction sees it anyway."""
+        if self.reading:
+            self.connection.raw.execute("COMMIT")
+            self.begin_reading()
+
+    def new_ids(self, table: str, count: int) -> list[int]:
+        rows = self.connection.execute(
+            f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, ?)", (count,)
+        )
+        return sorted(row[0] for row in rows)
+
+    def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
+        missing = [
+            row[0]
+            for row in self.connection.execute(
+                f"SELECT value FROM carray(?) EXCEPT SELECT {column} FROM {table} WHERE {column} = ANY(?1)",
+                (TextArray(names),),
+            )
+        ]
+        if missing and None in self._locked:
+            self.connection.execute(add_names_sql(table, column), (TextArray(missing),))
+        elif missing:
+            self._add_names(table, column, missing)
+
+
+def add_names_sql(table: str, column: str) -> str:
+    """A statement that adds those of some names that a table lacks."""
+    return f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) ORDER BY value ON CONFLICT DO NOTHING"
