@@ -68,7 +68,8 @@ def pytest_unconfigure(config):
 
 @pytest.fixture(autouse=True)
 def _schemas_of_a_test():
+    # What fixtures of a module have opened stays.
+    kept = set(_schemas)
     yield
-    for schema in _schemas.values():
-        _drop(schema)
-    _schemas.clear()
+    for path in set(_schemas) - kept:
+        _drop(_schemas.pop(path))
