@@ -84,7 +84,7 @@ def _as_column(field: str, value: Any) -> Any:
     if value is None:
         return None
     if field in _FLAGS:
-        return {0: False, 1: True}.get(value) if isinstance(value, int | float) else None
+        return bool(value) if value in (0, 1) else None
     if field in _REALS or field in _WHOLE:
         if isinstance(value, str):
             try:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -96,8 +97,8 @@ class PostgresStore(Store):
             inside.writer, inside.depth = writer, 1
             try:
                 yield writer
-                transaction = writer.connection.execute("SELECT pg_current_xact_id_if_assigned()::text").get
-                commit(raw, self._connections, None if transaction is None else int(transaction))
+                transaction, mark = writer.changes.own_mark()
+                commit(raw, self._connections, transaction, partial(_is_written, transaction, mark))
             except BaseException:
                 writer.numbers.forget()
                 raise
@@ -259,3 +260,11 @@ class PostgresStore(Store):
             raw.execute("BEGIN; SET LOCAL synchronous_commit = off")
             psycopg.RawCursor(raw).execute(statement(add_names_sql(table, column)), (TextArray(sorted(names)),))
             raw.execute("COMMIT")
+
+
+def _is_written(transaction: int | None, mark: int, connection: StoreConnection) -> bool:
+    """Whether the row of the feed that a transaction has marked itself with is there."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM feed WHERE sequence = %s AND xid::text = %s)", (mark, str(transaction))
+    ).fetchone()
+    return bool(row and row[0])

@@ -87,6 +87,7 @@ def token_block(rows: list[tuple[int, Any]]) -> TokenBlock:
 
 
 def term_block(ids: NDArray[np.int64], numbers: bytes, counts: bytes) -> TermBlock:
+    """The term lists of records: numbers, and counts with a zero byte behind those of each record."""
     marked = np.frombuffer(counts, dtype=np.uint8)
     ends = np.flatnonzero(marked == 0)
     offsets = np.zeros(len(ids) + 1, dtype=np.int64)

@@ -115,7 +115,9 @@ class Conditions(ABC):
             chosen, bound = self._named(value)
             return Condition(f"{column} IN ({_NAMED[field]} {chosen})", (bound,))
         if field == "scope" and base != "/":
-            relative = "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
+            relative = (
+                "(SELECT coalesce(nullif(substr(path, CAST(? AS INTEGER)), ''), '/') FROM scope WHERE id = r.scope_id)"
+            )
             return self.by_value(field, relative, (len(base) + 1,), operator, value)
         if value is None and operator == "eq":
             return Condition(f"{column} IS NULL")

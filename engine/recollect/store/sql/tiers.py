@@ -22,7 +22,7 @@ _CYCLE = (
 
 
 _SUM = "CAST(sum(t.{}) AS BIGINT)"
-_MEAN = "CAST(sum(t.total_{0}) AS DOUBLE PRECISION) / nullif(sum(t.{0}_measured), 0)"
+_MEAN = "sum(CAST(t.total_{0} AS DOUBLE PRECISION)) / nullif(sum(t.{0}_measured), 0)"
 _SUMS = ", ".join(
     f"{name} = tool_pattern.{name} + excluded.{name}"
     for name in (

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import apsw
 import numpy as np
 
 from recollect.store.packing import PackedVectors, unpack
@@ -61,11 +62,12 @@ class SqliteBlocks(SqlBlocks):
 
     @contextmanager
     def reading_all(self) -> Iterator[None]:
-        self._connection.pragma("cache_size", -_PASSING_CACHE_KIB)
+        connection: apsw.Connection = self._tx.connection  # type: ignore[assignment]
+        connection.pragma("cache_size", -_PASSING_CACHE_KIB)
         try:
             yield
         finally:
-            self._connection.pragma("cache_size", -CACHE_KIB)
+            connection.pragma("cache_size", -CACHE_KIB)
 
     def columns(self, ids: Sequence[int]) -> Columns:
         rows = self._rows(
