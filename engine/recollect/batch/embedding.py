@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Set
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -37,6 +37,7 @@ class Embed:
     - embedder: as for `Memory`; None takes that of the settings
     - policy: the write policy; None takes that of the settings. What it redacts is gone from what is returned
     - base: the scope of the handle by which the records will be written
+    - known: tells which of these ids are stored already; their records are left out
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Embed:
         embedder: Embedder | str | None = None,
         policy: WritePolicy | None = None,
         base: str = "/",
+        known: Callable[[list[str]], Set[str]] | None = None,
     ) -> None:
+        self._known = known
         self._settings = settings or Settings()
         self._policy = policy or self._settings.write_policy
         self._base = join_scopes("/", base) or "/"
@@ -81,9 +84,14 @@ class Embed:
             except RecollectError as reason:
                 raise InvalidItem(place, 0, reason) from reason
             records.append(record)
+        records = [self._named(record, row) for record, row in zip(records, rows, strict=True)]
+        if self._known is not None:
+            known = self._known([record.id for record in records if record.id is not None])
+            kept = [place for place, record in enumerate(records) if record.id not in known]
+            records, rows = [records[place] for place in kept], [rows[place] for place in kept]
         wanted = [row for record, row in zip(records, rows, strict=True) if record.vector is None and row.indexed]
-        identity = self._embed(wanted)
-        return [self._embedded(record, row, identity) for record, row in zip(records, rows, strict=True)]
+        identity = self._embed([row for row in wanted if row.named or not is_skipped(row, self._policy)])
+        return [_embedded(record, row, identity) for record, row in zip(records, rows, strict=True)]
 
     def _row(self, record: NewRecord) -> Row:
         """The row that the store will make, for the text that it will embed."""
@@ -102,16 +110,20 @@ class Embed:
         embed_rows(self._embedder, rows, [None] * len(rows), identity)
         return identity
 
-    def _embedded(self, record: NewRecord, row: Row, identity: Identity | None) -> NewRecord:
-        if not row.named and is_skipped(row, self._policy):
-            return record
+    def _named(self, record: NewRecord, row: Row) -> NewRecord:
+        """The record as it may leave this process: with an id, unless it is junk, and without what is redacted."""
         if self._policy.redact is not None:
             metadata = None if row.metadata is None else msgspec.json.decode(row.metadata)
             record = structs.replace(record, text=row.text, context=row.context, metadata=metadata)
-        changes: dict[str, Any] = {"id": content_id(record, self._base) if record.id is None else record.id}
-        if identity is not None and record.vector is None and (row.vectors or row.refused is not None):
-            changes["vector"] = EmbeddedText(identity, row.vectors, row.codes, row.refused)
-        return structs.replace(record, **changes)
+        if record.id is not None or is_skipped(row, self._policy):
+            return record
+        return structs.replace(record, id=content_id(record, self._base))
+
+
+def _embedded(record: NewRecord, row: Row, identity: Identity | None) -> NewRecord:
+    if identity is None or record.vector is not None or not (row.vectors or row.refused is not None):
+        return record
+    return structs.replace(record, vector=EmbeddedText(identity, row.vectors, row.codes, row.refused))
 
 
 def embed(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from recollect.checks import check_path
+from recollect.checks import check_path, shown
 from recollect.errors import InvalidInput, InvalidItem, RecollectError
 from recollect.exchange.files import Lines, format_of, reading
 from recollect.exchange.lines import Header, Incoming, parse
 
-__all__ = ["Placed", "file_format", "read_files", "read_lines"]
+__all__ = ["Placed", "file_format", "read_files", "read_lines", "records_of_lines"]
 
 PARQUET = "parquet"
 # A line may spell each character of a text as two escapes of six, and carry a megabyte of metadata and vectors.
@@ -23,7 +24,7 @@ class Placed(NamedTuple):
     """An item and where it stands, in words: "line 7"."""
 
     label: str
-    item: object
+    item: Any
 
 
 def file_format(path: str | os.PathLike[str], format: str | None = None) -> str:
@@ -65,3 +66,15 @@ def read_lines(lines: Lines, format: str, prefix: str, max_text_chars: int) -> I
                 raise InvalidInput("it is no new memory but a link, a version or a document of an export: use import")
         except RecollectError as reason:
             raise InvalidItem(lines.number - 1, 0, reason, label=f"{prefix}line {lines.number}") from reason
+
+
+def records_of_lines(lines: Sequence[str], format: str) -> Any:
+    """The new records of lines of JSON or text as an Arrow table. Raises InvalidInput, which quotes the line."""
+    from recollect.arrow import new_records_table
+
+    longest = max(map(len, lines), default=0) + 2
+    stream = Lines(io.StringIO("".join(f"{line}\n" for line in lines)), max_chars=longest)
+    try:
+        return new_records_table(placed.item for placed in read_lines(stream, format, "", longest))
+    except InvalidItem as refused:
+        raise InvalidInput(f"{refused.reason}: {shown(lines[refused.position])}") from None

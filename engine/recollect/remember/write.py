@@ -14,7 +14,7 @@ from msgspec import structs
 
 from recollect.checks import shown
 from recollect.engine import Engine
-from recollect.errors import InvalidInput, InvalidItem, RecollectError, StoreError
+from recollect.errors import EmbedderMismatch, InvalidInput, InvalidItem, RecollectError, StoreError
 from recollect.policies import WritePolicy
 from recollect.records import NewRecord, OnExisting, Record
 from recollect.remember.batch import write_one, write_rows
@@ -162,6 +162,8 @@ def _first_bad_vector(engine: Engine, given: Sequence[object]) -> int | None:
                     check_vectors(vector, None if identity is None else identity.dimension)
                 elif identity is not None:
                     check_embedded([vector], identity)
+            except EmbedderMismatch:  # no fault of this one
+                return None
             except RecollectError:
                 return place
     return None
