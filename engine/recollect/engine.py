@@ -84,11 +84,11 @@ class Engine:
         _log.info("opened %s%s", self.store.path, " (encrypted)" if self.store.encrypted else "")
 
     @contextmanager
-    def atomic(self) -> Iterator[Writer]:
-        """A write transaction of the store, which also writes some access counts."""
+    def atomic(self, locks: Sequence[str] | None = None) -> Iterator[Writer]:
+        """A write transaction of the store, which also writes some access counts; `locks`: see `Store.atomic`."""
         accesses = self.accesses.take(_COUNTS_A_WRITE)
         try:
-            with self.store.atomic() as writer:
+            with self.store.atomic(locks=locks) as writer:
                 writer.records.touch(accesses)  # before what is read here and returned
                 yield writer
         except BaseException:

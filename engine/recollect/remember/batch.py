@@ -7,7 +7,7 @@ the same text at once, the second finds the record of the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from msgspec import structs
@@ -85,16 +85,25 @@ def _transaction(
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
     before = _search_before(engine, rows, policy)
-    with engine.atomic() as writer:
+    with engine.atomic(_locks(rows)) as writer:
         near = before
-        # The writer keeps its page cache over commits, a reader does not: searching here is faster.
         if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
-            most = policy.most_links + SPARE
-            near = threshold_search(engine, writer, rows, most, policy.floor, indexed=not engine.store.nested)
+            most, indexed = policy.most_links + SPARE, not engine.store.nested
+            # A writer of SQLite keeps its page cache over commits, a reader does not: searching there is faster.
+            own = writer.sees_one_commit or not indexed
+            with nullcontext(writer) if own else engine.store.read() as reader:
+                near = threshold_search(engine, reader, rows, most, policy.floor, indexed=indexed)
         asks = policy.judge and engine.language_model is not None
         yield _Batch(
             writer, rows, identity, policy, near, quotations, report=report, asks=asks, on_existing=on_existing
         )
+
+
+def _locks(rows: Sequence[Row]) -> list[str] | None:
+    """What rows read and write: their scopes, and the ids that they name; None where they supersede any record."""
+    if any(row.supersedes for row in rows):
+        return None
+    return [*{row.scope for row in rows}, *(f"id {row.public_id}" for row in rows if row.named)]
 
 
 def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> ThresholdMatches | None:

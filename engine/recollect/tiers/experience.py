@@ -78,7 +78,7 @@ class Experience(Service):
             if value is not None:
                 checks.check_count(value, name, minimum=0, maximum=MAX_FIGURE)
         scope = self._scope(agent)
-        with self._engine.atomic() as writer:
+        with self._engine.atomic([scope]) as writer:
             key = scope, kind, pattern
             writer.experience.add_run(key, success=success, steps=steps, tokens=tokens, now=checks.now_us())
 
@@ -89,7 +89,7 @@ class Experience(Service):
         message = policy.clean(_message(error, "error"))
         helped = policy.clean(_message(recovery, "recovery"))
         scope = self._scope(agent)
-        with self._engine.atomic() as writer:
+        with self._engine.atomic([scope]) as writer:
             key = scope, name, error_pattern(message)
             writer.experience.add_recovery(key, error=message, recovery=helped, now=checks.now_us())
 

@@ -95,7 +95,7 @@ class Session(SnapshotService):
         checked = check_messages(messages, self._engine.settings.write_policy)
         moment = checks.check_time(created_at, "created_at")
         rows = [(role, content, text, tokenize(content)) for role, content, text in checked]
-        with self._engine.atomic() as writer:
+        with self._engine.atomic([self._opened.scope]) as writer:
             now = checks.now_us() if moment is None else moment
             return writer.sessions.append(self._row_id(writer), rows, now)
 
@@ -230,7 +230,7 @@ class Sessions(Service):
         with self._engine.store.read() as reader:
             found = reader.sessions.find(scope, name)
         if found is None or (provider is not None and provider != found.provider):
-            with self._engine.atomic() as writer:
+            with self._engine.atomic([scope]) as writer:
                 found = writer.sessions.find(scope, name)
                 if found is None:
                     writer.sessions.create(scope, name, provider, checks.now_us())

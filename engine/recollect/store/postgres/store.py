@@ -30,6 +30,8 @@ from recollect.store.sql.repository import INSIDE
 from recollect.store.sql.stats import figures
 from recollect.store.values import Erased
 
+_CONNECTIONS_OF_A_WRITER = 3
+
 
 class _Inside(threading.local):
     """The write transaction of a thread, how deep it is nested, and whether reads are to see it."""
@@ -59,7 +61,7 @@ class PostgresStore(Store):
         self.path = str(self._address)
         self._connections = Connections(
             self._address,
-            pool_size=pool_size,
+            pool_size=max(pool_size, _CONNECTIONS_OF_A_WRITER),
             statement_timeout_ms=statement_timeout_ms,
             lock_timeout_ms=busy_timeout_ms,
             wait_seconds=server_wait_ms / 1000,
@@ -71,6 +73,8 @@ class PostgresStore(Store):
         self._transactions: WeakKeyDictionary[StoreConnection, PostgresTransaction] = WeakKeyDictionary()
         # A connection of its own for names: see `_add_names`.
         self._naming = threading.Lock()
+        # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
+        self._writers = threading.BoundedSemaphore(max(1, pool_size // _CONNECTIONS_OF_A_WRITER))
         prepare(self._connections)
         self._connections.open()
 
@@ -90,7 +94,7 @@ class PostgresStore(Store):
             with self._savepoint(inside.writer, locks, wait=wait) as writer:
                 yield writer
             return
-        with translated(self._address), self._connections.connection() as raw:
+        with self._writers, translated(self._address), self._connections.connection() as raw:
             self.check_usable()
             writer = self._transaction(raw)
             writer.begin_writing(locks, wait=wait)

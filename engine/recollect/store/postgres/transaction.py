@@ -16,6 +16,7 @@ from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.sessions import PostgresSessions
 from recollect.store.postgres.statements import PostgresConnection
 from recollect.store.postgres.values import BytesArray, IdArray, TextArray, adapt
+from recollect.store.postgres.vectors import PostgresVectors
 from recollect.store.sql.lexicon import WordNumbers
 from recollect.store.sql.snapshot import SqlIndexSnapshot
 from recollect.store.sql.transaction import SqlTransaction
@@ -52,11 +53,16 @@ class PostgresTransaction(SqlTransaction):
         # The names of what is locked; None in it is the whole memory.
         self._locked: set[str | None] = set()
         self.records = PostgresRecords(self)
+        self.vectors = PostgresVectors(self)
         self.sessions = PostgresSessions(self)
         self.blocks = PostgresBlocks(self)
         self.changes = PostgresChanges(self)
         self.snapshot = SqlIndexSnapshot(self)
         self.erasure = PostgresErasure(self)
+
+    @property
+    def sees_one_commit(self) -> bool:
+        return self.reading or None in self._locked
 
     def begin_reading(self) -> None:
         """Begin a transaction that sees one commit."""

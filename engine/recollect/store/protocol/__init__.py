@@ -102,6 +102,10 @@ class Reader(Protocol):
     access_tokens: AccessTokens
 
     @property
+    def sees_one_commit(self) -> bool:
+        """Whether no other writer can commit what this transaction sees, until it asks for the newest commit."""
+
+    @property
     def uncommitted(self) -> bool:
         """Whether it sees what was written in the `Store.transaction` that this thread is inside."""
 

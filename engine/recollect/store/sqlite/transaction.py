@@ -36,6 +36,10 @@ class SqliteTransaction(SqlTransaction):
     id_array = staticmethod(id_array)
     array = byte_array = staticmethod(value_array)
 
+    @property
+    def sees_one_commit(self) -> bool:
+        return True
+
     def new_ids(self, table: str, count: int) -> list[int]:
         first: int = self.connection.execute(
             "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0) + 1", (table,)
