@@ -40,7 +40,7 @@ class SnapshotManager:
     def __init__(self, store: Store, *, enabled: bool, low_memory: bool) -> None:
         self._store = store
         self._wanted = enabled and store.snapshot_path is not None
-        self._low_memory = low_memory and not store.in_memory
+        self._low_memory = low_memory and store.snapshot_path is not None
         self._thread: threading.Thread | None = None
 
     @property
