@@ -70,6 +70,7 @@ class Engine:
             pool_size=settings.pool_size,
             statement_timeout_ms=settings.statement_timeout_ms,
             server_wait_ms=settings.server_wait_ms,
+            standby_lag_ms=settings.standby_lag_ms,
         )
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)

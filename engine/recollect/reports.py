@@ -213,7 +213,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     """The state of a store, its index, embedder and kernels; figures of the whole file are None for a scoped handle.
 
     `superseded` records are among the `records`, and others stand in their place. `pending` ones have no vector yet;
-    `refused` ones have a text that the embedder does not accept.
+    `refused` ones have a text that the embedder does not accept. `behind_ms` is how far a standby is behind.
     """
 
     path: str
@@ -235,6 +235,7 @@ class Stats(Plain, frozen=True, kw_only=True):
     database: str
     encrypted: bool
     vector_extension: str | None
+    behind_ms: float | None
     embedder: str | None
     dimension: int | None
     kernels: str

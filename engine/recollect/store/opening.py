@@ -34,6 +34,7 @@ def open_store(
     pool_size: int = 8,
     statement_timeout_ms: int = 60_000,
     server_wait_ms: int = 30_000,
+    standby_lag_ms: int = 10_000,
 ) -> Store:
     """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address of PostgreSQL."""
     if not is_address(path):
@@ -52,4 +53,5 @@ def open_store(
         pool_size=pool_size,
         statement_timeout_ms=statement_timeout_ms,
         server_wait_ms=server_wait_ms,
+        standby_lag_ms=standby_lag_ms,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from recollect.errors import SchemaTooNew
+from recollect.errors import SchemaTooNew, StoreReadOnly
 from recollect.logs import logger
 from recollect.store.postgres.connection import Connections
 from recollect.store.postgres.faults import translated
@@ -14,13 +14,21 @@ from recollect.store.postgres.server_check import APPLICATION, check_server, cre
 _log = logger(__name__)
 
 
-def prepare(connections: Connections) -> None:
-    """Check the server, and create or migrate the schema; nothing is changed where that cannot be done."""
+def prepare(connections: Connections) -> bool:
+    """Check the server, and create or migrate the schema; nothing is changed where that cannot be done.
+
+    True for a standby, which can only be read, and has to have the schema of this Recollect.
+    """
     address = connections.address
     with connections.connect() as connection:
+        if connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+            held = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False).schema_version
+            if held != SCHEMA_VERSION:
+                raise StoreReadOnly(f"{address} is a standby with an older schema: open the primary first")
+            return True
         found = check_server(connection, address, newest_schema=SCHEMA_VERSION)
         if found.schema_version == SCHEMA_VERSION:
-            return
+            return False
         if found.vector is None:
             create_vector(connection, connections)
         with translated(address), connection.transaction():
@@ -42,3 +50,4 @@ def prepare(connections: Connections) -> None:
             _log.info("created %s with schema %d", address, SCHEMA_VERSION)
         elif before != SCHEMA_VERSION:
             _log.info("migrated %s from schema %d to %d", address, before, SCHEMA_VERSION)
+    return False

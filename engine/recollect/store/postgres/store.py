@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
+from recollect.errors import ForkedProcess, InvalidInput, StoreClosed, StoreReadOnly
 from recollect.reports import ErasureReceipt, Verification
 from recollect.store.postgres import erasing, upkeep
 from recollect.store.postgres.address import parse_address
@@ -21,6 +21,7 @@ from recollect.store.postgres.connection import Connections, StoreConnection
 from recollect.store.postgres.faults import translated
 from recollect.store.postgres.migrating import prepare
 from recollect.store.postgres.schema import SCHEMA_VERSION
+from recollect.store.postgres.standby import Standby
 from recollect.store.postgres.statements import statement
 from recollect.store.postgres.transaction import PostgresTransaction, add_names_sql
 from recollect.store.postgres.values import TextArray, adapt
@@ -56,6 +57,7 @@ class PostgresStore(Store):
         pool_size: int = 8,
         statement_timeout_ms: int = 60_000,
         server_wait_ms: int = 30_000,
+        standby_lag_ms: int = 10_000,
     ) -> None:
         self._address = parse_address(address)
         self.path = str(self._address)
@@ -75,7 +77,7 @@ class PostgresStore(Store):
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
         self._writers = threading.BoundedSemaphore(max(1, pool_size // _CONNECTIONS_OF_A_WRITER))
-        prepare(self._connections)
+        self.standby = Standby(self.path, standby_lag_ms) if prepare(self._connections) else None
         self._connections.open()
 
     @property
@@ -94,6 +96,8 @@ class PostgresStore(Store):
             with self._savepoint(inside.writer, locks, wait=wait) as writer:
                 yield writer
             return
+        if self.standby is not None:
+            raise StoreReadOnly(f"{self.path} is a standby, which is only read: give the address of the primary")
         with self._writers, translated(self._address), self._connections.connection() as raw:
             self.check_usable()
             writer = self._transaction(raw)
@@ -155,6 +159,8 @@ class PostgresStore(Store):
         with translated(self._address), self._connections.connection() as raw:
             reader = self._transaction(raw)
             reader.begin_reading()
+            if self.standby is not None:
+                self.standby.check(reader.connection)
             yield reader
             raw.execute("COMMIT")
 
@@ -176,6 +182,7 @@ class PostgresStore(Store):
                 "schema_version": SCHEMA_VERSION,
                 "database": f"PostgreSQL {server}",
                 "vector_extension": f"pgvector {vector}",
+                "behind_ms": None if self.standby is None else self.standby.behind_ms(reader.connection),
             }
 
     def verify(self, on_progress: Progress | None = None) -> Verification:

@@ -184,6 +184,7 @@ class SqliteStore(Store):
                 "schema_version": SCHEMA_VERSION,
                 "database": f"SQLite {apsw.sqlite_lib_version()}",
                 "vector_extension": sqlite_vec_version(reader.connection),
+                "behind_ms": None,
             }
 
     def verify(self, on_progress: Progress | None = None) -> Verification:
