@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import embedding, recall_cost, saving, servers, stages, ways, write_cost
+from benchmarks import batch, billion, embedding, recall_cost, saving, servers, stages, ways, write_cost
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -22,7 +22,7 @@ from benchmarks.scaling import report as scaling
 __all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md")]
+PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md", "guides/bulk.md")]
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -43,6 +43,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "write cost": lambda: write_cost.markdown(_saved("write_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),
     "servers": lambda: servers.markdown(_saved("servers")),
+    "billion": lambda: billion.markdown(_saved("scaling"), _saved("embedding"), _saved("write_cost")),
+    "batch": lambda: batch.markdown(_saved("batch")),
     "agents": lambda: agents.markdown(_saved("agents")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 
 import pytest
 
+from benchmarks.ray_nodes import two_nodes
 from recollect import Memory, Settings
 from recollect.batch import recall as recall_here
 from recollect.batch import remember_many
@@ -31,30 +29,9 @@ NOW = "2026-06-01T00:00:00Z"
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two raylets on this machine, a core or two each, without a dashboard and without usage statistics."""
-    from ray.cluster_utils import Cluster
-
-    folder = tempfile.mkdtemp(prefix="rr")  # the path of a socket has at most 107 bytes
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv(
-            "PYTHONPATH", os.pathsep.join(map(str, [*filter(None, [os.environ.get("PYTHONPATH")]), os.getcwd()]))
-        )
-        memory = 150_000_000
-        nodes = Cluster(
-            initialize_head=True,
-            head_node_args={
-                "num_cpus": 2, "include_dashboard": False, "object_store_memory": memory, "temp_dir": folder,
-            },
-        )  # fmt: skip
-        nodes.add_node(num_cpus=2, object_store_memory=memory)
-        ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = context.print_on_execution_start = False
+    """Two nodes on this machine."""
+    with two_nodes() as nodes:
         yield nodes
-        ray.shutdown()
-        nodes.shutdown()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
