@@ -23,6 +23,9 @@ def pair():
         with Memory(primary.address(schema="m"), settings=PLAIN) as memory:
             memory.remember("zebras graze")
         standby = standby_of(primary, synchronous=False)
+        # A new standby does not say at once how far it is.
+        primary.execute("CREATE TABLE something (a INT)")
+        until(lambda: standby.execute("SELECT pg_last_xact_replay_timestamp() IS NOT NULL") == [(True,)])
         yield primary, standby
     finally:
         for server in (standby, primary):
