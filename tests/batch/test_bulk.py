@@ -39,7 +39,10 @@ def lines(count):
 
 def state(memory):
     """All that was stored, without what the clock gives."""
-    records = [{**each.to_dict(), "updated_at": None} for each in memory.list(limit=None, order="oldest")]
+    records = [
+        {**each.to_dict(), "updated_at": None}
+        for each in memory.list(limit=None, order="oldest", include_superseded=True)
+    ]
     with memory._engine.store.read() as reader:
         rows = reader.records.find_ids([each["id"] for each in records], "/")
         parts = {id: reader.vectors.of_record(row) for id, row in rows.items()}

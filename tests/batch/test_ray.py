@@ -81,6 +81,18 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, corpus, tmp_path
         assert memory.verify().ok
 
 
+def test_workers_of_two_nodes_write_to_a_server_themselves(cluster, corpus, expected, postgres_address):
+    given = {"settings": INSTANT, "workers": WORKERS, "batch_size": 100}
+    assert on_ray.remember(corpus, postgres_address, **given) == Remembered(records=600)
+    with Memory(postgres_address, settings=INSTANT) as memory:
+        stored = state(memory)
+        memory.forget(stored[0][7]["id"])
+    # Which batch comes first is not known, so the order and what supersedes what are not compared.
+    assert {each["id"]: each["text"] for each in stored[0]} == {each["id"]: each["text"] for each in expected[0]}
+    assert stored[1] == expected[1]
+    assert on_ray.remember(corpus, postgres_address, **given) == Remembered(records=1, known=599)
+
+
 def test_hits_are_those_of_one_process_byte_for_byte(cluster, ready_kernels, tmp_path):
     store = tmp_path / "one.db"
     with Memory(store, settings=INSTANT) as memory:

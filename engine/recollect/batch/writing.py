@@ -25,7 +25,7 @@ _SERVERS = ("postgresql://", "postgres://")
 
 def on_server(path: str | os.PathLike[str] | None) -> bool:
     """Whether a store is on a server, which several processes may write to at once."""
-    return isinstance(path, str) and path.startswith(_SERVERS)
+    return isinstance(path, str) and path.lower().startswith(_SERVERS)
 
 
 def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
