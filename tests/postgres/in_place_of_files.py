@@ -12,8 +12,8 @@ import os
 import pytest
 
 import recollect.engine
+from recollect.checks import is_address
 from recollect.store.opening import open_store
-from recollect.store.postgres.address import is_address
 from tests.postgres.server import PostgresServer
 
 _numbers = itertools.count(1)
