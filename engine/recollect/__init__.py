@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from recollect import tools as tools
     from recollect._version import __version__ as __version__
     from recollect.aio import AsyncMemory as AsyncMemory
-    from recollect.exchange.copying import copy_store as copy_store
     from recollect.filters import Filter as Filter
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
@@ -36,7 +35,6 @@ __all__ = [
     "Workspace",
     "WorkspaceConfig",
     "__version__",
-    "copy_store",
     "errors",
     "tools",
 ]
@@ -51,7 +49,6 @@ _HOMES = {
     "Settings": "recollect.settings",
     "Workspace": "recollect.workspace.workspace",
     "__version__": "recollect._version",
-    "copy_store": "recollect.exchange.copying",
 }
 
 

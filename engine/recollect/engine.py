@@ -27,7 +27,7 @@ from recollect.records import Record
 from recollect.remote.address import ModelAddress
 from recollect.settings import Settings
 from recollect.store.opening import open_store
-from recollect.store.protocol import Store, Writer
+from recollect.store.protocol import Writer
 from recollect.store.values import Access, EmbedderRow
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _LARGE = 30_000
 
 
 class Engine:
-    """A store, its index and its embedder; the store is opened at `path`, unless an open one is given."""
+    """A store, its index and its embedder."""
 
     def __init__(
         self,
@@ -54,7 +54,6 @@ class Engine:
         language_model: LanguageModel | str | None = None,
         *,
         key: str | None = None,
-        store: Store | None = None,
     ) -> None:
         self.settings = settings
         if key is not None:
@@ -63,7 +62,7 @@ class Engine:
         spec = settings.embedder_spec if embedder is None else embedder
         if isinstance(spec, str):
             spec = named_embedder(spec)
-        self.store = store or open_store(
+        self.store = open_store(
             path,
             busy_timeout_ms=settings.busy_timeout_ms,
             durability=settings.durability,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
-from recollect.checks import check_path, shown
+from recollect.checks import check_path, is_address
 from recollect.errors import InvalidInput
-from recollect.store.postgres.address import is_address
-from recollect.store.sqlite.connection import MEMORY
+from recollect.store.postgres.address import parse_address
 from recollect.store.sqlite.damage import proven_damage
 from recollect.store.sqlite.files import copy_database, files_beside, is_file_of, remove_database, rename_database
 from recollect.store.sqlite.store import SqliteStore
@@ -20,16 +18,14 @@ if TYPE_CHECKING:
 __all__ = [
     "copy_database",
     "files_beside",
-    "is_address",
     "is_file_of",
     "open_store",
     "proven_damage",
     "remove_database",
     "rename_database",
+    "shown_path",
+    "store_exists",
 ]
-
-# Of two letters at least: C:/ is a drive.
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def open_store(
@@ -42,21 +38,10 @@ def open_store(
     statement_timeout_ms: int = 60_000,
     server_wait_ms: int = 30_000,
     standby_lag_ms: int = 10_000,
-    create: bool = True,
-    unfinished: bool = False,
 ) -> Store:
-    """The store at `path`: a SQLite file, ':memory:', or an address of PostgreSQL.
-
-    One that does not exist is created, or without `create` refused; and so is an unfinished copy, unless `unfinished`.
-    """
+    """The store at `path`, created if it does not exist: a SQLite file, ':memory:', or an address of PostgreSQL."""
     if not is_address(path):
-        if _SCHEME.match(os.fspath(path)):  # not repeated: it may have a password
-            raise InvalidInput("path looks like an address, and begins neither with postgresql:// nor with postgres://")
-        if not create and (os.fspath(path) == MEMORY or not check_path(path).exists()):
-            raise InvalidInput(f"there is no store at {shown(os.fspath(path))}: give the path of one that exists")
-        return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key, unfinished=unfinished)
-    from recollect.store.postgres.address import parse_address
-
+        return SqliteStore(path, busy_timeout_ms=busy_timeout_ms, durability=durability, key=key)
     if key is not None:
         raise InvalidInput(f"{parse_address(str(path))} is on a server, which encrypts its disks itself: leave key out")
     parse_address(str(path))  # says which package is missing
@@ -70,6 +55,21 @@ def open_store(
         statement_timeout_ms=statement_timeout_ms,
         server_wait_ms=server_wait_ms,
         standby_lag_ms=standby_lag_ms,
-        create=create,
-        unfinished=unfinished,
     )
+
+
+def store_exists(path: str) -> bool:
+    """Whether there is a store at a path or an address; one in memory is always new."""
+    if not is_address(path):
+        return path == ":memory:" or check_path(path).exists()
+    address = parse_address(path)
+    from recollect.store.postgres.migrating import holds_memory
+
+    return holds_memory(address)
+
+
+def shown_path(path: str) -> str:
+    """A path or an address, without its password, for messages."""
+    if not is_address(path):
+        return path
+    return str(parse_address(path))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from recollect.errors import SchemaTooNew, StoreReadOnly
+from recollect.errors import NotADatabase, SchemaTooNew, StoreReadOnly
 from recollect.logs import logger
+from recollect.store.postgres.address import PostgresAddress
 from recollect.store.postgres.connection import Connections
 from recollect.store.postgres.faults import translated
 from recollect.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
@@ -14,10 +15,9 @@ from recollect.store.postgres.server_check import APPLICATION, check_server, cre
 _log = logger(__name__)
 
 
-def prepare(connections: Connections, *, create: bool = True) -> bool:
+def prepare(connections: Connections) -> bool:
     """Check the server, and create or migrate the schema; nothing is changed where that cannot be done.
 
-    Without `create` NotADatabase is raised where there is no memory.
     True for a standby, which can only be read, and has to have the schema of this Recollect.
     """
     address = connections.address
@@ -27,7 +27,7 @@ def prepare(connections: Connections, *, create: bool = True) -> bool:
             if held != SCHEMA_VERSION:
                 raise StoreReadOnly(f"{address} is a standby with an older schema: open the primary first")
             return True
-        found = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=create)
+        found = check_server(connection, address, newest_schema=SCHEMA_VERSION)
         if found.schema_version == SCHEMA_VERSION:
             return False
         if found.vector is None:
@@ -52,3 +52,13 @@ def prepare(connections: Connections, *, create: bool = True) -> bool:
         elif before != SCHEMA_VERSION:
             _log.info("migrated %s from schema %d to %d", address, before, SCHEMA_VERSION)
     return False
+
+
+def holds_memory(address: PostgresAddress) -> bool:
+    """Whether a schema holds a memory; nothing is changed."""
+    with Connections(address).connect() as connection:
+        try:
+            check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False)
+        except NotADatabase:
+            return False
+    return True

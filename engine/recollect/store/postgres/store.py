@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from recollect.store.postgres import erasing, upkeep
 from recollect.store.postgres.address import parse_address
 from recollect.store.postgres.commits import commit
 from recollect.store.postgres.connection import Connections, StoreConnection
-from recollect.store.postgres.faults import translated
+from recollect.store.postgres.faults import is_lost, translated
 from recollect.store.postgres.migrating import prepare
 from recollect.store.postgres.schema import SCHEMA_VERSION
 from recollect.store.postgres.standby import Standby
@@ -26,7 +27,6 @@ from recollect.store.postgres.statements import statement
 from recollect.store.postgres.transaction import PostgresTransaction, add_names_sql
 from recollect.store.postgres.values import TextArray, adapt
 from recollect.store.protocol import Progress, Store
-from recollect.store.sql.copying import unfinished as unfinished_copy
 from recollect.store.sql.rebuilding import drop_unused
 from recollect.store.sql.repository import INSIDE
 from recollect.store.sql.stats import figures
@@ -59,8 +59,6 @@ class PostgresStore(Store):
         statement_timeout_ms: int = 60_000,
         server_wait_ms: int = 30_000,
         standby_lag_ms: int = 10_000,
-        create: bool = True,
-        unfinished: bool = False,
     ) -> None:
         self._address = parse_address(address)
         self.path = str(self._address)
@@ -80,10 +78,8 @@ class PostgresStore(Store):
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
         self._writers = threading.BoundedSemaphore(max(1, pool_size // _CONNECTIONS_OF_A_WRITER))
-        self.standby = Standby(self.path, standby_lag_ms) if prepare(self._connections, create=create) else None
+        self.standby = Standby(self.path, standby_lag_ms) if prepare(self._connections) else None
         self._connections.open()
-        if not unfinished:
-            self._refuse_unfinished()
 
     @property
     def closed(self) -> bool:
@@ -103,10 +99,7 @@ class PostgresStore(Store):
             return
         if self.standby is not None:
             raise StoreReadOnly(f"{self.path} is a standby, which is only read: give the address of the primary")
-        with self._writers, translated(self._address), self._connections.connection() as raw:
-            self.check_usable()
-            writer = self._transaction(raw)
-            writer.begin_writing(locks, wait=wait)
+        with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
             inside.writer, inside.depth = writer, 1
             try:
                 yield writer
@@ -161,13 +154,32 @@ class PostgresStore(Store):
             with translated(self._address):
                 yield self._inside.writer
             return
-        with translated(self._address), self._connections.connection() as raw:
-            reader = self._transaction(raw)
-            reader.begin_reading()
+        with self._begun(PostgresTransaction.begin_reading) as (reader, raw):
             if self.standby is not None:
                 self.standby.check(reader.connection)
             yield reader
             raw.execute("COMMIT")
+
+    @contextmanager
+    def _begun(
+        self, begin: Callable[[PostgresTransaction], None]
+    ) -> Iterator[tuple[PostgresTransaction, StoreConnection]]:
+        """A transaction that has begun, on a connection that works; one that ends inside it raises ConnectionLost."""
+        deadline = time.monotonic() + self._connections.wait_seconds
+        while True:
+            with self._connections.connection() as raw, translated(self._address, raw):
+                self.check_usable()
+                transaction = self._transaction(raw)
+                try:
+                    begin(transaction)
+                except psycopg.Error as fault:
+                    # Nothing is done yet: a connection that ended while nobody used it is replaced by another.
+                    if is_lost(fault, raw) and time.monotonic() < deadline:
+                        raw.close()
+                        continue
+                    raise
+                yield transaction, raw
+                return
 
     def size(self) -> int:
         with self.read() as reader:
@@ -250,13 +262,6 @@ class PostgresStore(Store):
         self._check_outside()
         self._closed = True
         self._connections.close()
-
-    def _refuse_unfinished(self) -> None:
-        with self.read() as reader:
-            mark = reader.copying.mark()
-        if mark is not None:
-            self._connections.close()
-            raise unfinished_copy(self.path, mark)
 
     def _check_outside(self) -> None:
         """Refuse what PostgreSQL does not do in a transaction, and what would end it."""

@@ -11,7 +11,6 @@ from recollect.store.postgres.blocks import PostgresBlocks
 from recollect.store.postgres.changes import PostgresChanges
 from recollect.store.postgres.conditions import PostgresConditions
 from recollect.store.postgres.connection import StoreConnection
-from recollect.store.postgres.copying import PostgresCopying
 from recollect.store.postgres.erasing import PostgresErasure
 from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.sessions import PostgresSessions
@@ -59,7 +58,6 @@ class PostgresTransaction(SqlTransaction):
         self.blocks = PostgresBlocks(self)
         self.changes = PostgresChanges(self)
         self.snapshot = SqlIndexSnapshot(self)
-        self.copying = PostgresCopying(self)
         self.erasure = PostgresErasure(self)
 
     @property

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.protocol.copying import Copying, CopyWriter
 from recollect.store.protocol.index import (
     Blocks,
     Changes,
@@ -101,7 +100,6 @@ class Reader(Protocol):
     working: Working
     embedding_cache: EmbeddingCache
     access_tokens: AccessTokens
-    copying: Copying
 
     @property
     def sees_one_commit(self) -> bool:
@@ -136,7 +134,6 @@ class Writer(Reader, Protocol):
     working: WorkingWriter
     embedding_cache: EmbeddingCacheWriter
     access_tokens: AccessTokenWriter
-    copying: CopyWriter
     erasure: Erasure
 
 
