@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ def measure(path: Path | None, records: int, questions: int, embedder: str, fold
     import pyarrow as pa
     import ray.data
 
+    load = os.getloadavg()[0]
     lines = corpus.read_lines(path, records)
     file = folder / "corpus.jsonl"
     file.write_text("".join(json.dumps({"text": each, "created_at": _CREATED}) + "\n" for each in lines), "utf-8")
@@ -92,7 +94,7 @@ def measure(path: Path | None, records: int, questions: int, embedder: str, fold
         hits = ask()
         ways[way]["recall_s"] = round(time.perf_counter() - began, 2)
         ways[way]["answered"] = hashlib.sha256(json.dumps(hits.to_pylist(), default=str).encode()).hexdigest()
-    return {"records": records, "questions": len(asked), "ways": ways}
+    return {"load_before": round(load, 1), "records": records, "questions": len(asked), "ways": ways}
 
 
 def _digest(path: Path, settings: Settings) -> str:
@@ -134,7 +136,7 @@ def markdown(saved: dict[str, Any]) -> str:
         told.append(
             f"{table(header, rows, left=header[:1])}\n\n"
             f"Embedder {embedder}, {run['records']:,} records, {run['questions']:,} questions, commit {run['commit']}, "
-            f"{run['date']}, {run['cores']} cores."
+            f"{run['date']}, {run['cores']} cores, load {run['load_before']} before."
         )
     return "\n\n".join(told)
 

@@ -33,6 +33,7 @@ ATTACKS: dict[str, Attack] = {
     "power loss": Attack("power", 5_000),
     "full disk": Attack("full_disk", 100),
     "writers": Attack("writers", 20_000),
+    "postgres": Attack("postgres", 20_000),
     "soak": Attack("soak", 7_200),
     "ssrf": Attack("ssrf", 10_000),
     "hostile files": Attack("hostile_files", 500),

@@ -352,11 +352,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_address(path: object) -> bool:
+    """Whether a path names a memory on a PostgreSQL server and no file."""
+    return isinstance(path, str) and path.lower().startswith(("postgresql://", "postgres://"))
+
+
 def check_path(path: object, name: str = "path") -> Path:
     """The absolute path, with `~` expanded; the disk is not accessed.
 
     Raises InvalidInput unless it is a non-blank str or os.PathLike of str, without NUL, that the file system can
-    encode, and for `~name` of an unknown user.
+    encode, for the address of a server, and for `~name` of an unknown user.
     """
     text: object = path
     if isinstance(path, os.PathLike):
@@ -367,6 +372,8 @@ def check_path(path: object, name: str = "path") -> Path:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput(f"{name} is {shown(path)}: give a path")
     text = str.__str__(text)
+    if is_address(text):  # not repeated: it may have a password
+        raise InvalidInput(f"{name} is the address of a server, and has to be a file or folder here")
     if "\x00" in text:
         raise InvalidInput(f"{name} is {shown(text)}: a path has no NUL")
     if len(text) > MAX_PATH_CHARS:

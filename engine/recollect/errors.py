@@ -20,6 +20,7 @@ RecollectError
 │   ├── StoreIOError                   the disk failed, or the system had no descriptors or memory left
 │   ├── StoreCorrupt                   a damaged page, or a row that another program has changed into what is none
 │   ├── StoreUnreachable               the database server is not there, is ending, or was lost before a commit
+│   │   └── ConnectionLost             a connection ended inside a transaction: it may be run again at once
 │   ├── StoreAccessDenied              the database server refuses the user or the password
 │   ├── StoreUnsupported               the database server lacks what a memory needs, or may not be given it
 │   ├── StoreTimeout                   a statement took longer than it may
@@ -52,6 +53,7 @@ __all__ = [
     "AccessDenied",
     "AlreadyExists",
     "AlreadySuperseded",
+    "ConnectionLost",
     "DocumentEncrypted",
     "DocumentError",
     "DocumentRefused",
@@ -191,6 +193,10 @@ class StoreCorrupt(StoreError):
 
 class StoreUnreachable(StoreError):
     """The database server is not there, is starting or ending, or has no connection left; nothing was written."""
+
+
+class ConnectionLost(StoreUnreachable):
+    """A connection to the database server ended inside a transaction, which is undone: nothing was written."""
 
 
 class StoreAccessDenied(StoreError):

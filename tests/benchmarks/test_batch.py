@@ -7,7 +7,7 @@ import pytest
 from benchmarks import batch, billion, saving
 
 RUN = {
-    "records": 1000, "questions": 100, "commit": "abc", "date": "2026-11-23", "cores": 2,
+    "records": 1000, "questions": 100, "commit": "abc", "date": "2026-11-23", "cores": 2, "load_before": 0.1,
     "ways": {
         "one process": {"store_s": 2.0, "stored": "x", "recall_s": 1.0, "answered": "y"},
         "two workers": {"store_s": 1.0, "stored": "x", "recall_s": 0.5, "answered": "y"},

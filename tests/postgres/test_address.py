@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from recollect.checks import is_address
 from recollect.errors import InvalidInput
 from recollect.store.postgres import address as module
-from recollect.store.postgres.address import is_address, parse_address
+from recollect.store.postgres.address import parse_address
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 
@@ -107,7 +108,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
 
 def test_to_tell_an_address_from_a_file_loads_no_psycopg():
     code = (
-        "import sys; from recollect.store.postgres.address import is_address; import recollect.store.opening; "
+        "import sys; from recollect.checks import is_address; import recollect.store.opening; "
         "assert is_address('postgresql://h/a'); print([name for name in sys.modules if name.startswith('psycopg')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -44,7 +44,7 @@ class Workers(Generic[Task, Result]):
                 "name of an embedder in place of an object"
             ) from fault
         self._count = count
-        here, there = get_context("spawn").Pipe()
+        there, here = get_context("spawn").Pipe(duplex=False)
         # When this end is closed, with this process at the latest, the workers end.
         self._lifeline = here
         self._pool = ProcessPoolExecutor(

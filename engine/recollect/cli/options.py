@@ -123,19 +123,19 @@ def open_memory(
     """
     from msgspec import structs
 
-    from recollect.checks import check_path
     from recollect.compat import load_settings
     from recollect.environment import default_path, environment
     from recollect.memory import Memory
     from recollect.settings import Settings
+    from recollect.store.opening import shown_path, store_exists
 
     path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
     given = Settings() if path is None else load_settings(path)
     place = default_path() if context.obj is None else context.obj
-    if not create and place != ":memory:" and not check_path(place).exists():
+    if not create and not store_exists(place):
         raise InvalidInput(
-            f"there is no store at {place}: check --db and RECOLLECT_DB, or make one with remember, import or "
-            "knowledge ingest"
+            f"there is no store at {shown_path(place)}: check --db and RECOLLECT_DB, or make one with remember, "
+            "import or knowledge ingest"
         )
     with Memory(place, settings=given if lasting else structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)

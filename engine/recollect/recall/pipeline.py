@@ -19,6 +19,7 @@ from msgspec import structs
 
 from recollect.checks import check_query
 from recollect.engine import Engine
+from recollect.errors import ConnectionLost
 from recollect.filters import Filter
 from recollect.index.query_batch import IndexView, QueryBatch
 from recollect.parallel import run_tasks, threads
@@ -94,7 +95,11 @@ def recall_queries(
     own.
     """
     with span("recall", queries=len(queries), limit=request.limit, mode=request.mode) as seen:
-        hits = _recall_adapted(engine, queries, vectors, request)
+        try:
+            hits = _recall_adapted(engine, queries, vectors, request)
+        except ConnectionLost:
+            # Nothing was written: another connection answers as if this one had not ended.
+            hits = _recall_adapted(engine, queries, vectors, request)
         if seen.recording:
             seen.set(hits=sum(map(len, hits)))
             if len(hits) == 1:  # queries that are recalled together share their stages

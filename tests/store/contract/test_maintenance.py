@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.checks import is_address
 from recollect.errors import InvalidInput
 from recollect.filters import Filter
 from recollect.store.opening import open_store
-from recollect.store.postgres.address import is_address
 from tests.store.contract.support import EMBEDDER, KEY, NOW, row, vector
 
 

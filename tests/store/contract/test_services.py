@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from recollect.checks import is_address
 from recollect.policies import Consolidation
-from recollect.store.postgres.address import is_address
 from recollect.store.values import CycleRow, SnapshotRow
 from recollect.text.tokens import tokenize
 from tests.store.contract.support import EMBEDDER, NOW, parts, row, vector

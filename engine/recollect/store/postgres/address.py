@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from urllib.parse import quote, unquote, urlencode
 
-from recollect.checks import shown
+from recollect.checks import is_address, shown
 from recollect.errors import InvalidInput
 from recollect.extras import install_command
 
 DEFAULT_SCHEMA = "recollect"
-_SCHEMES = ("postgresql://", "postgres://")
 # An identifier that needs no quotes: PostgreSQL cuts longer ones to 63 bytes.
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _OF_THE_SERVER = ("information_schema", "public")
@@ -47,11 +46,6 @@ class PostgresAddress:
         for secret in self.secrets:
             text = text.replace(secret, "…")
         return text
-
-
-def is_address(path: object) -> bool:
-    """Whether a path names a memory on a PostgreSQL server and no file."""
-    return isinstance(path, str) and path.lower().startswith(_SCHEMES)
 
 
 def parse_address(address: str) -> PostgresAddress:

@@ -2,8 +2,8 @@
 
 Sequence numbers have gaps and are committed out of order, so a commit is named by a whole snapshot: it tells of every
 transaction whether it was visible. What a reader has to catch up with is what is visible now and was not then: nothing
-twice, nothing missed, however long a writer takes. A snapshot of a server that has been started again since, after a
-crash or a failover, says nothing: who holds one loads everything again.
+twice, nothing missed, however long a writer takes. A snapshot of a server that has been started again since, or has
+recovered from a crash, or of another one after a failover, says nothing: who holds one loads everything again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from recollect.store.values import Change, Commit, Operation
 KEPT_ROWS = 100_000
 _TRIMMED_EVERY = 1024
 _TRIMMED = "feed_trimmed"
+_TRIMMING = 17
+# A server of which one process was killed recovers without being started again, and gives numbers of transactions
+# that it had lost to others; its statistics begin anew then.
 _SEEN = (
-    "SELECT pg_current_snapshot()::text, CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), "
+    "SELECT pg_current_snapshot()::text, concat_ws('-', "
+    "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), "
+    "CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT)), "
     "coalesce(pg_current_xact_id_if_assigned()::text, ''), coalesce((SELECT max(sequence) FROM feed "
     "WHERE xid = pg_current_xact_id_if_assigned()), 0)"
 )
@@ -29,10 +34,10 @@ _UNSEEN = (
 
 
 class _Seen(NamedTuple):
-    """What a commit names: a snapshot, when its server was started, and of a writer its own changes so far."""
+    """What a commit names: a snapshot, when its server began to run, and of a writer its own changes so far."""
 
     snapshot: str
-    server: int
+    server: str
     xid: str
     sequence: int
 
@@ -41,7 +46,7 @@ class _Seen(NamedTuple):
         """What a commit names; None for one of another store."""
         parts = commit.split("/")
         try:
-            seen = cls(parts[0], int(parts[1]), parts[2], int(parts[3]))
+            seen = cls(parts[0], parts[1], parts[2], int(parts[3]))
         except (IndexError, ValueError):
             return None
         return seen if seen.name == commit else None
@@ -82,13 +87,18 @@ class PostgresChanges(SqlChanges):
             self._trim(self._last - KEPT_ROWS)
 
     def _trim(self, up_to: int) -> None:
+        # One transaction at a time: two would wait for each other's rows.
+        if not self._execute("SELECT pg_try_advisory_xact_lock('feed'::regclass::oid::int, ?::int)", (_TRIMMING,)).get:
+            return
         newest = self._execute(
             "WITH gone AS (DELETE FROM feed WHERE sequence <= ? RETURNING xid) "
             "SELECT max(xid::text::bigint) FROM gone", (up_to,)
         ).get  # fmt: skip
         if newest is not None:
+            # What is trimmed later may be older: a row is seen when its transaction ends.
             self._execute(
-                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE "
+                "SET value = greatest(meta.value::bigint, excluded.value::bigint)::text",
                 (_TRIMMED, str(newest)),
             )
 

@@ -11,6 +11,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 
 from recollect.checks import fault_text
 from recollect.errors import (
+    ConnectionLost,
     StoreAccessDenied,
     StoreClosed,
     StoreCorrupt,
@@ -40,16 +41,24 @@ _READ_ONLY = ("session is read-only", "session is not read-only", "hot standby m
 
 
 @contextmanager
-def translated(address: PostgresAddress) -> Iterator[None]:
+def translated(
+    address: PostgresAddress, connection: psycopg.Connection[tuple[object, ...]] | None = None
+) -> Iterator[None]:
     """Raise errors of `recollect.errors` for those of psycopg; `address` names the store in them.
 
-    For a commit use `recollect.store.postgres.commits.commit`: here what was lost was not written.
+    With the `connection` of a transaction, ConnectionLost is raised where that has ended. For a commit use
+    `recollect.store.postgres.commits.commit`: here what was lost was not written.
     """
     try:
         yield
     except psycopg.Error as fault:
         # Of a connection that failed it holds the password; of a statement it quotes texts of memories.
         forget_secrets(fault)
+        if connection is not None and is_lost(fault, connection):
+            said = address.without_secrets(first_line(fault))
+            raise ConnectionLost(
+                f"{address}: the connection ended in the middle of a transaction ({said}); {_UNDONE}. Try again"
+            ) from None
         raise as_store_error(fault, address) from None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from recollect.errors import SchemaTooNew, StoreReadOnly
+from recollect.errors import NotADatabase, SchemaTooNew, StoreReadOnly
 from recollect.logs import logger
+from recollect.store.postgres.address import PostgresAddress
 from recollect.store.postgres.connection import Connections
 from recollect.store.postgres.faults import translated
 from recollect.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
@@ -51,3 +52,13 @@ def prepare(connections: Connections) -> bool:
         elif before != SCHEMA_VERSION:
             _log.info("migrated %s from schema %d to %d", address, before, SCHEMA_VERSION)
     return False
+
+
+def holds_memory(address: PostgresAddress) -> bool:
+    """Whether a schema holds a memory; nothing is changed."""
+    with Connections(address).connect() as connection:
+        try:
+            check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False)
+        except NotADatabase:
+            return False
+    return True

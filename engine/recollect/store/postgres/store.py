@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from recollect.store.postgres import candidate_indexes, erasing, upkeep
 from recollect.store.postgres.address import parse_address
 from recollect.store.postgres.commits import commit
 from recollect.store.postgres.connection import Connections, StoreConnection
-from recollect.store.postgres.faults import translated
+from recollect.store.postgres.faults import is_lost, translated
 from recollect.store.postgres.migrating import prepare
 from recollect.store.postgres.schema import SCHEMA_VERSION
 from recollect.store.postgres.standby import Standby
@@ -98,10 +99,7 @@ class PostgresStore(Store):
             return
         if self.standby is not None:
             raise StoreReadOnly(f"{self.path} is a standby, which is only read: give the address of the primary")
-        with self._writers, translated(self._address), self._connections.connection() as raw:
-            self.check_usable()
-            writer = self._transaction(raw)
-            writer.begin_writing(locks, wait=wait)
+        with self._writers, self._begun(lambda writer: writer.begin_writing(locks, wait=wait)) as (writer, raw):
             inside.writer, inside.depth = writer, 1
             try:
                 yield writer
@@ -156,13 +154,32 @@ class PostgresStore(Store):
             with translated(self._address):
                 yield self._inside.writer
             return
-        with translated(self._address), self._connections.connection() as raw:
-            reader = self._transaction(raw)
-            reader.begin_reading()
+        with self._begun(PostgresTransaction.begin_reading) as (reader, raw):
             if self.standby is not None:
                 self.standby.check(reader.connection)
             yield reader
             raw.execute("COMMIT")
+
+    @contextmanager
+    def _begun(
+        self, begin: Callable[[PostgresTransaction], None]
+    ) -> Iterator[tuple[PostgresTransaction, StoreConnection]]:
+        """A transaction that has begun, on a connection that works; one that ends inside it raises ConnectionLost."""
+        deadline = time.monotonic() + self._connections.wait_seconds
+        while True:
+            with self._connections.connection() as raw, translated(self._address, raw):
+                self.check_usable()
+                transaction = self._transaction(raw)
+                try:
+                    begin(transaction)
+                except psycopg.Error as fault:
+                    # Nothing is done yet: a connection that ended while nobody used it is replaced by another.
+                    if is_lost(fault, raw) and time.monotonic() < deadline:
+                        raw.close()
+                        continue
+                    raise
+                yield transaction, raw
+                return
 
     def size(self) -> int:
         with self.read() as reader:
