@@ -75,6 +75,7 @@ FLOORS = {
     "workspace": 16,  # writes the memories of a Memory as files
     "tools": 16,
     "arrow": 16,
+    "tenants": 16,
     "batch": 17,
     "mcp": 17,
     "server": 18,

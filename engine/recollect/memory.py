@@ -70,7 +70,8 @@ class Memory(Services, Relations, Upkeep):
         opened = default_path() if path is None else path
         chosen = settings or Settings()
         secret = named_key(chosen.key_file) if key is None else key
-        self._bind(Engine(opened, embedder, chosen, language_model, key=secret), "/", owner=True)
+        engine = Engine(opened, embedder, chosen, language_model, key=secret)
+        self._bind(engine, engine.store.confined_to or "/", owner=True)
 
     def _bind(self, engine: Engine, scope: str, *, owner: bool) -> None:
         self._engine, self._scope, self._owner = engine, scope, owner

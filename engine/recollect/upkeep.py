@@ -10,7 +10,7 @@ from recollect import audit as auditing
 from recollect import checks
 from recollect.checks import check_flag
 from recollect.engine import Engine
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreAccessDenied
 from recollect.filters import Filter, FilterFields, bound_filter
 from recollect.numerics import kernels as backend
 from recollect.recall.request import RecallOptions
@@ -46,7 +46,6 @@ class Upkeep:
         figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
-            index = engine.describe_index(reader) if self._scope == "/" else {}
         kernels = backend.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
@@ -59,15 +58,13 @@ class Upkeep:
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
-        if index.get("indexes") == {}:
-            notes.append(f"the server has no indexes to find candidates by: recollect --db {figures['path']} warmup")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,
             encrypted=encrypted,
             kernels=kernels.active,
             mode="hybrid" if searchable else "keyword",
-            index=index,
+            index=engine.index.describe() if self._scope == "/" else {},
             notes=tuple(notes),
         )
 
@@ -289,6 +286,14 @@ class Upkeep:
         return self._engine.warmup(on_progress)
 
     def _whole(self, verb: str) -> None:
-        """Raise InvalidInput for a method that works on the whole file, if this handle is scoped."""
+        """Raise for a method that works on the whole file: InvalidInput if this handle is scoped.
+
+        StoreAccessDenied if the role that opened the memory is a tenant.
+        """
+        if (scope := self._engine.store.confined_to) is not None:
+            raise StoreAccessDenied(
+                f"{verb} works on the whole memory, of which the user of {self.path} has the scope {scope}: ask its "
+                "owner"
+            )
         if not self._owner:
             raise InvalidInput(f"{verb} works on the whole file: call it on the Memory, not on its scope {self._scope}")

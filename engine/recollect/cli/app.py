@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import demo, evaluation, mcp, options, read, serve, tiers, tool, transfer, upkeep, workspace, write
+from recollect.cli import (
+    demo,
+    evaluation,
+    mcp,
+    options,
+    read,
+    serve,
+    tenants,
+    tiers,
+    tool,
+    transfer,
+    upkeep,
+    workspace,
+    write,
+)
 from recollect.cli.options import option
 from recollect.services import SERVICES
 
@@ -89,3 +103,4 @@ for name, service in SERVICES.items():
 app.add_typer(workspace.workspace, name="workspace")
 app.add_typer(mcp.mcp, name="mcp")
 app.add_typer(serve.token, name="token")
+app.add_typer(tenants.tenant, name="tenant")

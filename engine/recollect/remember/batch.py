@@ -119,8 +119,7 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
             return None
         if many:
             return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
-        if not engine.server_finds(reader):
-            engine.index.catch_up(reader)
+        engine.index.catch_up(reader)
     return None
 
 

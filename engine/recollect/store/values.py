@@ -396,3 +396,11 @@ class AccessTokenRow(NamedTuple):
     read_only: bool
     created_at: int
     expires_at: int | None
+
+
+class TenantRow(NamedTuple):
+    """A role of the database server that is confined to a scope."""
+
+    role: str
+    scope: str
+    created_at: int

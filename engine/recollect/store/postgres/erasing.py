@@ -37,7 +37,7 @@ class PostgresErasure(SqlErasure):
     def _tables(self) -> list[str]:
         return self._column(
             "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() "
-            "AND tablename NOT IN ('feed', 'meta') ORDER BY 1"
+            "AND tablename NOT IN ('feed', 'meta', 'scope_tag', 'tenant') ORDER BY 1"
         )
 
     def _in_a_message(self, word: str) -> bool:

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from psycopg import sql
 
-from recollect.errors import NotADatabase, SchemaTooNew, StoreReadOnly
+from recollect.errors import NotADatabase, SchemaTooNew, StoreReadOnly, StoreUnsupported
 from recollect.logs import logger
 from recollect.store.postgres.address import PostgresAddress
 from recollect.store.postgres.connection import Connections
 from recollect.store.postgres.faults import translated
 from recollect.store.postgres.schema import MIGRATIONS, SCHEMA_VERSION
 from recollect.store.postgres.server_check import APPLICATION, check_server, create_vector
+from recollect.store.postgres.tenants import renew_privileges, scope_of_user
 
 _log = logger(__name__)
 
 
-def prepare(connections: Connections) -> bool:
-    """Check the server, and create or migrate the schema; nothing is changed where that cannot be done.
+class Prepared(NamedTuple):
+    """A memory that can be used.
 
-    True for a standby, which can only be read, and has to have the schema of this Recollect.
+    A `standby` can only be read, and has to have the schema of this Recollect. `scope` is that to which the server
+    confines the user, None where it does not.
     """
+
+    standby: bool
+    scope: str | None
+
+
+def prepare(connections: Connections) -> Prepared:
+    """Check the server, and create or migrate the schema; nothing is changed where that cannot be done."""
     address = connections.address
     with connections.connect() as connection:
         if connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
             held = check_server(connection, address, newest_schema=SCHEMA_VERSION, write=False).schema_version
             if held != SCHEMA_VERSION:
                 raise StoreReadOnly(f"{address} is a standby with an older schema: open the primary first")
-            return True
+            return Prepared(True, scope_of_user(connection, address))
         found = check_server(connection, address, newest_schema=SCHEMA_VERSION)
         if found.schema_version == SCHEMA_VERSION:
-            return False
+            return Prepared(False, scope_of_user(connection, address))
+        if found.schema_version is not None and scope_of_user(connection, address) is not None:
+            raise StoreUnsupported(
+                f"{address} has schema version {found.schema_version}, and this Recollect needs {SCHEMA_VERSION}: its "
+                "owner brings it up to date by opening it, a tenant cannot"
+            )
         if found.vector is None:
             create_vector(connection, connections)
         with translated(address), connection.transaction():
@@ -47,11 +63,12 @@ def prepare(connections: Connections) -> bool:
                 "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 [("application", APPLICATION), ("schema_version", str(SCHEMA_VERSION))],
             )
+            renew_privileges(connection)
         if before == 0:
             _log.info("created %s with schema %d", address, SCHEMA_VERSION)
         elif before != SCHEMA_VERSION:
             _log.info("migrated %s from schema %d to %d", address, before, SCHEMA_VERSION)
-    return False
+    return Prepared(False, None)
 
 
 def holds_memory(address: PostgresAddress) -> bool:

@@ -7,6 +7,7 @@ in-memory index, are read here as they are. Every text has the collation "C": te
 from __future__ import annotations
 
 from recollect.store.postgres.service_schema import SERVICE_SCHEMA
+from recollect.store.postgres.tenant_schema import TENANT_SCHEMA
 
 # What the statements that both databases share expect of SQL.
 _FUNCTIONS = """
@@ -22,15 +23,6 @@ CREATE AGGREGATE json_group_array(TEXT) (SFUNC = array_append, STYPE = TEXT[], I
     FINALFUNC = listed_as_json);
 CREATE AGGREGATE json_group_array(BIGINT) (SFUNC = array_append, STYPE = BIGINT[], INITCOND = '{}',
     FINALFUNC = listed_as_json);
-
--- For `candidates.py`: the words of a term list, and the codes of a packed vector, as PostgreSQL's indexes take them.
-CREATE FUNCTION term_numbers(terms BYTEA) RETURNS INT[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 1000
-    RETURN (SELECT array_agg(get_byte(terms, i) + 256 * get_byte(terms, i + 1) + 65536 * get_byte(terms, i + 2)
-                             + 16777216 * get_byte(terms, i + 3)) FROM generate_series(0, length(terms) - 4, 4) i);
-CREATE FUNCTION packed_codes(packed BYTEA, dimension INT) RETURNS HALFVEC LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    COST 10000
-    RETURN (SELECT array_agg((get_byte(packed, i) # 128) - 128)
-            FROM generate_series(length(packed) - 4 - dimension, length(packed) - 5) i)::halfvec;
 """
 
 _TABLES = """
@@ -87,6 +79,9 @@ CREATE TABLE record (
     held_until       BIGINT,
     metadata        TEXT_,
     content_hash    BYTEA NOT NULL,
+    -- Finds equal texts: it does not depend on case, spaces or quote marks. A column, since row-level security keeps
+    -- conditions on the result of a function from an index.
+    text_key        BYTEA NOT NULL GENERATED ALWAYS AS (substr(content_hash, 1, 8)) STORED,
     embedding_state TEXT_ NOT NULL CHECK (embedding_state IN ('embedded', 'pending', 'refused', 'none')),
     -- If false, recall leaves it out. Nothing is derived from it, so that no index has it.
     indexed         BOOLEAN NOT NULL DEFAULT true
@@ -96,11 +91,10 @@ CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT
 -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
 CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
 CREATE INDEX record_updated_at ON record(updated_at) WHERE valid_to IS NULL;
-CREATE INDEX record_source ON record(source_id, position, id) WHERE source_id IS NOT NULL;
+CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
--- Finds equal texts; the first 8 bytes do not depend on case, spaces or quote marks.
-CREATE INDEX record_text ON record(substr(content_hash, 1, 8)) WHERE valid_to IS NULL;
+CREATE INDEX record_text ON record(text_key) WHERE valid_to IS NULL;
 CREATE INDEX record_unembedded ON record(id) WHERE embedding_state != 'embedded';
 CREATE INDEX record_superseded ON record(superseded_until) WHERE superseded_until IS NOT NULL;
 
@@ -262,6 +256,7 @@ CREATE TABLE feed (
 CREATE INDEX feed_xid ON feed(xid, sequence);
 """
 
-MIGRATIONS: tuple[str, ...] = ((_FUNCTIONS + _TABLES + SERVICE_SCHEMA).replace("TEXT_", 'TEXT COLLATE "C"'),)
+_ALL = _FUNCTIONS + _TABLES + SERVICE_SCHEMA + TENANT_SCHEMA
+MIGRATIONS: tuple[str, ...] = (_ALL.replace("TEXT_", 'TEXT COLLATE "C"'),)
 SCHEMA_VERSION = len(MIGRATIONS)
 """The number of the last migration."""

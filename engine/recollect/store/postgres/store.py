@@ -15,7 +15,7 @@ import psycopg
 
 from recollect.errors import ForkedProcess, InvalidInput, StoreClosed, StoreReadOnly
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.postgres import candidate_indexes, erasing, upkeep
+from recollect.store.postgres import erasing, tenants, upkeep
 from recollect.store.postgres.address import parse_address
 from recollect.store.postgres.commits import commit
 from recollect.store.postgres.connection import Connections, StoreConnection
@@ -30,7 +30,7 @@ from recollect.store.protocol import Progress, Store
 from recollect.store.sql.rebuilding import drop_unused
 from recollect.store.sql.repository import INSIDE
 from recollect.store.sql.stats import figures
-from recollect.store.values import Erased
+from recollect.store.values import Erased, TenantRow
 
 _CONNECTIONS_OF_A_WRITER = 3
 
@@ -78,7 +78,9 @@ class PostgresStore(Store):
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
         self._writers = threading.BoundedSemaphore(max(1, pool_size // _CONNECTIONS_OF_A_WRITER))
-        self.standby = Standby(self.path, standby_lag_ms) if prepare(self._connections) else None
+        prepared = prepare(self._connections)
+        self.standby = Standby(self.path, standby_lag_ms) if prepared.standby else None
+        self.confined_to = prepared.scope
         self._connections.open()
 
     @property
@@ -210,12 +212,6 @@ class PostgresStore(Store):
         with self.atomic() as writer:
             upkeep.rebuild(writer, on_progress)
 
-    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
-        self._check_outside()
-        with self.read() as reader:
-            embedder = reader.vectors.active_embedder()
-        return candidate_indexes.make(self._connections, embedder, on_progress)
-
     def vacuum(self) -> int:
         self._check_outside()
         before = self._bytes()
@@ -249,6 +245,26 @@ class PostgresStore(Store):
     def rekey(self, key: str | None) -> None:
         raise InvalidInput(f"{self.path} is on a server, which encrypts its disks itself: a key is for files")
 
+    def tenants(self) -> list[TenantRow]:
+        with translated(self._address), self._connections.connection() as raw:
+            return tenants.listed(raw)
+
+    def grant_tenant(self, role: str, scope: str) -> TenantRow:
+        with self._granting() as raw:
+            return tenants.grant(raw, role, scope)
+
+    def revoke_tenant(self, role: str) -> None:
+        with self._granting() as raw:
+            tenants.revoke(raw, role)
+
+    @contextmanager
+    def _granting(self) -> Iterator[StoreConnection]:
+        """A transaction on privileges: PostgreSQL has no two of them wait for each other."""
+        self._check_outside()
+        with translated(self._address), self._connections.connection() as raw, raw.transaction():
+            raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recollect {self._address.schema}",))
+            yield raw
+
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
         self._check_outside()
         return erasing.prove(self, erased)
@@ -278,7 +294,8 @@ class PostgresStore(Store):
     def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
         found = self._transactions.get(raw)
         if found is None:
-            found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names)
+            confined = self.confined_to is not None
+            found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
             self._transactions[raw] = found
         return found
 
@@ -292,7 +309,8 @@ class PostgresStore(Store):
                 adapt(raw)
             # The writer's commit comes later in the WAL, and takes this one along to the disk.
             raw.execute("BEGIN; SET LOCAL synchronous_commit = off")
-            psycopg.RawCursor(raw).execute(statement(add_names_sql(table, column)), (TextArray(sorted(names)),))
+            added = statement(add_names_sql(table, column, self.confined_to is not None))
+            psycopg.RawCursor(raw).execute(added, (TextArray(sorted(names)),))
             raw.execute("COMMIT")
 
 

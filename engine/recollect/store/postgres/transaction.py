@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import StoreLocked
 from recollect.store.postgres.blocks import PostgresBlocks
-from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.changes import PostgresChanges
 from recollect.store.postgres.conditions import PostgresConditions
+from recollect.store.postgres.confined import (
+    ConfinedCache,
+    ConfinedChanges,
+    ConfinedLexicon,
+    ConfinedSnapshot,
+    ConfinedVectors,
+)
 from recollect.store.postgres.connection import StoreConnection
 from recollect.store.postgres.erasing import PostgresErasure
 from recollect.store.postgres.records import PostgresRecords
@@ -44,23 +50,35 @@ class PostgresTransaction(SqlTransaction):
     byte_array = BytesArray
 
     def __init__(
-        self, raw: StoreConnection, path: str, schema: str, add_names: Callable[[str, str, Sequence[str]], None]
+        self,
+        raw: StoreConnection,
+        path: str,
+        schema: str,
+        add_names: Callable[[str, str, Sequence[str]], None],
+        *,
+        confined: bool = False,
     ) -> None:
         adapt(raw)
         super().__init__(PostgresConnection(raw), path, WordNumbers(), PostgresConditions(TextArray))
         self.reading = False
         self._schema = schema
         self._add_names = add_names
+        self._confined = confined
         # The names of what is locked; None in it is the whole memory.
         self._locked: set[str | None] = set()
         self.records = PostgresRecords(self)
         self.vectors = PostgresVectors(self)
         self.sessions = PostgresSessions(self)
         self.blocks = PostgresBlocks(self)
-        self.candidates = PostgresCandidates(self)
         self.changes = PostgresChanges(self)
         self.snapshot = SqlIndexSnapshot(self)
         self.erasure = PostgresErasure(self)
+        if confined:
+            self.changes = ConfinedChanges(self)
+            self.snapshot = ConfinedSnapshot(self)
+            self.lexicon = ConfinedLexicon(self)
+            self.vectors = ConfinedVectors(self)
+            self.embedding_cache = ConfinedCache(self)
 
     @property
     def sees_one_commit(self) -> bool:
@@ -118,19 +136,22 @@ class PostgresTransaction(SqlTransaction):
         return sorted(row[0] for row in rows)
 
     def add_names(self, table: str, column: str, names: Sequence[str]) -> None:
-        missing = [
-            row[0]
-            for row in self.connection.execute(
-                f"SELECT value FROM carray(?) EXCEPT SELECT {column} FROM {table} WHERE {column} = ANY(?1)",
-                (TextArray(names),),
-            )
-        ]
+        missing = names if self._confined and table == "term" else self._missing(table, column, names)
         if missing and None in self._locked:
-            self.connection.execute(add_names_sql(table, column), (TextArray(missing),))
+            self.connection.execute(add_names_sql(table, column, self._confined), (TextArray(missing),))
         elif missing:
             self._add_names(table, column, missing)
 
+    def _missing(self, table: str, column: str, names: Sequence[str]) -> list[str]:
+        rows = self.connection.execute(
+            f"SELECT value FROM carray(?) EXCEPT SELECT {column} FROM {table} WHERE {column} = ANY(?1)",
+            (TextArray(names),),
+        )
+        return [name for (name,) in rows]
 
-def add_names_sql(table: str, column: str) -> str:
-    """A statement that adds those of some names that a table lacks."""
+
+def add_names_sql(table: str, column: str, confined: bool) -> str:
+    """A statement that adds those of some names that a table lacks; a tenant has a function for it."""
+    if confined:
+        return f"SELECT add_{table}_names(?)"
     return f"INSERT INTO {table} ({column}) SELECT value FROM carray(?) ORDER BY value ON CONFLICT DO NOTHING"

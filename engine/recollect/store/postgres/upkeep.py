@@ -22,13 +22,28 @@ _CHECKS = (
         REBUILD,
     ),
     Check(
+        "tag of a record that its scope does not name",
+        "SELECT r.public_id FROM record r JOIN record_tag p ON p.record_id = r.id WHERE NOT EXISTS "
+        "(SELECT 1 FROM scope_tag g WHERE g.tag_id = p.tag_id AND g.scope_id = r.scope_id)",
+        REBUILD,
+    ),
+    Check(
         "message without words, or words without message",
         "SELECT 'message ' || id FROM session_message WHERE id NOT IN (SELECT message_id FROM session_words)",
         REBUILD,
     ),
 )
 # `term` keeps its rows: `drop_unused` removes those that no record has.
-_DERIVED = ("vector_packed", "kind", "record_terms", "standing", "statement", "statement_key", "session_words")
+_DERIVED = (
+    "vector_packed",
+    "kind",
+    "record_terms",
+    "standing",
+    "statement",
+    "statement_key",
+    "session_words",
+    "scope_tag",
+)
 
 
 def verify(tx: PostgresTransaction, on_progress: Progress | None = None) -> Verification:
@@ -42,6 +57,10 @@ def rebuild(tx: PostgresTransaction, on_progress: Progress | None = None) -> Non
         tx.connection.execute(f"DELETE FROM {table}")
     rebuilding.rebuild(tx, on_progress)
     tx.sessions.rebuild_words()
+    tx.connection.execute(
+        "INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p "
+        "JOIN record r ON r.id = p.record_id"
+    )
 
 
 def _invalid_indexes(tx: PostgresTransaction) -> Iterator[Problem]:

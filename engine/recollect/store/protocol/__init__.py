@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from recollect.errors import InvalidInput
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.protocol.candidates import CandidateSearch
 from recollect.store.protocol.index import (
     Blocks,
     Changes,
@@ -62,7 +62,7 @@ from recollect.store.protocol.supersessions import (
     Supersessions,
     SupersessionWriter,
 )
-from recollect.store.values import Erased
+from recollect.store.values import Erased, TenantRow
 
 __all__ = ["Progress", "ReadOnlySql", "Reader", "Store", "Writer"]
 
@@ -77,10 +77,7 @@ class ReadOnlySql(Protocol):
 
 
 class Reader(Protocol):
-    """A read transaction: all reads see the same commit.
-
-    `candidates` is None for a store that has no indexes of its own to search.
-    """
+    """A read transaction: all reads see the same commit."""
 
     records: Records
     scopes: Scopes
@@ -104,7 +101,6 @@ class Reader(Protocol):
     working: Working
     embedding_cache: EmbeddingCache
     access_tokens: AccessTokens
-    candidates: CandidateSearch | None
 
     @property
     def sees_one_commit(self) -> bool:
@@ -152,6 +148,8 @@ class Store(Protocol):
     path: str
     snapshot_path: str | None
     map_path: str | None
+    confined_to: str | None = None
+    """The scope to which a server confines the user of this store, who sees nothing else of it; None: to none."""
 
     @property
     def in_memory(self) -> bool:
@@ -201,10 +199,6 @@ class Store(Protocol):
     def rebuild(self, on_progress: Progress | None = None) -> None:
         """Derive everything from the records again. Damaged vectors are removed; their records wait for others."""
 
-    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
-        """Make the indexes of `CandidateSearch` that are missing, while others read and write; returns their names."""
-        return []
-
     def vacuum(self) -> int:
         """Remove what nothing refers to and free its space; returns how many bytes."""
 
@@ -220,6 +214,21 @@ class Store(Protocol):
 
         Raises StoreLocked if another connection is open.
         """
+
+    def tenants(self) -> list[TenantRow]:
+        """The roles that are confined to a scope, by name. Raises InvalidInput where there are no roles."""
+        raise InvalidInput(f"{self.path} is a file, which has no roles: tenants are of a PostgreSQL server")
+
+    def grant_tenant(self, role: str, scope: str) -> TenantRow:
+        """Let a role use a scope and what is below it, and nothing else; it replaces another scope of that role.
+
+        Raises InvalidInput for a role that is not there, or that nothing confines.
+        """
+        raise InvalidInput(f"{self.path} is a file, which has no roles: tenants are of a PostgreSQL server")
+
+    def revoke_tenant(self, role: str) -> None:
+        """Take from a role all that it may do. Raises NotFound if it has no scope."""
+        raise InvalidInput(f"{self.path} is a file, which has no roles: tenants are of a PostgreSQL server")
 
     def prove_erasure(self, erased: Erased) -> ErasureReceipt:
         """Compact the store and search all of its files for the bytes of what was erased."""

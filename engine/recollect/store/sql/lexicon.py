@@ -50,6 +50,10 @@ class SqlLexicon(Repository):
             )
         )
 
+    def size(self) -> int | None:
+        """How many words there are; None where that is not to be known."""
+        return self._number("SELECT count(*) FROM term")
+
     def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
         cache = self._tx.numbers
         if cache.asked_at != loads or len(cache.asked) > _CACHE_WORDS:

@@ -39,7 +39,7 @@ def figures(tx: SqlTransaction, scope: str) -> dict[str, Any]:
             f"(SELECT DISTINCT r.source_id FROM record r WHERE r.source_id IS NOT NULL AND {visible.sql})",
             *visible.values,
         ),
-        "terms": count("term") if scope == "/" else None,
+        "terms": tx.lexicon.size() if scope == "/" else None,
         "kinds": dict(kinds),
         "services": tx.scopes.service_counts(scope),
         "sequence": tx.changes.last() if scope == "/" else None,
