@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -19,6 +19,7 @@ from recollect.embedding.handle import EmbedderHandle, Identity
 from recollect.embedding.load import bundled_name
 from recollect.environment import language_model_address, named_embedder, named_language_model
 from recollect.errors import EmbedderMismatch, InvalidInput, RecollectError, StoreError
+from recollect.index.fetched import SERVER_FROM, CorpusFigures
 from recollect.index.memory_index import MemoryIndex
 from recollect.index.snapshot_manager import SnapshotManager
 from recollect.logs import logger
@@ -27,7 +28,7 @@ from recollect.records import Record
 from recollect.remote.address import ModelAddress
 from recollect.settings import Settings
 from recollect.store.opening import open_store
-from recollect.store.protocol import Writer
+from recollect.store.protocol import Reader, Writer
 from recollect.store.values import Access, EmbedderRow
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Engine:
         )
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)
+        # Of recalls whose candidates the server finds.
+        self.figures = CorpusFigures()
         # Whether records may wait for vectors; not known at open, so the first write checks.
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False
@@ -95,6 +98,25 @@ class Engine:
         except BaseException:
             self.accesses.put_back(accesses)
             raise
+
+    def server_finds(self, reader: Reader, scopes: tuple[int, ...] | None = None) -> bool:
+        """Whether the server finds the candidates among the records of these scopes, None for all."""
+        chosen, search = self.settings.candidates, reader.candidates
+        if chosen == "memory" or search is None:
+            return False
+        if chosen == "server":
+            return True
+        if self.index.commit is not None or search.changes() < SERVER_FROM:
+            return False
+        ready = search.ready(reader.vectors.active_embedder())
+        return ready and self.figures.of(search, scopes).records >= SERVER_FROM
+
+    def describe_index(self, reader: Reader) -> dict[str, Any]:
+        """Figures for `stats` of what finds the candidates: the index in memory, or the server's with their bytes."""
+        if not self.server_finds(reader):
+            return {"candidates": "memory", **self.index.describe()}
+        assert reader.candidates is not None
+        return {"candidates": "server", "indexes": reader.candidates.sizes(reader.vectors.active_embedder())}
 
     def active_embedder(self) -> EmbedderRow | None:
         """The embedder of the stored vectors; None before the first vector."""
@@ -164,7 +186,10 @@ class Engine:
         return self.store.size() < least
 
     def warmup(self, on_progress: Callable[[int, int | None], None] | None = None) -> dict[str, float]:
-        """Load the embedder, the index and the JIT kernels; returns the seconds each took."""
+        """Load the embedder, the index and the JIT kernels; returns the seconds each took.
+
+        Where a server finds the candidates, the indexes that it lacks are made there.
+        """
         seconds = {}
         began = perf_counter()
         # Without an embedder recall uses keywords, and stats() says why.
@@ -179,8 +204,13 @@ class Engine:
             kernels.warmup(each)
         seconds["kernels"] = perf_counter() - began
         began = perf_counter()
+        if self.settings.candidates == "server" or (
+            self.settings.candidates == "auto" and self.store.size() >= SERVER_FROM
+        ):
+            self.store.make_candidate_indexes(on_progress)
         with self.store.read() as reader:
-            self.index.catch_up(reader)
+            if not self.server_finds(reader):
+                self.index.catch_up(reader)
         seconds["index"] = perf_counter() - began
         return seconds
 

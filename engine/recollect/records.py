@@ -265,7 +265,8 @@ class Explanation(Plain, frozen=True, kw_only=True):
     `stage` is "returned", or the stage that dropped it; `reason` says so in a sentence; `signals` and `ranks` have the
     value of each signal and the rank of the record by it (1 is best). Where learned ranking placed the record,
     `ranks["formula"]` is its rank without that, and `learned` what each match reason and the score did for it
-    against the mean of the best: above 0 it was raised.
+    against the mean of the best: above 0 it was raised. `index` is what answered: the index in memory, by what it was
+    loaded from ("store", "snapshot"), or "server: " and how that found candidates; ranks are then among these.
     """
 
     id: str
@@ -279,6 +280,7 @@ class Explanation(Plain, frozen=True, kw_only=True):
     signals: dict[str, float] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     learned: dict[str, float] = field(default_factory=dict)
+    index: str | None = None
 
 
 Shown = TypeVar("Shown", Record, Hit)

@@ -46,6 +46,7 @@ class Upkeep:
         figures = engine.store.stats(self._scope)
         with engine.store.read() as reader:
             refused = reader.vectors.refused(self._scope, _REFUSED_SHOWN)
+            index = engine.describe_index(reader) if self._scope == "/" else {}
         kernels = backend.status()
         notes = [] if engine.embedder.failure is None else [engine.embedder.failure]
         notes += [f"the embedder refuses {public_id}: {reason}" for public_id, _, reason in refused]
@@ -58,13 +59,15 @@ class Upkeep:
         encrypted = engine.store.encrypted
         if encrypted and engine.settings.index_snapshot:
             notes.append("the store is encrypted: no index is kept beside it, every process loads its own")
+        if index.get("indexes") == {}:
+            notes.append(f"the server has no indexes to find candidates by: recollect --db {figures['path']} warmup")
         searchable = figures["dimension"] is not None and engine.embedder.enabled and not engine.embedder.failure
         return Stats(
             **figures,
             encrypted=encrypted,
             kernels=kernels.active,
             mode="hybrid" if searchable else "keyword",
-            index=engine.index.describe() if self._scope == "/" else {},
+            index=index,
             notes=tuple(notes),
         )
 

@@ -111,6 +111,12 @@ def test_bad_questions_are_named(memory, columns, message):
         recall(pa.table(columns), memory)
 
 
+def test_a_mistyped_path_is_no_empty_store(tmp_path):
+    with pytest.raises(InvalidInput, match="there is no store at"):
+        Recall(tmp_path / "absent.db")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bad_row_is_named():
     with pytest.raises(InvalidInput, match="row 2: importance is 2"):
         embed(pa.table({"text": ["a", "b"], "importance": [0.5, 2.0]}), settings=INSTANT)

@@ -131,9 +131,12 @@ def test_what_is_wrong_in_a_worker_is_a_typed_error_here(cluster, tmp_path):
     with pytest.raises(InvalidInput, match="got `int` at `text`"):
         on_ray.remember(path, tmp_path / "a.db", settings=INSTANT, workers=1)
     questions = ray.data.from_arrow(pa.table({"query": ["a"]}))
-    hits = on_ray.recall(questions, tmp_path / "a.db", settings=INSTANT, workers=1)
-    with pytest.raises(ray.exceptions.RayError, match="no column question"):
-        hits.take_all()
+    for store, message in ((tmp_path / "a.db", "no column question"), (tmp_path / "absent.db", "there is no store at")):
+        hits = on_ray.recall(questions, store, settings=INSTANT, workers=1)
+        with pytest.raises(ray.exceptions.RayError, match=message):
+            hits.take_all()
+    with pytest.raises(InvalidInput, match="embedder 'absent' is not known"):
+        on_ray.remember(tmp_path / "bad.jsonl", tmp_path / "b.db", embedder="absent", workers=1)
     with pytest.raises(InvalidInput, match="of one kind"):
         on_ray.remember(["a.jsonl", "b.parquet"], tmp_path / "a.db", settings=INSTANT)
     with pytest.raises(InvalidInput, match="of one kind"):

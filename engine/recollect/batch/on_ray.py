@@ -129,7 +129,8 @@ def recall(
 
     `source` is a dataset, or Parquet files, with the columns `query` and `question`, an int or text that names it. The
     store at `path` is a server or a file that lies there on every machine: a copy that nobody writes to will do. Each
-    worker loads model and index once. All questions are asked as of one moment, `now` or when this is called.
+    worker loads model and index once. All questions are asked as of one moment, `now` or when this is called. What is
+    wrong in a worker is raised by Ray, when the dataset is read.
     """
     moment = to_datetime(now_us()) if now is None else now
     make = partial(
@@ -209,17 +210,20 @@ def _named_questions(path: str, **given: Any) -> Any:
 
 
 class _Actor:
-    """What an actor holds: the callable that `make` gives, made when the actor starts."""
+    """What an actor holds: what `make` gives, made with the first batch, so that its errors are those of a batch."""
 
     def __init__(self, make: Any, cpus: float, lines: str | None, tells: bool) -> None:
         limit_cpus(max(1, int(cpus)))
         self._lines, self._tells = lines, tells
-        self._call = make()
+        self._make = make
+        self._call: Any = None
 
     def __call__(self, batch: Any) -> Table:
         try:
             if self._lines is not None:
                 batch = records_of_lines(batch.column("text").to_pylist(), self._lines)
+            if self._call is None:
+                self._call = self._make()
             return self._call(batch)
         except RecollectError as failure:
             if not self._tells:

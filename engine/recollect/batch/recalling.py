@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import structs
 
-from recollect.checks import check_time
+from recollect.batch.writing import on_server
+from recollect.checks import check_path, check_time
+from recollect.errors import InvalidInput
 from recollect.memory import Memory
 from recollect.numerics import kernel_errors
 from recollect.recall.pipeline import recall_queries
@@ -74,7 +76,8 @@ def recall(
 class Recall:
     """Answers batches of questions from the store at `path`; loads model and index once.
 
-    The arguments are those of `Memory` and `recall`. The store may be a copy that nobody writes to.
+    The arguments are those of `Memory` and `recall`. The store may be a copy that nobody writes to. Raises InvalidInput
+    where there is no such file: a mistyped path is no empty store.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Recall:
         now: datetime | str | None = None,
         options: RecallOptions | None = None,
     ) -> None:
+        _check_there(path)
         self._opened = Memory(path, embedder=embedder, settings=settings, key=key)
         self._memory = self._opened if base == "/" else self._opened.scoped(base)
         # Kernels that are not loaded yet would be stood in for, with the same hits to the last bits but a few.
@@ -114,3 +118,8 @@ class Recall:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_there(path: str | os.PathLike[str] | None) -> None:
+    if path is not None and path != ":memory:" and not on_server(path) and not check_path(path).exists():
+        raise InvalidInput(f"there is no store at {os.fspath(path)}")

@@ -55,10 +55,13 @@ class RecordGraph(IndexPart):
 
     def load(self) -> None:
         """Chain all rows of the table at once."""
-        self._add_rows(len(self._table))
         order, owners = self._members_of_all()
         within = owners[1:] == owners[:-1]
-        before, after = order[:-1][within], order[1:][within]
+        self.load_chains(order[:-1][within], order[1:][within])
+
+    def load_chains(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> None:
+        """Chain pairs of rows of the table, each `after` right after its `before`: the table lacks their neighbours."""
+        self._add_rows(len(self._table))
         self._next.array[before] = after
         self._previous.array[after] = before
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from recollect.index.query_batch import QueryBatch
     from recollect.recall.candidates import Candidates
-    from recollect.recall.view import RecordLoader
+    from recollect.recall.record_loader import RecordLoader
 
 
 _EVER = np.iinfo(np.int64)

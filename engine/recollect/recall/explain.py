@@ -71,10 +71,10 @@ def explain(
         if hidden is not None:
             stage, reason = hidden
             return Explanation(id=public_id, query=text, returned=False, stage=stage, reason=reason)
-        with open_view(engine, reader, queries, request) as (view, loader):
+        with open_view(engine, reader, queries, request, record_id) as (view, loader):
             (answer,) = answer_all(view, loader, reader, queries, request, decomposed=bool(sub.queries))
-            hits = fetch_hits(engine, reader, queries, [answer], request)[0]
-            words = find_words(reader, engine.index.loads, queries, request)
+            hits = fetch_hits(engine, reader, view, queries, [answer], request)[0]
+            words = find_words(reader, view.index.loads, queries, request)
             batch = view.batch(
                 None if queries.vectors is None else np.stack(queries.vectors),
                 [each.terms for each in words],
@@ -88,7 +88,7 @@ def explain(
             )  # fmt: skip
             place = np.flatnonzero(answer.candidates.keys == record_id)
             watched = Watched(batch, answer, place, judge, request)
-            rows = engine.index.table.rows_of(np.array([record_id], dtype=np.int64))
+            rows = view.index.table.rows_of(np.array([record_id], dtype=np.int64))
             signals, ranks = _signals(watched, rows, view.visible_rows())
             confidence = _confidence(watched, rows)
             learned, before = _learned(watched, words_in_vocabulary(words, batch.slices.in_vocabulary))
@@ -116,6 +116,7 @@ def explain(
         signals=signals,
         ranks=ranks,
         learned=learned,
+        index=view.index.origin,
     )
 
 

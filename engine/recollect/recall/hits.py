@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recollect.checks import optional_datetime, to_datetime
-from recollect.index.table import RecordTable
+from recollect.index.memory_index import MemoryIndex
 from recollect.match_reasons import CHANGE_BIT, reasons_of
 from recollect.numerics import kernels
 from recollect.recall.candidates import SIGNALS, Candidates, rank_parameters
@@ -96,10 +96,10 @@ class Replaced(NamedTuple):
     successors: Mapping[int, tuple[int, tuple[str, ...]]] = {}
 
     @classmethod
-    def of(cls, reader: Reader, table: RecordTable, keys: Sequence[int], request: Request) -> Replaced:
+    def of(cls, reader: Reader, index: MemoryIndex, keys: Sequence[int], request: Request) -> Replaced:
         """Read at once for all hits, and only where the store has supersessions that the request may show."""
         known_at = request.filter.as_of
-        if not keys or (known_at is None and not table.any_superseded):
+        if not keys or (known_at is None and index.commit is not None and not index.table.any_superseded):
             return cls()
         formers = reader.supersessions.formers(keys, request.now, known_at)
         plain = known_at is None and request.filter.held_at is None and not request.filter.include_superseded

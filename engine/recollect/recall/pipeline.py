@@ -34,11 +34,12 @@ from recollect.recall.late_interaction import query_codes
 from recollect.recall.learned_ranking import ranking_for, reorder
 from recollect.recall.newest_value import newest_first
 from recollect.recall.query import Queries, Words, find_words, given_vectors, prepare_queries, words_in_vocabulary
+from recollect.recall.record_loader import RecordLoader
 from recollect.recall.request import Request
 from recollect.recall.select import available, choose, exact_top
 from recollect.recall.standing import bring_standing
 from recollect.recall.steps import follow, has_steps
-from recollect.recall.view import RecordLoader, open_view
+from recollect.recall.view import apart, open_view
 from recollect.records import Hits
 from recollect.store.protocol import Reader
 from recollect.tracing import span
@@ -175,23 +176,34 @@ def _recall(
     """The hits of each query, or of one and its sub-queries."""
     started = perf_counter()
     embedded, request = embed_queries(engine, queries, vectors, request, sub)
-    embedded_at = perf_counter()
-    with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, loader):
+    embed_ms = (perf_counter() - started) * 1e3
+    hits: list[Hits] = []
+    with engine.store.read() as reader:
+        for part in apart(engine, reader, embedded, request, decomposed=bool(sub.queries)):
+            hits += _answered(engine, reader, part, request, decomposed=bool(sub.queries))
+    for each in hits:
+        each.stages = {"embed": embed_ms, **each.stages}
+        each.sub_queries, each.scopes = sub.queries, sub.scopes
+    if request.counted:
+        engine.accesses.add([hit.id for each in hits for hit in each])
+    return hits
+
+
+def _answered(engine: Engine, reader: Reader, queries: Queries, request: Request, *, decomposed: bool) -> list[Hits]:
+    """The hits of queries that share a view of the index."""
+    started = perf_counter()
+    with open_view(engine, reader, queries, request) as (view, loader):
         opened_at = perf_counter()
-        answers = answer_all(view, loader, reader, embedded, request, decomposed=bool(sub.queries))
+        answers = answer_all(view, loader, reader, queries, request, decomposed=decomposed)
         answered_at = perf_counter()
-        hits = fetch_hits(engine, reader, embedded, answers, request)
+        hits = fetch_hits(engine, reader, view, queries, answers, request)
     stages = {
-        "embed": (embedded_at - started) * 1e3,
-        "catch_up": (opened_at - embedded_at) * 1e3,
+        "catch_up": (opened_at - started) * 1e3,
         "search": (answered_at - opened_at) * 1e3,
         "fetch": (perf_counter() - answered_at) * 1e3,
     }
     for each in hits:
         each.stages = stages
-        each.sub_queries, each.scopes = sub.queries, sub.scopes
-    if request.counted:
-        engine.accesses.add([hit.id for each in hits for hit in each])
     return hits
 
 
@@ -285,12 +297,17 @@ def answer(view: IndexView, loader: RecordLoader, group: Group, request: Request
 
 
 def fetch_hits(
-    engine: Engine, reader: Reader, queries: Queries, answers: Sequence[Answer], request: Request
+    engine: Engine,
+    reader: Reader,
+    view: IndexView,
+    queries: Queries,
+    answers: Sequence[Answer],
+    request: Request,
 ) -> list[Hits]:
     """The hits of all answers, with their records, which are fetched at once."""
     keys = [key for each in answers for hit in (*each.hits, *each.standing) for key in hit.keys]
     found = reader.records.fetch(keys) if keys else {}
-    replaced = Replaced.of(reader, engine.index.table, keys, request)
+    replaced = Replaced.of(reader, view.index, keys, request)
     newest_leads = request.profile.superseded != "ignore" and not request.about_past and request.spread_over is None
     fetched = []
     for text, each in zip(queries.texts, answers, strict=False):  # sub-queries have no answer of their own

@@ -39,6 +39,15 @@ class Queries(NamedTuple):
     fingerprint: str | None = None
     gap: str | None = None
 
+    def only(self, place: int) -> Queries:
+        """One of them."""
+        one = slice(place, place + 1)
+        return self._replace(
+            texts=self.texts[one],
+            vectors=None if self.vectors is None else self.vectors[one],
+            tokens=None if self.tokens is None else self.tokens[one],
+        )
+
 
 class Words(NamedTuple):
     """The words of a query, those of them that are known, by number too, and those that no record contains.

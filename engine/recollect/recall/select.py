@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from recollect.index.query_batch import QueryBatch
     from recollect.profiles import Profile
+    from recollect.recall.record_loader import RecordLoader
     from recollect.recall.request import Request
-    from recollect.recall.view import RecordLoader
 
 
 # MMR chooses among this many times the limit, and at least this many.

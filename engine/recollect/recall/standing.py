@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from recollect.index.query_batch import QueryBatch
     from recollect.recall.confidence import Judge
+    from recollect.recall.record_loader import StandingRows
     from recollect.recall.request import Request
-    from recollect.recall.view import StandingRows
 
 
 # All 34 instructions and preferences that are found in chats 6 to 15 of BEAM are as near to the question they are for.

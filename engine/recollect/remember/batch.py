@@ -119,7 +119,8 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
             return None
         if many:
             return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
-        engine.index.catch_up(reader)
+        if not engine.server_finds(reader):
+            engine.index.catch_up(reader)
     return None
 
 

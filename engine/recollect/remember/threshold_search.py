@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # How many new records the index may lack; their vectors are read from the store.
 _LATE = 24
+# Where a server finds candidates: so many records are read and compared one by one, of more those nearest to a text.
+_FEW, _LEAST_NEAREST = 1000, 100
 # Rows of a batch compared at once.
 _BLOCK = 256
 
@@ -59,7 +61,8 @@ def threshold_search(
     """For each row at most `most` records at a cosine of at least `floor`; none for a row without a vector.
 
     Cosines are exact, from the stored float32. `indexed` is False in a transaction that has written: the index lacks
-    its uncommitted rows, so every record of the scope and kind is read from the store.
+    its uncommitted rows, so every record of the scope and kind is read from the store; or the nearest of them, where a
+    server finds them.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
@@ -68,6 +71,7 @@ def threshold_search(
     neighbors: list[list[Neighbor]] = [[] for _ in rows]
     with kernel_errors(), ExitStack() as held:
         late = None
+        indexed = indexed and not engine.server_finds(reader)
         if indexed:
             embedder, late = held.enter_context(engine.index.nearly_current(reader, _LATE))
         else:
@@ -85,7 +89,7 @@ def threshold_search(
             if indexed:
                 found = _from_index(engine.index, read, asked, wanted, late)
             else:
-                found = _from_store(read, asked, scope, wanted)
+                found = _from_store(engine, read, asked, scope, wanted)
             for place, each in zip(places, found, strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
@@ -115,14 +119,35 @@ def _from_index(
     return found
 
 
-def _from_store(read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQuery) -> list[list[Neighbor]]:
+def _from_store(
+    engine: Engine, read: _Read, rows: Sequence[Row], scope: str, wanted: ThresholdQuery
+) -> list[list[Neighbor]]:
     reader, embedder = read
     same = Filter(where={"scope": scope}, kinds=wanted.kind)
+    asked = _first_parts(rows, embedder.dimension)
     block = VectorBlock(embedder.dimension)
-    block.extend(reader.vectors.of_current(reader.records.matching_ids(same, wanted.now), embedder))
+    if engine.server_finds(reader):
+        ids = _nearest_in_store(read, asked, same, wanted)
+    else:
+        ids = reader.records.matching_ids(same, wanted.now)
+    block.extend(reader.vectors.of_current(ids, embedder))
     found: list[list[Neighbor]] = [[] for _ in rows]
-    _add(found, block, _first_parts(rows, embedder.dimension), wanted)
+    _add(found, block, asked, wanted)
     return found
+
+
+def _nearest_in_store(read: _Read, asked: NDArray[np.float32], same: Filter, wanted: ThresholdQuery) -> list[int]:
+    """The records that the filter admits, or of many those nearest to the texts, some more than are wanted of each."""
+    reader, embedder = read
+    search = reader.candidates
+    assert search is not None
+    few = search.listed(same, wanted.now, _FEW)
+    if few is not None or not search.ready(embedder):
+        return reader.records.matching_ids(same, wanted.now) if few is None else few.tolist()
+    most = max(_LEAST_NEAREST, 2 * wanted.most)
+    near = [search.nearest(same, wanted.now, embedder, vector, most) for vector in asked]
+    ids: list[int] = np.unique(np.concatenate(near)).tolist()
+    return ids
 
 
 def _add(

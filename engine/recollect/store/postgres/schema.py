@@ -23,6 +23,15 @@ CREATE AGGREGATE json_group_array(TEXT) (SFUNC = array_append, STYPE = TEXT[], I
     FINALFUNC = listed_as_json);
 CREATE AGGREGATE json_group_array(BIGINT) (SFUNC = array_append, STYPE = BIGINT[], INITCOND = '{}',
     FINALFUNC = listed_as_json);
+
+-- For `candidates.py`: the words of a term list, and the codes of a packed vector, as PostgreSQL's indexes take them.
+CREATE FUNCTION term_numbers(terms BYTEA) RETURNS INT[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 1000
+    RETURN (SELECT array_agg(get_byte(terms, i) + 256 * get_byte(terms, i + 1) + 65536 * get_byte(terms, i + 2)
+                             + 16777216 * get_byte(terms, i + 3)) FROM generate_series(0, length(terms) - 4, 4) i);
+CREATE FUNCTION packed_codes(packed BYTEA, dimension INT) RETURNS HALFVEC LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    COST 10000
+    RETURN (SELECT array_agg((get_byte(packed, i) # 128) - 128)
+            FROM generate_series(length(packed) - 4 - dimension, length(packed) - 5) i)::halfvec;
 """
 
 _TABLES = """
@@ -91,7 +100,7 @@ CREATE INDEX record_version ON record(public_id, valid_to) WHERE valid_to IS NOT
 -- With what says whether a version is current, so that the records of scopes are counted in the index alone.
 CREATE INDEX record_scope ON record(scope_id, kind, valid_to, expires_at, superseded_at, superseded_until);
 CREATE INDEX record_updated_at ON record(updated_at) WHERE valid_to IS NULL;
-CREATE INDEX record_source ON record(source_id, position) WHERE source_id IS NOT NULL;
+CREATE INDEX record_source ON record(source_id, position, id) WHERE source_id IS NOT NULL;
 CREATE INDEX record_topic ON record(topic) WHERE topic IS NOT NULL;
 CREATE INDEX record_expires ON record(expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX record_text ON record(text_key) WHERE valid_to IS NULL;

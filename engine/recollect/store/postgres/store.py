@@ -15,7 +15,7 @@ import psycopg
 
 from recollect.errors import ForkedProcess, InvalidInput, StoreClosed, StoreReadOnly
 from recollect.reports import ErasureReceipt, Verification
-from recollect.store.postgres import erasing, tenants, upkeep
+from recollect.store.postgres import candidate_indexes, erasing, tenants, upkeep
 from recollect.store.postgres.address import parse_address
 from recollect.store.postgres.commits import commit
 from recollect.store.postgres.connection import Connections, StoreConnection
@@ -211,6 +211,12 @@ class PostgresStore(Store):
     def rebuild(self, on_progress: Progress | None = None) -> None:
         with self.atomic() as writer:
             upkeep.rebuild(writer, on_progress)
+
+    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
+        self._check_outside()
+        with self.read() as reader:
+            embedder = reader.vectors.active_embedder()
+        return candidate_indexes.make(self._connections, embedder, on_progress)
 
     def vacuum(self) -> int:
         self._check_outside()

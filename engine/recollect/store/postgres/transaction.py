@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import StoreLocked
 from recollect.store.postgres.blocks import PostgresBlocks
+from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.changes import PostgresChanges
 from recollect.store.postgres.conditions import PostgresConditions
 from recollect.store.postgres.confined import (
@@ -70,6 +71,7 @@ class PostgresTransaction(SqlTransaction):
         self.vectors = PostgresVectors(self)
         self.sessions = PostgresSessions(self)
         self.blocks = PostgresBlocks(self)
+        self.candidates = PostgresCandidates(self)
         self.changes = PostgresChanges(self)
         self.snapshot = SqlIndexSnapshot(self)
         self.erasure = PostgresErasure(self)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from recollect.errors import InvalidInput
 from recollect.reports import ErasureReceipt, Verification
+from recollect.store.protocol.candidates import CandidateSearch
 from recollect.store.protocol.index import (
     Blocks,
     Changes,
@@ -77,7 +78,10 @@ class ReadOnlySql(Protocol):
 
 
 class Reader(Protocol):
-    """A read transaction: all reads see the same commit."""
+    """A read transaction: all reads see the same commit.
+
+    `candidates` is None for a store that has no indexes of its own to search.
+    """
 
     records: Records
     scopes: Scopes
@@ -101,6 +105,7 @@ class Reader(Protocol):
     working: Working
     embedding_cache: EmbeddingCache
     access_tokens: AccessTokens
+    candidates: CandidateSearch | None
 
     @property
     def sees_one_commit(self) -> bool:
@@ -198,6 +203,10 @@ class Store(Protocol):
 
     def rebuild(self, on_progress: Progress | None = None) -> None:
         """Derive everything from the records again. Damaged vectors are removed; their records wait for others."""
+
+    def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
+        """Make the indexes of `CandidateSearch` that are missing, while others read and write; returns their names."""
+        return []
 
     def vacuum(self) -> int:
         """Remove what nothing refers to and free its space; returns how many bytes."""

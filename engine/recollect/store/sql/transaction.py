@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.store.protocol import ReadOnlySql
+    from recollect.store.protocol.candidates import CandidateSearch
     from recollect.store.sql.changes import SqlChanges
     from recollect.store.sql.records import SqlRecords
     from recollect.store.sql.sessions import SqlSessions
@@ -45,6 +46,7 @@ class SqlTransaction(Writer):
     sessions: SqlSessions
     changes: SqlChanges
     snapshot: SqlIndexSnapshot
+    candidates: CandidateSearch | None = None
 
     def __init__(self, connection: SqlConnection, path: str, numbers: WordNumbers, conditions: Conditions) -> None:
         self.connection = connection

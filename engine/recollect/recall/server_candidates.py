@@ -1,0 +1,225 @@
+"""A recall whose candidates the store finds: for stores that are larger than the memory of a process.
+
+The store lists the records nearest by vector and those with the rarest words, under the whole filter; or all that the
+filter admits, where these are few. Then their neighbours join. An index of these alone, with the word counts of
+all records, goes through the pipeline that the index of a whole store goes through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recollect.engine import Engine
+from recollect.errors import InvalidInput
+from recollect.filters import And, Comparison, Filter
+from recollect.index.fetched import index_of
+from recollect.index.lexical import K1, B
+from recollect.index.memory_index import Selection
+from recollect.index.query_batch import IndexView
+from recollect.recall.query import Queries, Words, check_comparable, find_words
+from recollect.recall.record_loader import RecordLoader, StandingRows
+from recollect.recall.request import Request
+from recollect.store.protocol import Reader
+from recollect.store.protocol.candidates import CandidateSearch, Chains
+from recollect.store.values import EmbedderRow
+from recollect.text.standing import STANDING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from recollect.index.fetched import CountedStatistics
+
+# To read a record takes as long as to visit so many in the graph, of which a filter leaves some.
+_READ_COST = 1.0
+_FEW, _MANY = 1_000, 20_000
+# Records that have a word are scored up to so many; more frequent words are looked for together only.
+_POSTINGS = 20_000
+_STANDING_NEAREST = 16
+
+
+def fetched_view(
+    engine: Engine,
+    reader: Reader,
+    queries: Queries,
+    request: Request,
+    scopes: tuple[int, ...] | None,
+    watched: int | None = None,
+) -> tuple[IndexView, RecordLoader]:
+    """The candidates of these queries as an index, with the record `watched`, and a loader for what is not in it.
+
+    Words are weighed by the records of `scopes`, None for all.
+    """
+    search = reader.candidates
+    assert search is not None
+    embedder = reader.vectors.active_embedder()
+    check_comparable(queries, embedder, engine.store.path)
+    loads = -1 - int(reader.snapshot.identity().lexicon_epoch or 0)
+    words = find_words(reader, loads, queries, request)
+    terms = np.unique(np.concatenate([each.terms.numbers for each in words]))
+    statistics = engine.figures.of(search, scopes, terms.tolist())
+    finding = _Finding(engine.store.path, search, embedder, statistics, request)
+    found, seeds = finding.candidates(queries, words)
+    also = np.array([] if watched is None else [watched], dtype=np.int64)
+    ids = np.unique(np.concatenate([found, also, finding.standing(queries)]))
+    chains, links = search.chains(ids), reader.blocks.links(seeds.tolist())
+    every = np.unique(np.concatenate([ids, _beside(chains, seeds), links.sources, links.targets]))
+    index = index_of(reader, embedder, every.tolist(), chains, finding.origin)
+    index.loads = loads
+    mask = index.table.listing(np.sort(search.admitted(request.filter, request.now, every)).tolist())
+    selection = Selection(mask, None if index.vectors is None else index.vectors.places(mask))
+    loader = RecordLoader(reader, embedder, finding.standing_rows(index.table.ids))
+    return IndexView(index, selection, statistics, loader.originals), loader
+
+
+class _Finding:
+    """What the store is asked for one view."""
+
+    def __init__(
+        self,
+        path: str,
+        search: CandidateSearch,
+        embedder: EmbedderRow | None,
+        statistics: CountedStatistics,
+        request: Request,
+    ) -> None:
+        self._path = path
+        self._search, self._embedder, self._statistics, self._request = search, embedder, statistics, request
+        self._filter, self._now = request.filter, request.now
+        # How the candidates were found.
+        self.origin = "server: every record that the filter admits"
+
+    def candidates(self, queries: Queries, words: Sequence[Words]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row ids of the candidates, and of those whose neighbours may become candidates too."""
+        request, records = self._request, self._statistics.records
+        most = int(min(max(_FEW, (_READ_COST * request.wanted * records) ** 0.5), _MANY))
+        if records <= most or not self._filter.scopes_only or self._filter.scopes not in ((), (self._filter.base,)):
+            few = self._search.listed(self._filter, self._now, most)
+            if few is not None:
+                return few, few[:0] if request.profile.expansion_depth == 0 else few
+        if not self._search.ready(self._embedder):
+            raise InvalidInput(
+                f"{self._path} has no indexes to find candidates by: run recollect --db {self._path} warmup with the "
+                "setting candidates='server', or set candidates='memory'"
+            )
+        self.origin = "server: the nearest by HNSW and those with the rarest words by GIN"
+        lists = []
+        if queries.vectors is not None and self._embedder is not None:
+            lists += [
+                self._search.nearest(self._filter, self._now, self._embedder, vector, request.wanted)
+                for vector in queries.vectors
+            ]
+        lists += [self._with_words(each) for each in words]
+        depth = request.profile.expansion_depth if request.profile.spread > 0 else 0
+        empty = np.empty(0, dtype=np.int64)
+        return (
+            np.unique(np.concatenate([empty, *lists])),
+            np.unique(np.concatenate([empty, *(each[:depth] for each in lists)])),
+        )
+
+    def _with_words(self, words: Words) -> NDArray[np.int64]:
+        """The records that the filter admits and that have the rarest of these words, best first."""
+        counted, wanted = self._statistics.counted, self._request.wanted
+        numbers, shares = words.terms
+        frequency = np.array([counted.get(term, -1) for term in numbers.tolist()], dtype=np.int64)
+        idf = self._statistics.idf(np.maximum(frequency, 0), shares)
+        order = [place for place in np.argsort(frequency, kind="stable").tolist() if frequency[place] >= 0]
+        rare = [place for place, sum in zip(order, np.cumsum(frequency[order]), strict=True) if sum <= _POSTINGS]
+        common = order[len(rare) :]
+        scored = _Scored(self._statistics.average_length)
+        for place in rare:
+            scored.add(*self._search.with_words([int(numbers[place])], _POSTINGS), float(idf[place]))
+        best = self._best_admitted(scored, wanted)
+        # Frequent words are looked for together: as many of them as bring records.
+        for count in range(len(common), 0, -1):
+            if len(best) >= wanted:
+                break
+            joint = common[:count]
+            scored.add(*self._search.with_words(numbers[joint].tolist(), _POSTINGS), float(idf[joint].sum()))
+            best = self._best_admitted(scored, wanted)
+        return best
+
+    def _best_admitted(self, scored: _Scored, wanted: int) -> NDArray[np.int64]:
+        """The best `wanted` that the filter admits; only as many are looked at as are needed."""
+        ids = scored.best_first()
+        best, start, size = ids[:0], 0, wanted + wanted // 4
+        while start < len(ids) and len(best) < wanted:
+            some = ids[start : start + size]
+            admitted = self._search.admitted(self._filter, self._now, some)
+            best = np.concatenate([best, some[np.isin(some, admitted)]])
+            start, size = start + size, 4 * size
+        return best[:wanted]
+
+    def _standing(self, names: tuple[str, ...]) -> Filter:
+        only = Comparison("standing", "in", names)
+        where = self._filter.where
+        return self._filter.replaced(where=only if where is None else And((where, only)))
+
+    def _brings_standing(self) -> bool:
+        request = self._request
+        return request.profile.standing > 0 and request.group_by is None and request.spread_over is None
+
+    def standing(self, queries: Queries) -> NDArray[np.int64]:
+        """Row ids of the standing instructions and preferences that may be brought."""
+        if not self._brings_standing():
+            return np.empty(0, dtype=np.int64)
+        every = self._standing(STANDING)
+        few = self._search.listed(every, self._now, _FEW)
+        if few is not None:
+            return few
+        instructions = self._few_instructions()
+        if queries.vectors is None or self._embedder is None:
+            return instructions
+        near = [
+            self._search.nearest(every, self._now, self._embedder, vector, _STANDING_NEAREST)
+            for vector in queries.vectors
+        ]
+        return np.unique(np.concatenate([instructions, *near]))
+
+    def _few_instructions(self) -> NDArray[np.int64]:
+        """The standing instructions, none where they are too many to be brought anyway."""
+        found = self._search.listed(self._standing(("instruction",)), self._now, self._request.profile.standing)
+        return np.empty(0, dtype=np.int64) if found is None else found
+
+    def standing_rows(self, ids: NDArray[np.int64]) -> StandingRows | None:
+        """The standing ones among the records of an index, whose row ids these are."""
+        if not self._brings_standing():
+            return None
+        keys = np.sort(self._search.admitted(self._standing(STANDING), self._now, ids))
+        rows = np.searchsorted(ids, keys)
+        return (
+            StandingRows(rows, np.isin(keys, self._few_instructions()), frozenset(keys.tolist())) if len(keys) else None
+        )
+
+
+class _Scored:
+    """Records by the IDF of the words that they have and by their length, as BM25 counts words that occur once."""
+
+    def __init__(self, average_length: float) -> None:
+        self._average_length = average_length
+        self._ids: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        self._scores: list[NDArray[np.floating[Any]]] = [np.empty(0)]
+
+    def add(self, ids: NDArray[np.int64], sizes: NDArray[np.int64], idf: float) -> None:
+        """Add the records that have a word, with how many words each has."""
+        self._ids.append(ids)
+        self._scores.append(idf / (1 + K1 * (1 - B + B * sizes / self._average_length)))
+
+    def best_first(self) -> NDArray[np.int64]:
+        """All of them in order; of equal ones the oldest first."""
+        found, owners = np.unique(np.concatenate(self._ids), return_inverse=True)
+        total = np.bincount(owners, weights=np.concatenate(self._scores), minlength=len(found))
+        return found[np.lexsort((found, -total))]
+
+
+def _beside(chains: Chains, seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The records at most two places away from the seeds."""
+    near = seeds
+    for _ in range(2):
+        near = np.concatenate([
+            near, chains.after[np.isin(chains.before, near)], chains.before[np.isin(chains.after, near)],
+        ])  # fmt: skip
+    return near
