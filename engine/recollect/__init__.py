@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect import tools as tools
     from recollect._version import __version__ as __version__
     from recollect.aio import AsyncMemory as AsyncMemory
+    from recollect.exchange.copying import copy_store as copy_store
     from recollect.filters import Filter as Filter
     from recollect.memory import Memory as Memory
     from recollect.records import Hit as Hit
@@ -35,6 +36,7 @@ __all__ = [
     "Workspace",
     "WorkspaceConfig",
     "__version__",
+    "copy_store",
     "errors",
     "tools",
 ]
@@ -49,6 +51,7 @@ _HOMES = {
     "Settings": "recollect.settings",
     "Workspace": "recollect.workspace.workspace",
     "__version__": "recollect._version",
+    "copy_store": "recollect.exchange.copying",
 }
 
 

@@ -28,7 +28,7 @@ from recollect.records import Record
 from recollect.remote.address import ModelAddress
 from recollect.settings import Settings
 from recollect.store.opening import open_store
-from recollect.store.protocol import Reader, Writer
+from recollect.store.protocol import Reader, Store, Writer
 from recollect.store.values import Access, EmbedderRow
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _LARGE = 30_000
 
 
 class Engine:
-    """A store, its index and its embedder."""
+    """A store, its index and its embedder; the store is opened at `path`, unless an open one is given."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Engine:
         language_model: LanguageModel | str | None = None,
         *,
         key: str | None = None,
+        store: Store | None = None,
     ) -> None:
         self.settings = settings
         if key is not None:
@@ -63,7 +64,7 @@ class Engine:
         spec = settings.embedder_spec if embedder is None else embedder
         if isinstance(spec, str):
             spec = named_embedder(spec)
-        self.store = open_store(
+        self.store = store or open_store(
             path,
             busy_timeout_ms=settings.busy_timeout_ms,
             durability=settings.durability,

@@ -93,8 +93,9 @@ for command in (
     write.remember, read.recall, read.get, read.list_, read.count, read.scopes, read.tags, write.update, write.forget,
     write.touch, write.link, write.unlink, read.neighbors, read.links, read.history, write.supersede, write.restore,
     read.explain, evaluation.eval_, tiers.consolidate, tiers.bootstrap, tool.tool, transfer.import_, transfer.export,
-    upkeep.stats, upkeep.verify, upkeep.audit, upkeep.judge_changes, upkeep.rebuild, upkeep.purge_expired,
-    upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, serve.serve, serve.inspect, demo.demo,
+    transfer.copy, upkeep.stats, upkeep.verify, upkeep.audit, upkeep.judge_changes, upkeep.rebuild,
+    upkeep.purge_expired, upkeep.vacuum, upkeep.backup, upkeep.reembed, upkeep.rekey, upkeep.warmup, serve.serve,
+    serve.inspect, demo.demo,
 ):  # fmt: skip
     app.command(name=command.__name__.rstrip("_").replace("_", "-"))(command)
 for name, service in SERVICES.items():

@@ -12,6 +12,7 @@ from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+    from recollect.settings import Settings
 
 
 def option(metavar: str, help: str, *names: str) -> Any:
@@ -123,14 +124,11 @@ def open_memory(
     """
     from msgspec import structs
 
-    from recollect.compat import load_settings
-    from recollect.environment import default_path, environment
+    from recollect.environment import default_path
     from recollect.memory import Memory
-    from recollect.settings import Settings
     from recollect.store.opening import shown_path, store_exists
 
-    path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
-    given = Settings() if path is None else load_settings(path)
+    given = chosen_settings(context)
     place = default_path() if context.obj is None else context.obj
     if not create and not store_exists(place):
         raise InvalidInput(
@@ -139,6 +137,16 @@ def open_memory(
         )
     with Memory(place, settings=given if lasting else structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)
+
+
+def chosen_settings(context: typer.Context) -> Settings:
+    """The settings of --settings or RECOLLECT_SETTINGS."""
+    from recollect.compat import load_settings
+    from recollect.environment import environment
+    from recollect.settings import Settings
+
+    path = context.meta.get(SETTINGS) or environment("RECOLLECT_SETTINGS")
+    return Settings() if path is None else load_settings(path)
 
 
 def new_key(path: str | None, *, decrypt: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""Commands that move memories in and out: import, export."""
+"""Commands that move memories in and out: import, export, copy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import typer
 
 from recollect.cli.command import prints
-from recollect.cli.options import Format, SelectOptions, argument, filter_fields, flag, open_memory, option
+from recollect.cli.options import (
+    Format,
+    SelectOptions,
+    argument,
+    chosen_settings,
+    filter_fields,
+    flag,
+    open_memory,
+    option,
+)
 from recollect.cli.output import hint, print_rows, progress
 from recollect.cli.streams import stdin_stream, stdout_stream
 from recollect.errors import InvalidInput
 from recollect.reports import Exported, Imported, Restored
 
 if TYPE_CHECKING:
+    from recollect.exchange.copying import CopyReport
     from recollect.reports import FileTrouble
 
 
@@ -113,3 +123,45 @@ def export(
         hint(f"{count:,} memories exported")
         raise typer.Exit  # standard output is the export, and nothing else
     return {"records": count, "path": file}
+
+
+def _print_copied(done: CopyReport) -> None:
+    print_rows(
+        ("", ""),
+        [(done.records, "memories, with their versions and chunks"), (sum(done.rows.values()), "rows"),
+         (done.resumed, "of them from an earlier run"), (done.recalls, "recalls with equal hits")],
+    )  # fmt: skip
+    for problem in done.problems:
+        hint(f"not the same: {problem}")
+    if done.source_changed:
+        hint(
+            "the source was written to meanwhile: the copy has it as it was at the beginning, and no recalls were made"
+        )
+
+
+@prints(_print_copied, fails=lambda done: not done.ok)
+def copy(
+    context: typer.Context,
+    source: Annotated[str, argument("SOURCE", "The store: a file or postgresql://USER@HOST/DATABASE?schema=NAME.")],
+    target: Annotated[str, argument("TARGET", "Where there is no store yet: a file or an address.")],
+    scope: Annotated[str, option("/A/B", "Only this scope and those below it.")] = "/",
+    access_tokens: Annotated[bool, flag("Also the tokens of recollect serve.", "--access-tokens")] = False,
+    no_verify: Annotated[bool, flag("Do not compare source and target.", "--no-verify")] = False,
+    new_key_file: Annotated[
+        str | None, option("FILE", "The key of a target that is a file, where it is another than the source's.")
+    ] = None,
+) -> CopyReport:
+    """Copy a store with everything in it to another file or server.
+
+    The source is only read. A copy that was stopped is finished by the same command. Afterwards both are compared:
+    all rows, and the hits of some recalls. A file and its copy have the same key, unless --new-key-file is given.
+    """
+    from recollect.environment import key_in
+    from recollect.exchange.copying import copy_store
+
+    with progress("copying", "rows") as report:
+        return copy_store(
+            source, target, scope=scope, access_tokens=access_tokens, verify=not no_verify,
+            target_key=None if new_key_file is None else key_in(new_key_file), settings=chosen_settings(context),
+            on_progress=report,
+        )  # fmt: skip

@@ -75,6 +75,14 @@ class PostgresConnection:
         """How many rows the last statement inserted, updated or deleted."""
         return self._changes
 
+    def copy_rows(self, table: str, names: Sequence[str], types: Sequence[str], rows: Iterable[Any]) -> None:
+        """Insert rows by COPY, whose columns have these types."""
+        cursor = self.raw.cursor()
+        with cursor.copy(f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)".encode()) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
     def copied(self, query: str) -> bytes:
         """The rows of a query in the binary format of COPY, without its header and trailer."""
         with self.raw.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)".encode()) as copy:

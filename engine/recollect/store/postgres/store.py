@@ -27,6 +27,7 @@ from recollect.store.postgres.statements import statement
 from recollect.store.postgres.transaction import PostgresTransaction, add_names_sql
 from recollect.store.postgres.values import TextArray, adapt
 from recollect.store.protocol import Progress, Store
+from recollect.store.sql.copying import unfinished as unfinished_copy
 from recollect.store.sql.rebuilding import drop_unused
 from recollect.store.sql.repository import INSIDE
 from recollect.store.sql.stats import figures
@@ -59,6 +60,7 @@ class PostgresStore(Store):
         statement_timeout_ms: int = 60_000,
         server_wait_ms: int = 30_000,
         standby_lag_ms: int = 10_000,
+        unfinished: bool = False,
     ) -> None:
         self._address = parse_address(address)
         self.path = str(self._address)
@@ -82,6 +84,8 @@ class PostgresStore(Store):
         self.standby = Standby(self.path, standby_lag_ms) if prepared.standby else None
         self.confined_to = prepared.scope
         self._connections.open()
+        if not unfinished:
+            self._refuse_unfinished()
 
     @property
     def closed(self) -> bool:
@@ -290,6 +294,13 @@ class PostgresStore(Store):
         self._check_outside()
         self._closed = True
         self._connections.close()
+
+    def _refuse_unfinished(self) -> None:
+        with self.read() as reader:
+            mark = reader.copying.mark()
+        if mark is not None:
+            self._connections.close()
+            raise unfinished_copy(self.path, mark)
 
     def _check_outside(self) -> None:
         """Refuse what PostgreSQL does not do in a transaction, and what would end it."""

@@ -136,7 +136,7 @@ RULES: dict[str, Rule] = {
     "embedder": Rule("true", _READ),
     "meta": Rule(
         "key IN ('application', 'schema_version', 'identity', 'lexicon_epoch', 'feed_trimmed', 'index_snapshot', "
-        "'purpose')",
+        "'purpose', 'unfinished_copy')",
         "SELECT, INSERT",
         writes="key = 'identity'",
     ),

@@ -19,6 +19,7 @@ from recollect.store.postgres.confined import (
     ConfinedVectors,
 )
 from recollect.store.postgres.connection import StoreConnection
+from recollect.store.postgres.copying import PostgresCopying
 from recollect.store.postgres.erasing import PostgresErasure
 from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.sessions import PostgresSessions
@@ -74,6 +75,7 @@ class PostgresTransaction(SqlTransaction):
         self.candidates = PostgresCandidates(self)
         self.changes = PostgresChanges(self)
         self.snapshot = SqlIndexSnapshot(self)
+        self.copying = PostgresCopying(self)
         self.erasure = PostgresErasure(self)
         if confined:
             self.changes = ConfinedChanges(self)

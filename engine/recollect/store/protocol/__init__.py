@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from recollect.errors import InvalidInput
 from recollect.reports import ErasureReceipt, Verification
 from recollect.store.protocol.candidates import CandidateSearch
+from recollect.store.protocol.copying import Copying, CopyWriter
 from recollect.store.protocol.index import (
     Blocks,
     Changes,
@@ -106,6 +107,7 @@ class Reader(Protocol):
     embedding_cache: EmbeddingCache
     access_tokens: AccessTokens
     candidates: CandidateSearch | None
+    copying: Copying
 
     @property
     def sees_one_commit(self) -> bool:
@@ -140,6 +142,7 @@ class Writer(Reader, Protocol):
     working: WorkingWriter
     embedding_cache: EmbeddingCacheWriter
     access_tokens: AccessTokenWriter
+    copying: CopyWriter
     erasure: Erasure
 
 

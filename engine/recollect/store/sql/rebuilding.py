@@ -34,7 +34,7 @@ def rebuild(tx: SqlTransaction, on_progress: Progress | None = None) -> None:
     """
     tx.connection.execute("INSERT INTO kind (name) SELECT DISTINCT kind FROM record")
     tx.supersessions.rebuild()
-    _open_epoch(tx)
+    open_epoch(tx)
     tx.numbers.forget()
     total = tx.connection.execute("SELECT count(*) FROM record").get
     done, last = 0, 0
@@ -69,7 +69,7 @@ def drop_unused(tx: SqlTransaction) -> None:
         used.update(memoryview(blob).cast("i"))
     unused = [row[0] for row in tx.connection.execute("SELECT id FROM term") if row[0] not in used]
     if unused:
-        _open_epoch(tx)
+        open_epoch(tx)
         tx.connection.execute("DELETE FROM term WHERE id IN (SELECT value FROM carray(?))", (tx.id_array(unused),))
         tx.changes.append("reload", 0)
     tx.connection.execute("DELETE FROM tag WHERE NOT EXISTS (SELECT 1 FROM record_tag r WHERE r.tag_id = tag.id)")
@@ -83,7 +83,8 @@ def _texts(tx: SqlTransaction, after_id: int) -> list[_Text]:
     return read_rows(rows, _Text, "record")
 
 
-def _open_epoch(tx: SqlTransaction) -> None:
+def open_epoch(tx: SqlTransaction) -> None:
+    """Begin another epoch of the numbers of words: those that processes keep are looked up again."""
     tx.connection.execute(
         "INSERT INTO meta VALUES ('lexicon_epoch', '1') "
         "ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)"

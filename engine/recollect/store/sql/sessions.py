@@ -12,6 +12,7 @@ from recollect.store.rows import read_row, read_rows
 from recollect.store.sql.conditions import Condition
 from recollect.store.sql.repository import LISTED, NO_LIMIT, Repository, within
 from recollect.store.values import FoundMessage, SessionRow, SnapshotRow
+from recollect.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,6 +138,15 @@ class SqlSessions(Repository):
         condition, bound = within(scope)
         rows = self._rows(f"{_SNAPSHOT} WHERE {condition} ORDER BY t.ended_at DESC, t.id DESC LIMIT ?", (*bound, limit))
         return read_rows(rows, SnapshotRow, "snapshot")
+
+    def add_words(self, messages: Sequence[tuple[int, str]]) -> None:
+        """Keep the words of messages, given as row id and content."""
+        for message_id, content in messages:
+            self._put_words(message_id, tokenize(content))
+
+    def drop_all_words(self) -> None:
+        """Drop the words of all messages, before they are deleted."""
+        self._drop_words("true", ())
 
     @abstractmethod
     def _ranked(self, words: Sequence[str], part: Condition | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from recollect.store.protocol import ReadOnlySql
     from recollect.store.protocol.candidates import CandidateSearch
     from recollect.store.sql.changes import SqlChanges
+    from recollect.store.sql.copying import SqlCopying
     from recollect.store.sql.records import SqlRecords
     from recollect.store.sql.sessions import SqlSessions
     from recollect.store.sql.snapshot import SqlIndexSnapshot
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
 class SqlTransaction(Writer):
     """Made once for a connection and used for one transaction after the other; `path` is the store's, for messages.
 
-    A database adds records, sessions, blocks, changes, snapshot and erasure, which it keeps in its own way.
+    A database adds records, sessions, blocks, changes, copying, snapshot and erasure, which it keeps in its own way.
     """
 
     records: SqlRecords
     sessions: SqlSessions
     changes: SqlChanges
+    copying: SqlCopying
     snapshot: SqlIndexSnapshot
     candidates: CandidateSearch | None = None
 

@@ -6,15 +6,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import apsw
 
-from recollect.errors import ForkedProcess, InvalidInput, StoreClosed
+from recollect.errors import ForkedProcess, InvalidInput, StoreClosed, StoreCorrupt
 from recollect.reports import ErasureReceipt, Verification
 from recollect.store.protocol import Progress, Store
+from recollect.store.sql.copying import unfinished as unfinished_copy
 from recollect.store.sql.lexicon import WordNumbers
 from recollect.store.sql.repository import INSIDE
 from recollect.store.sql.stats import figures
@@ -44,6 +45,7 @@ class SqliteStore(Store):
         busy_timeout_ms: int = 10_000,
         durability: str = "full",
         key: str | None = None,
+        unfinished: bool = False,
     ) -> None:
         self.path = resolve(path)
         given = None if key is None else Key(key)
@@ -61,6 +63,8 @@ class SqliteStore(Store):
         self._checkpoints = Checkpoints()
         self._writer = self._open_writer()
         self.snapshot_path = self.map_path = None
+        if not unfinished:
+            self._refuse_unfinished()
         if not self.in_memory:
             remove_unfinished(self._writer.connection.filename)
             self.snapshot_path = files.snapshot_of(self._writer.connection.filename)
@@ -275,6 +279,17 @@ class SqliteStore(Store):
         self.check_usable()
         if self._inside == threading.get_ident():
             raise InvalidInput(INSIDE)
+
+    def _refuse_unfinished(self) -> None:
+        mark = None
+        with suppress(
+            apsw.Error, StoreCorrupt, UnicodeDecodeError
+        ):  # a damaged file is opened, so that it can be mended
+            mark = self._writer.copying.mark()
+        if mark is not None:
+            self._checkpoints.close()
+            self._writer.connection.close()
+            raise unfinished_copy(self.path, mark)
 
     def _translated(self, connection: apsw.Connection) -> AbstractContextManager[None]:
         return translated(self.path, connection, encrypted=self.key is not None)

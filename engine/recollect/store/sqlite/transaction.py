@@ -12,6 +12,7 @@ from recollect.store.sqlite.arrays import id_array, value_array
 from recollect.store.sqlite.blocks import SqliteBlocks
 from recollect.store.sqlite.changes import SqliteChanges
 from recollect.store.sqlite.conditions import SqliteConditions
+from recollect.store.sqlite.copying import SqliteCopying
 from recollect.store.sqlite.erasing import SqliteErasure
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.sqlite.sessions import SqliteSessions
@@ -31,6 +32,7 @@ class SqliteTransaction(SqlTransaction):
         self.blocks = SqliteBlocks(self)
         self.changes = SqliteChanges(self)
         self.snapshot = SqliteIndexSnapshot(self)
+        self.copying = SqliteCopying(self)
         self.erasure = SqliteErasure(self)
 
     id_array = staticmethod(id_array)
