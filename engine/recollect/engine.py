@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 _COUNTS_A_WRITE = 256
 _RECALLS_KEPT = 256
+_SCOPES_KEPT = 64
 # Above this, loading the kernels before the index is faster: at 100,000 records the Python backend takes 0.4 s longer,
 # and the kernels 0.25 s.
 _LARGE = 30_000
@@ -76,6 +77,9 @@ class Engine:
         )
         self._snapshots = SnapshotManager(self.store, enabled=settings.index_snapshot, low_memory=settings.low_memory)
         self.index = MemoryIndex(self._snapshots)
+        # Those of single scopes, of a store that can read them by themselves; the one that was asked for last is last.
+        self._of_scopes: dict[str, MemoryIndex] = {}
+        self._choosing = threading.Lock()
         # Of recalls whose candidates the server finds.
         self.figures = CorpusFigures()
         # Whether records may wait for vectors; not known at open, so the first write checks.
@@ -111,6 +115,22 @@ class Engine:
             return False
         ready = search.ready(reader.vectors.active_embedder())
         return ready and self.figures.of(search, scopes).records >= SERVER_FROM
+
+    def index_within(self, scope: str) -> MemoryIndex:
+        """The index that has the records of a scope: the smallest that is loaded, or one of this scope alone.
+
+        A file's is of the whole file: to read it takes little longer than to find what belongs to a scope.
+        """
+        if scope == "/" or not self.store.reads_scopes or self.index.commit is not None:
+            return self.index
+        with self._choosing:
+            around = [each for each in self._of_scopes if scope == each or scope.startswith(f"{each}/")]
+            name = max(around, key=len, default=scope)
+            found = self._of_scopes.pop(name, None) or MemoryIndex(self._snapshots, name)
+            while len(self._of_scopes) >= _SCOPES_KEPT:
+                del self._of_scopes[next(iter(self._of_scopes))]
+            self._of_scopes[name] = found
+        return found
 
     def describe_index(self, reader: Reader) -> dict[str, Any]:
         """Figures for `stats` of what finds the candidates: the index in memory, or the server's with their bytes."""

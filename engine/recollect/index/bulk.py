@@ -54,28 +54,29 @@ def load(
     parts: Parts,
     embedder: EmbedderRow | None,
     before_inverting: Callable[[], object] = lambda: None,
+    scope: str = "/",
 ) -> None:
-    """Fill empty parts with the whole store.
+    """Fill empty parts with the whole store, or with a scope and its descendants.
 
     `another` opens a second read transaction, or returns None. `before_inverting` is called when all words are read.
     """
     began = perf_counter()
-    others = [_words(reader, parts, before_inverting)]
+    others = [_words(reader, parts, before_inverting, scope)]
     later = []
     if parts.vectors is not None and embedder is not None:
-        vectors, tokens = _vectors(reader, parts, parts.vectors, embedder)
+        vectors, tokens = _vectors(reader, parts, parts.vectors, embedder, scope)
         others, later = [*others, vectors], [tokens]
-    columns = _columns(reader, parts, others)
-    last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.ranges("columns")[-1:]])
+    columns = _columns(reader, parts, others, scope)
+    last = max(bounds[1] for bounds in [(0, 0), *reader.blocks.within(scope).ranges("columns")[-1:]])
     with _readers(reader, another, worth_it=last >= _WORTH_A_THREAD) as readers:
         drain(readers, [columns, *others, *later])
     _log.info("index loaded from the store in %.0f ms, records: %d", (perf_counter() - began) * 1e3, len(parts.table))
 
 
-def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue]) -> RangeQueue:
+def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue], scope: str) -> RangeQueue:
     """The other queues wait for it: the table says which rows their blocks belong to."""
     table = parts.table
-    ranges = reader.blocks.ranges("columns")
+    ranges = reader.blocks.within(scope).ranges("columns")
     table.reserve(_last(ranges))
 
     def append(columns: Columns, _: int) -> None:
@@ -88,12 +89,12 @@ def _columns(reader: Reader, parts: Parts, others: Sequence[RangeQueue]) -> Rang
             each.open()
         parts.graph.load()
 
-    return RangeQueue(ranges, lambda own, bounds: own.blocks.column_range(bounds), append, finish)
+    return RangeQueue(ranges, lambda own, bounds: own.blocks.within(scope).column_range(bounds), append, finish)
 
 
-def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object]) -> RangeQueue:
+def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object], scope: str) -> RangeQueue:
     table, words = parts.table, parts.words
-    ranges = reader.blocks.ranges("terms")
+    ranges = reader.blocks.within(scope).ranges("terms")
 
     def append(block: TermBlock, number: int) -> None:
         first, stop = len(words), int(np.searchsorted(table.ids, ranges[number][1], side="right"))
@@ -108,19 +109,21 @@ def _words(reader: Reader, parts: Parts, before_inverting: Callable[[], object])
         before_inverting()
         words.invert()
 
-    return RangeQueue(ranges, lambda own, bounds: own.blocks.term_range(bounds), append, finish, waits=True)
+    return RangeQueue(
+        ranges, lambda own, bounds: own.blocks.within(scope).term_range(bounds), append, finish, waits=True
+    )
 
 
 def _vectors(
-    reader: Reader, parts: Parts, vectors: VectorIndex, embedder: EmbedderRow
+    reader: Reader, parts: Parts, vectors: VectorIndex, embedder: EmbedderRow, scope: str
 ) -> tuple[RangeQueue, RangeQueue]:
     """The vectors, and the codes of their tokens, which wait for them."""
-    ranges = reader.blocks.ranges("vectors")
+    ranges = reader.blocks.within(scope).ranges("vectors")
     vectors.reserve(_last(ranges))
     ends: list[int] = []
 
     def read(own: Reader, bounds: Range) -> PackedVectors:
-        return own.blocks.vector_range(embedder.id, embedder.dimension, bounds)
+        return own.blocks.within(scope).vector_range(embedder.id, embedder.dimension, bounds)
 
     def append(block: PackedVectors, _: int) -> None:
         vectors.extend(block, parts.table.rows_of)

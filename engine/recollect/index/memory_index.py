@@ -52,10 +52,11 @@ class MemoryIndex:
     """Derived from the store and rebuildable at any time: it follows the caller's read transaction.
 
     Use its parts only inside `current`; `catch_up` takes the write lock when there are changes. `snapshots` reads and
-    writes the index snapshot; None works without one.
+    writes the index snapshot; None works without one. With a `scope` it holds the records of this and its descendants.
     """
 
-    def __init__(self, snapshots: SnapshotManager | None = None) -> None:
+    def __init__(self, snapshots: SnapshotManager | None = None, scope: str = "/") -> None:
+        self.scope = scope
         self.lock = ReadWriteLock()
         self.commit: Commit | None = None
         self.version = 0
@@ -294,7 +295,7 @@ class MemoryIndex:
         return parts if self.vectors is None else [*parts, ("vectors", self.vectors), ("tokens", self.tokens)]
 
     def _map_saved(self, reader: Reader) -> None:
-        saved = None if self._snapshots is None else self._snapshots.saved(reader)
+        saved = None if self._snapshots is None or self.scope != "/" else self._snapshots.saved(reader)
         if self._snapshots is None or saved is None:
             return
         try:
@@ -316,9 +317,9 @@ class MemoryIndex:
             self._keep_in_folder()
         another = (lambda: None) if self._snapshots is None else self._snapshots.another
         parts = bulk.Parts(self.table, self.words, self.graph, self.vectors, self.tokens)
-        bulk.load(reader, another, parts, embedder, self.before_inverting)
-        self._load_links(reader.blocks.links())
-        if self._snapshots is not None:
+        bulk.load(reader, another, parts, embedder, self.before_inverting, self.scope)
+        self._load_links(reader.blocks.within(self.scope).links())
+        if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
@@ -335,6 +336,10 @@ class MemoryIndex:
         }
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
+        if self.scope != "/":
+            moved_in, moved_out = self._moved(reader, touched["update"])
+            touched["insert"] |= moved_in
+            touched["delete"] |= moved_out
         gone = touched["text"] | touched["delete"]
         new = touched["insert"] | touched["text"]
         self.changed += sum(map(len, touched.values()))
@@ -352,6 +357,20 @@ class MemoryIndex:
             self._load_links(reader.blocks.links(relinked))
         return True
 
+    def _moved(self, reader: Reader, ids: set[int]) -> tuple[set[int], set[int]]:
+        """Those of some changed records that came into the scope, and those that left it."""
+        if not ids:
+            return set(), set()
+        listed = np.array(sorted(ids), dtype=np.int64)
+        rows = self.table.rows_of(listed)
+        live = rows >= 0
+        live[live] = self.table.present[rows[live]] == 1
+        here, held = (
+            set(reader.blocks.within(self.scope).columns(listed.tolist()).ids.tolist()),
+            set(listed[live].tolist()),
+        )
+        return here - held, held - here
+
     def _tombstone(self, ids: list[int]) -> None:
         if not ids:
             return
@@ -364,9 +383,10 @@ class MemoryIndex:
         self.words.discount(np.array(open_rows, dtype=np.int64))
 
     def _append(self, reader: Reader, ids: list[int]) -> None:
-        columns = reader.blocks.columns(ids) if ids else None
+        columns = reader.blocks.within(self.scope).columns(ids) if ids else None
         if columns is None or not len(columns.ids):
             return
+        ids = columns.ids.tolist()
         rows = self.table.append(columns)
         self.words.extend(aligned(reader.blocks.terms(ids), columns.ids), self.table.open[rows])
         self.graph.append(rows)
@@ -381,7 +401,7 @@ class MemoryIndex:
     def _overwrite(self, reader: Reader, ids: list[int]) -> None:
         if not ids:
             return
-        columns = reader.blocks.columns(ids)
+        columns = reader.blocks.within(self.scope).columns(ids)
         rows = [row for row in self.table.rows_of(columns.ids).tolist() if row >= 0]
         self.graph.remove(rows)
         self.table.overwrite(columns)

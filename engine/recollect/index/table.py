@@ -141,6 +141,11 @@ class RecordTable(IndexPart):
         return self._open.array
 
     @property
+    def present(self) -> NDArray[np.uint8]:
+        """1 where the row was not deleted."""
+        return self._present.array
+
+    @property
     def all_open(self) -> bool:
         """True when every row is a current version: counts over rows then need no mask."""
         return self.open_rows == len(self)

@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.engine import Engine
 from recollect.filters import Versions
-from recollect.index.memory_index import Selection
+from recollect.index.memory_index import MemoryIndex, Selection
 from recollect.index.query_batch import IndexView
 from recollect.index.table import RowFilter
 from recollect.recall.query import Queries, check_comparable
@@ -44,26 +44,27 @@ def open_view(
     if engine.server_finds(reader, scopes):
         yield fetched_view(engine, reader, queries, request, scopes, watched)
         return
-    with engine.index.current(reader):
-        embedder = engine.index.kept("embedder", None, reader.vectors.active_embedder)
+    index = engine.index_within(request.filter.base)
+    with index.current(reader):
+        embedder = index.kept("embedder", None, reader.vectors.active_embedder)
         check_comparable(queries, embedder, engine.store.path)
-        selection = select_rows(engine, reader, request)
-        loader = RecordLoader(reader, embedder, find_standing(engine, reader, selection, request))
-        statistics = engine.index.corpus_statistics(scopes)
-        yield IndexView(engine.index, selection, statistics, loader.originals), loader
+        selection = select_rows(index, reader, request)
+        loader = RecordLoader(reader, embedder, find_standing(index, reader, selection, request))
+        statistics = index.corpus_statistics(scopes)
+        yield IndexView(index, selection, statistics, loader.originals), loader
 
 
-def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
+def select_rows(index: MemoryIndex, reader: Reader, request: Request) -> Selection:
     """The rows that the request's filter admits at the index's commit."""
     chosen = request.filter
     listed, rest = None, chosen.unindexed
     if rest is not None:
         versions: Versions = "open" if chosen.as_of is None else "any"
         key = rest, versions
-        listed = engine.index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
+        listed = index.listing(key, partial(reader.records.matching_ids, rest, request.now, versions=versions))
     visible = RowFilter(
         now=request.now,
-        hidden=superseded_rows(engine, reader, request),
+        hidden=superseded_rows(index, reader, request),
         as_of=chosen.as_of,
         scopes=tuple(reader.scopes.within(chosen.scopes)) if chosen.scopes else None,
         kinds=chosen.kinds or (),
@@ -72,12 +73,12 @@ def select_rows(engine: Engine, reader: Reader, request: Request) -> Selection:
         held_at=chosen.held_at,
         listed=listed,
     )
-    return engine.index.selection(visible, rest)
+    return index.selection(visible, rest)
 
 
-def superseded_rows(engine: Engine, reader: Reader, request: Request) -> NDArray[np.int64] | None:
+def superseded_rows(index: MemoryIndex, reader: Reader, request: Request) -> NDArray[np.int64] | None:
     """The rows that the request does not see since they are superseded; None where there are none."""
-    chosen, index = request.filter, engine.index
+    chosen = request.filter
     if chosen.include_superseded and chosen.held_at is None:
         return None
     known_at, held_at = chosen.as_of, chosen.held_at
@@ -92,21 +93,21 @@ def superseded_rows(engine: Engine, reader: Reader, request: Request) -> NDArray
     return rows if len(rows) else None
 
 
-def find_standing(engine: Engine, reader: Reader, selection: Selection, request: Request) -> StandingRows | None:
+def find_standing(index: MemoryIndex, reader: Reader, selection: Selection, request: Request) -> StandingRows | None:
     """The standing instructions and preferences that the selection admits; none beside groups, or in a story."""
     if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
         return None
-    found = engine.index.kept("standing", id(selection), lambda: (_standing_rows(engine, reader, selection), selection))
+    found = index.kept("standing", id(selection), lambda: (_standing_rows(index, reader, selection), selection))
     return found[0] if len(found[0].rows) else None
 
 
-def _standing_rows(engine: Engine, reader: Reader, selection: Selection) -> StandingRows:
-    found = [engine.index.rows(("standing", name), partial(reader.records.standing_ids, name)) for name in STANDING]
+def _standing_rows(index: MemoryIndex, reader: Reader, selection: Selection) -> StandingRows:
+    found = [index.rows(("standing", name), partial(reader.records.standing_ids, name)) for name in STANDING]
     if selection.mask is not None:
         found = [rows[selection.mask[rows] == 1] for rows in found]
     rows = np.concatenate(found)
     order = np.argsort(rows)
-    keys = frozenset(engine.index.table.ids[rows].tolist())
+    keys = frozenset(index.table.ids[rows].tolist())
     return StandingRows(rows[order], order < len(found[STANDING.index("instruction")]), keys)
 
 

@@ -23,7 +23,7 @@ from recollect.remember.judging import start_judging
 from recollect.remember.merge_candidates import SPARE, CandidateRecord, Match, MergeCandidates
 from recollect.remember.prepare import as_record
 from recollect.remember.replacing import replace_record
-from recollect.remember.threshold_search import ThresholdMatches, threshold_search
+from recollect.remember.threshold_search import ThresholdMatches, index_of, threshold_search
 from recollect.store.protocol import Writer
 from recollect.store.supersession_values import Judgement, Standpoint, Supersession
 from recollect.store.values import LinkRow, Row
@@ -112,7 +112,8 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
         return None
     engine.start_kernels(len(rows))
     many = len(rows) > _FEW
-    if not many and engine.index.commit is not None:
+    index = index_of(engine, rows)
+    if not many and index.commit is not None:
         return None
     with engine.store.read() as reader:
         if reader.uncommitted:
@@ -120,7 +121,7 @@ def _search_before(engine: Engine, rows: Sequence[Row], policy: WritePolicy) -> 
         if many:
             return threshold_search(engine, reader, rows, policy.most_links + SPARE, policy.floor)
         if not engine.server_finds(reader):
-            engine.index.catch_up(reader)
+            index.catch_up(reader)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from posixpath import commonpath
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -73,7 +74,8 @@ def threshold_search(
         late = None
         indexed = indexed and not engine.server_finds(reader)
         if indexed:
-            embedder, late = held.enter_context(engine.index.nearly_current(reader, _LATE))
+            index = index_of(engine, rows)
+            embedder, late = held.enter_context(index.nearly_current(reader, _LATE))
         else:
             embedder = reader.vectors.active_embedder()
         commit = reader.changes.commit()
@@ -87,13 +89,18 @@ def threshold_search(
             wanted = ThresholdQuery(scopes[scope], kind, now, most, floor)
             asked = [rows[place] for place in places]
             if indexed:
-                found = _from_index(engine.index, read, asked, wanted, late)
+                found = _from_index(index, read, asked, wanted, late)
             else:
                 found = _from_store(engine, read, asked, scope, wanted)
             for place, each in zip(places, found, strict=True):
                 own = len(rows[place].vectors) == 1
                 neighbors[place] = each if own else [near._replace(whole=False) for near in each]
     return ThresholdMatches(commit, neighbors)
+
+
+def index_of(engine: Engine, rows: Sequence[Row]) -> MemoryIndex:
+    """The index that has the records of the rows' scopes."""
+    return engine.index_within(commonpath({row.scope for row in rows}))
 
 
 def _first_parts(rows: Sequence[Row], dimension: int) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.store.packing import PackedVectors, unpack
 from recollect.store.sql.blocks import ROWS_A_BLOCK, SqlBlocks, term_block
-from recollect.store.values import NEVER, Columns, TermBlock
+from recollect.store.values import NEVER, Columns, LinkBlock, TermBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,17 +50,33 @@ _IMPORTANCE_UNIT = 1e-15
 
 
 class PostgresBlocks(SqlBlocks):
-    """Whole columns of the tables."""
+    """Whole columns of the tables, of all records or of those in a scope and its descendants."""
+
+    _scope = "/"
+
+    def within(self, scope: str) -> PostgresBlocks:
+        made = type(self)(self._tx)
+        made._scope = scope
+        return made
+
+    def _inside(self) -> str:
+        """The condition that a record `r` is in the scope; a path is quoted, for COPY takes no values."""
+        if self._scope == "/":
+            return "true"
+        path = self._scope.replace("'", "''")
+        return f"r.scope_id IN (SELECT id FROM scope WHERE path = '{path}' OR (path >= '{path}/' AND path < '{path}0'))"
 
     @contextmanager
     def reading_all(self) -> Iterator[None]:
         yield
 
     def columns(self, ids: Sequence[int]) -> Columns:
-        return self._columns(f"{_SELECT} r.id = ANY('{{{','.join(map(str, ids))}}}'::bigint[]) ORDER BY r.id")
+        listed = ",".join(map(str, ids))
+        return self._columns(f"{_SELECT} r.id = ANY('{{{listed}}}'::bigint[]) AND {self._inside()} ORDER BY r.id")
 
     def column_range(self, bounds: tuple[int, int]) -> Columns:
-        return self._columns(f"{_SELECT} r.id > {bounds[0]} AND r.id <= {bounds[1]} ORDER BY r.id")
+        within = f"r.id > {bounds[0]} AND r.id <= {bounds[1]} AND {self._inside()}"
+        return self._columns(f"{_SELECT} {within} ORDER BY r.id")
 
     def _columns(self, query: str) -> Columns:
         rows = np.frombuffer(self._copied(query), dtype=_ROW)
@@ -73,22 +89,22 @@ class PostgresBlocks(SqlBlocks):
         return Columns(**fields, kind_numbers=dict(self._execute("SELECT name, id FROM kind")))
 
     def ranges(self, table: Literal["columns", "terms", "vectors"]) -> list[tuple[int, int]]:
-        name, key = {
-            "columns": ("record", "id"), "terms": ("record_terms", "record_id"), "vectors": ("vector_packed", "id"),
-        }[table]  # fmt: skip
+        source = {"columns": "record t", "terms": "record_terms t", "vectors": "vector_packed t"}[table]
+        key = "t.record_id" if table == "terms" else "t.id"
+        rows = f"SELECT {key} AS id FROM {source} {self._of_record(table)}"
         # By count, not by number: ids have gaps.
         ends = self._column(
-            f"SELECT {key} FROM (SELECT {key}, row_number() OVER (ORDER BY {key}) AS place FROM {name}) numbered "
+            f"SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM ({rows}) found) numbered "
             "WHERE place % ? = 0 ORDER BY 1",
             (ROWS_A_BLOCK[table],),
         )
-        last: int = self._execute(f"SELECT coalesce(max({key}), 0) FROM {name}").get
+        last: int = self._execute(f"SELECT coalesce(max(id), 0) FROM ({rows}) found").get
         return [*pairwise([0, *ends, *([last] if last > ([0, *ends])[-1] else [])])]
 
     def vector_range(self, embedder_id: int, dimension: int, bounds: tuple[int, int]) -> PackedVectors:
         copied = self._copied(
-            f"SELECT value FROM vector_packed WHERE id > {bounds[0]} AND id <= {bounds[1]} "
-            f"AND embedder_id = {embedder_id} ORDER BY id"
+            f"SELECT t.value FROM vector_packed t {self._of_record('vectors')} "
+            f"AND t.id > {bounds[0]} AND t.id <= {bounds[1]} AND t.embedder_id = {embedder_id} ORDER BY t.id"
         )
         if not copied:
             return unpack(b"", dimension)
@@ -109,13 +125,29 @@ class PostgresBlocks(SqlBlocks):
     def term_range(self, bounds: tuple[int, int]) -> TermBlock:
         # A count is never 0, so a zero byte ends each record's counts.
         numbers, counts, ids = self._execute(
-            "SELECT string_agg(terms, ''::bytea ORDER BY record_id), "
-            "string_agg(counts || '\\x00'::bytea, ''::bytea ORDER BY record_id), "
-            "string_agg(int8send(record_id), ''::bytea ORDER BY record_id) "
-            "FROM record_terms WHERE record_id > ? AND record_id <= ?",
+            "SELECT string_agg(t.terms, ''::bytea ORDER BY t.record_id), "
+            "string_agg(t.counts || '\\x00'::bytea, ''::bytea ORDER BY t.record_id), "
+            "string_agg(int8send(t.record_id), ''::bytea ORDER BY t.record_id) "
+            f"FROM record_terms t {self._of_record('terms')} AND t.record_id > ? AND t.record_id <= ?",
             bounds,
         ).fetchone()
         return term_block(np.frombuffer(ids or b"", dtype=">i8").astype(np.int64), numbers or b"", counts or b"")
+
+    def links(self, ids: Sequence[int] | None = None) -> LinkBlock:
+        if ids is None and self._scope != "/":
+            ids = self._column(f"SELECT r.id FROM record r WHERE {self._inside()}")
+        return super().links(ids)
+
+    def _of_record(self, table: Literal["columns", "terms", "vectors"]) -> str:
+        """The records that rows `t` of a table belong to, and the condition that these are in the scope."""
+        if self._scope == "/":
+            return "WHERE true"
+        joined = {
+            "columns": "JOIN record r ON r.id = t.id",
+            "terms": "JOIN record r ON r.id = t.record_id",
+            "vectors": "JOIN vector v ON v.id = t.id JOIN record r ON r.id = v.record_id",
+        }
+        return f"{joined[table]} WHERE {self._inside()}"
 
     def _copied(self, query: str) -> bytes:
         copied: bytes = self._tx.connection.copied(query)  # type: ignore[attr-defined]

@@ -49,6 +49,7 @@ class PostgresStore(Store):
 
     snapshot_path = map_path = None
     in_memory = encrypted = False
+    reads_scopes = True
 
     def __init__(
         self,

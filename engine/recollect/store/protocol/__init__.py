@@ -164,6 +164,10 @@ class Store(Protocol):
         """True if the data is lost when the store is closed."""
 
     @property
+    def reads_scopes(self) -> bool:
+        """True if what an index of one scope needs can be read by itself."""
+
+    @property
     def encrypted(self) -> bool:
         """True if the store is encrypted."""
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class Blocks(Protocol):
     """Whole columns as arrays, for the in-memory index."""
 
+    def within(self, scope: str) -> Blocks:
+        """The same of the records in a scope and its descendants alone, of stores that read them by themselves."""
+
     def reading_all(self) -> AbstractContextManager[None]:
         """Within it everything is read once: what has been read need not be cached."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,6 +21,11 @@ ROWS_A_BLOCK = {"columns": 8192, "terms": 8192, "vectors": 2048}
 
 class SqlBlocks(Repository):
     """Reads by row id; whole ranges are read by each database in its own way."""
+
+    def within(self, scope: str) -> Self:
+        if scope != "/":
+            raise NotImplementedError
+        return self
 
     def vectors(self, embedder_id: int, dimension: int, ids: Sequence[int] | NDArray[np.int64]) -> PackedVectors:
         rows = self._rows(

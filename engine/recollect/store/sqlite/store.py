@@ -75,6 +75,10 @@ class SqliteStore(Store):
         return self.path == MEMORY
 
     @property
+    def reads_scopes(self) -> bool:
+        return False
+
+    @property
     def encrypted(self) -> bool:
         return self.key is not None
 
