@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from recollect import checks
-from recollect.errors import AccessDenied, InvalidInput, NotFound
+from recollect.errors import AccessDenied, InvalidInput, NotFound, StoreAccessDenied
 from recollect.records import Plain
 from recollect.store.values import AccessTokenRow
 
@@ -84,18 +84,21 @@ class Tokens:
         except OverflowError:
             raise InvalidInput(f"expires_after is {checks.shown(expires_after)}: that is too long") from None
         secret = PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
+        self._check_owner()
         with self._store.atomic() as writer:
             writer.access_tokens.add(row, _hash(secret))
         return structs.replace(token, secret=secret)
 
     def list(self) -> builtins.list[Token]:
         """All tokens of the store, oldest first, expired ones too."""
+        self._check_owner()
         with self._store.read() as reader:
             return [_shown(row) for row in reader.access_tokens.listed()]
 
     def revoke(self, id: str) -> None:
         """Remove a token: from now on it admits nobody. Raises NotFound if there is none with this id."""
         checks.encodable(id, "id")
+        self._check_owner()
         with self._store.atomic() as writer:
             if not writer.access_tokens.remove(id):
                 raise NotFound(f"no token has the id {checks.shown(id)}: `recollect token list` shows them")
@@ -106,6 +109,8 @@ class Tokens:
         hashed = _hash(secret)
         if (temporary := self._temporary.get(hashed)) is not None:
             return temporary
+        if self._store.confined_to is not None:
+            raise AccessDenied("the token is not known here: a tenant of the memory has no tokens")
         with self._store.read() as reader:
             row = reader.access_tokens.with_hash(hashed)
         if row is None:
@@ -113,6 +118,14 @@ class Tokens:
         if row.expires_at is not None and row.expires_at <= checks.now_us():
             raise AccessDenied("the token has expired: have a new one made with `recollect token create`")
         return Grant(scope=row.scope, read_only=bool(row.read_only))
+
+    def _check_owner(self) -> None:
+        """Raise StoreAccessDenied for a tenant of a server, who sees no tokens."""
+        if (scope := self._store.confined_to) is not None:
+            raise StoreAccessDenied(
+                f"access tokens are of the whole memory, of which the user of {self._store.path} has the scope "
+                f"{scope}: ask its owner"
+            )
 
 
 def _hash(secret: str) -> bytes:

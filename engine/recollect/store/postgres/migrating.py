@@ -52,7 +52,9 @@ def prepare(connections: Connections) -> Prepared:
             connection.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"recollect {address.schema}",)
             )
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+            # IF NOT EXISTS would ask for the right to create schemas even where an administrator has made this one.
+            if connection.execute("SELECT to_regnamespace(%s)", (address.schema,)).fetchone() == (None,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
             # Another process may have migrated while this one waited for the lock.
             before = check_server(connection, address, newest_schema=SCHEMA_VERSION).schema_version or 0
             if before > SCHEMA_VERSION:

@@ -219,6 +219,8 @@ class PostgresStore(Store):
 
     def make_candidate_indexes(self, on_progress: Progress | None = None) -> list[str]:
         self._check_outside()
+        if self.confined_to is not None:
+            return []
         with self.read() as reader:
             embedder = reader.vectors.active_embedder()
         return candidate_indexes.make(self._connections, embedder, on_progress)

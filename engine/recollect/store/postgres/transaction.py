@@ -78,6 +78,8 @@ class PostgresTransaction(SqlTransaction):
         self.copying = PostgresCopying(self)
         self.erasure = PostgresErasure(self)
         if confined:
+            # Policies keep conditions on words from an index on them, and the records of a tenant are few.
+            self.candidates = None
             self.changes = ConfinedChanges(self)
             self.snapshot = ConfinedSnapshot(self)
             self.lexicon = ConfinedLexicon(self)
