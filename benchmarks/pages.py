@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import batch, billion, embedding, recall_cost, saving, servers, stages, ways, write_cost
+from benchmarks import batch, billion, embedding, postgres, recall_cost, saving, servers, stages, ways, write_cost
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -48,6 +48,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "agents": lambda: agents.markdown(_saved("agents")),
     "documents": lambda: documents.markdown(_saved("documents")),
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
+    "postgres": lambda: postgres.markdown(_saved("postgres")),
     "peers": lambda: peers.markdown(_saved("peers")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
 }
