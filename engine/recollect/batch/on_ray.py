@@ -20,8 +20,8 @@ from recollect.batch.embedding import Embed
 from recollect.batch.files import PARQUET, file_format, records_of_lines
 from recollect.batch.known import KnownIds
 from recollect.batch.recalling import Recall
-from recollect.batch.writing import known_ids, on_server, write
-from recollect.checks import check_count, fault_text, now_us, to_datetime
+from recollect.batch.writing import known_ids, write
+from recollect.checks import check_count, fault_text, is_address, now_us, to_datetime
 from recollect.cpus import limit_cpus
 from recollect.errors import InvalidInput, InvalidItem, RecollectError, WorkerLost
 from recollect.extras import install_command
@@ -90,7 +90,7 @@ def remember(
     """
     total = Remembered()
     make: Any
-    if on_server(path):
+    if is_address(path):  # several processes may write to it at once
         make = partial(_Remember, str(path), settings, embedder, policy, base)
         for row in _rows(_mapped(source, make, workers, batch_size, cpus, ray_options, tells=True)):
             total += Remembered(**json.decode(row["done"]))

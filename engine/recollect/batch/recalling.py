@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import structs
 
-from recollect.batch.writing import on_server
-from recollect.checks import check_path, check_time
+from recollect.checks import check_time
 from recollect.errors import InvalidInput
 from recollect.memory import Memory
 from recollect.numerics import kernel_errors
@@ -19,6 +18,7 @@ from recollect.recall.pipeline import recall_queries
 from recollect.recall.request import RecallOptions, build_request
 from recollect.records import Hits
 from recollect.settings import Settings
+from recollect.store.opening import shown_path, store_exists
 
 if TYPE_CHECKING:
     from recollect.arrow import Table
@@ -121,5 +121,5 @@ class Recall:
 
 
 def _check_there(path: str | os.PathLike[str] | None) -> None:
-    if path is not None and path != ":memory:" and not on_server(path) and not check_path(path).exists():
-        raise InvalidInput(f"there is no store at {os.fspath(path)}")
+    if path is not None and not store_exists(path):
+        raise InvalidInput(f"there is no store at {shown_path(path)}")

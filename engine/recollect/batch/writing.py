@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from recollect.arrow import Table
     from recollect.embedding.protocol import Embedder
 
-__all__ = ["Write", "known_ids", "on_server", "write"]
-
-_SERVERS = ("postgresql://", "postgres://")
-
-
-def on_server(path: str | os.PathLike[str] | None) -> bool:
-    """Whether a store is on a server, which several processes may write to at once."""
-    return isinstance(path, str) and path.lower().startswith(_SERVERS)
+__all__ = ["Write", "known_ids", "write"]
 
 
 def known_ids(memory: Memory, ids: Iterable[str]) -> set[str]:
