@@ -105,3 +105,21 @@ def test_many_thousand_lines_come_in(run):
     lines = "".join(json.dumps({"text": f"Memory {n} of many", "tags": ["bulk"]}) + "\n" for n in range(20_000))
     assert run("import", "-", "--json", stdin=lines).json["records"] == 20_000
     assert run("count", "--tag", "bulk").out == "20000\n"
+
+
+def test_a_store_is_copied_and_nothing_is_written_over(run, remember, db, tmp_path):
+    remember("one", "--scope", "/a")
+    remember("two", "--scope", "/b")
+    part, whole = tmp_path / "part.db", tmp_path / "whole.db"
+    done = run("copy", db, part, "--scope", "/a", "--json", store=None)
+    assert (done.code, done.json["records"], done.json["problems"]) == (0, 1, [])
+    done = run("copy", db, whole, "--no-verify", store=None)
+    assert done.code == 0
+    assert done.out.startswith("2\tmemories")
+    assert run("list", "--json", store=whole).json == run("list", "--json").json
+    again = run("copy", db, whole, store=None)
+    assert (again.code, again.out) == (2, "")
+    assert "is not empty" in again.err
+    assert run("copy", tmp_path / "none.db", part, store=None).code == 2
+    assert run("copy", db, tmp_path / "c.db", "--scope", "/c", store=None).code == 2
+    assert not (tmp_path / "c.db").exists()

@@ -14,6 +14,7 @@ from recollect.errors import InvalidInput, RecollectError, StoreCorrupt, StoreEr
 from recollect.exchange import copying
 from recollect.store.opening import open_store
 from recollect.store.sql.copied_tables import TABLES
+from recollect.store.sqlite.keys import ciphers_version
 from recollect.tenants import Tenants
 from recollect.text.tokens import tokenize
 from tests.memory.support import raw, scored
@@ -156,6 +157,18 @@ def test_a_part_has_its_scope_and_nothing_of_others(full, target):
     with reading(target) as reader:
         assert reader.lexicon.lookup(tokenize("gateway scheduler archive")).keys() == {*tokenize("scheduler")}
         assert reader.meta.identity() is None
+
+
+@pytest.mark.skipif(ciphers_version() is None, reason="apsw-sqlite3mc is not installed: the ciphers of SQLite")
+def test_a_copy_of_an_encrypted_file_has_its_key_or_another(full, tmp_path):
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    copy_store(full, tmp_path / "plain.db")
+    with Memory(tmp_path / "plain.db", settings=PLAIN) as memory:
+        memory.rekey("a passphrase")
+    assert copy_store(tmp_path / "plain.db", first, key="a passphrase").ok
+    assert copy_store(first, second, key="a passphrase", target_key="another").ok
+    with Memory(first, settings=PLAIN, key="a passphrase") as one, Memory(second, settings=PLAIN, key="another") as two:
+        assert one.count() == two.count() > 0
 
 
 def test_a_tenant_is_told_that_the_owner_copies(full, tmp_path, postgres_address, postgres_server):

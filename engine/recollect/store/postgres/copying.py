@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.store.protocol.copying import CopiedRow
+from recollect.store.protocol.copying import CopiedPart, CopiedRow
 from recollect.store.sql.copied_tables import TABLES, CopiedTable
-from recollect.store.sql.copying import SqlCopying
+from recollect.store.sql.copying import SqlCopying, SqlPart
 
 _TYPES = {"i": "int8", "f": "float8", "t": "text", "x": "bytea", "b": "bool"}
 _NUMBERED = [table.name for table in TABLES if table.names[0] == "id"]
@@ -14,6 +14,18 @@ _NUMBERED = [table.name for table in TABLES if table.names[0] == "id"]
 
 class PostgresCopying(SqlCopying):
     """All tables that a copy takes over."""
+
+    def of(self, part: CopiedPart, *, everything: bool = False) -> SqlPart:
+        self._take_time()
+        return super().of(part, everything=everything)
+
+    def clear(self, part: CopiedPart) -> None:
+        self._take_time()
+        super().clear(part)
+
+    def _take_time(self) -> None:
+        """To count or delete the rows of a large table takes longer than a statement may."""
+        self._execute("SELECT set_config('statement_timeout', '0', true)")
 
     def last_ids(self) -> dict[str, int]:
         rows = self._rows(
