@@ -113,7 +113,7 @@ class Engine:
             return True
         if self.index.commit is not None or search.changes() < SERVER_FROM:
             return False
-        ready = search.ready(reader.vectors.active_embedder())
+        ready = self.figures.ready(search, reader.vectors.active_embedder())
         return ready and self.figures.of(search, scopes).records >= SERVER_FROM
 
     def index_within(self, scope: str) -> MemoryIndex:

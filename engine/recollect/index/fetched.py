@@ -14,7 +14,7 @@ from recollect.index.memory_index import MemoryIndex
 from recollect.index.vectors import VectorIndex
 from recollect.store.protocol import Reader
 from recollect.store.protocol.candidates import CandidateSearch, Chains
-from recollect.store.values import EmbedderRow
+from recollect.store.values import EmbedderRow, LinkBlock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,14 +28,13 @@ _KEPT_SCOPES = 64
 
 
 def index_of(
-    reader: Reader, embedder: EmbedderRow | None, ids: Sequence[int], chains: Chains, origin: str
+    reader: Reader, embedder: EmbedderRow | None, ids: Sequence[int], chains: Chains, links: LinkBlock
 ) -> MemoryIndex:
-    """An index of these records, ids ascending, at the commit that `reader` sees.
+    """An index of these records, ids ascending, with what chains and links them, at the commit that `reader` sees.
 
     It follows no changes and has no `commit`: other records may be in the store.
     """
     index = MemoryIndex()
-    index.origin = origin
     columns = reader.blocks.columns(ids)
     index.table.append(columns)
     index.words.extend(aligned(reader.blocks.terms(ids), columns.ids), index.table.open)
@@ -48,7 +47,6 @@ def index_of(
         index.vectors.extend(reader.blocks.vectors(embedder.id, embedder.dimension, ids), index.table.rows_of)
         vector_ids = index.vectors.ids(np.arange(len(index.vectors)))
         index.tokens.extend(vector_ids, reader.blocks.token_codes(vector_ids))
-    links = reader.blocks.links(ids)
     sources, targets = index.table.rows_of(links.sources), index.table.rows_of(links.targets)
     known = (sources >= 0) & (targets >= 0)
     if known.any():
@@ -84,11 +82,21 @@ class _Kept(NamedTuple):
 
 
 class CorpusFigures:
-    """The statistics of the scopes that were asked for last, counted again when a hundredth may have changed."""
+    """The statistics of the scopes that were asked for last, counted again when a hundredth may have changed;
+    and whether the store has indexes.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, _Kept] = {}
+        self._ready: set[int | None] = set()
         self._lock = threading.Lock()
+
+    def ready(self, search: CandidateSearch, embedder: EmbedderRow | None) -> bool:
+        """Whether the store has the indexes; asked until it has."""
+        key = None if embedder is None else embedder.id
+        if key not in self._ready and search.ready(embedder):
+            self._ready.add(key)
+        return key in self._ready
 
     def of(
         self, search: CandidateSearch, scopes: tuple[int, ...] | None, terms: Sequence[int] = ()

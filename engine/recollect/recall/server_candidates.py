@@ -38,7 +38,8 @@ _READ_COST = 1.0
 _FEW, _MANY = 1_000, 20_000
 # Records that have a word are scored up to so many; more frequent words are looked for together only.
 _POSTINGS = 20_000
-_STANDING_NEAREST = 16
+# So many standing instructions and preferences are all looked at, of more those nearest to the query.
+_FEW_STANDING, _STANDING_NEAREST = 500, 16
 
 
 def fetched_view(
@@ -61,17 +62,22 @@ def fetched_view(
     words = find_words(reader, loads, queries, request)
     terms = np.unique(np.concatenate([each.terms.numbers for each in words]))
     statistics = engine.figures.of(search, scopes, terms.tolist())
-    finding = _Finding(engine.store.path, search, embedder, statistics, request)
+    finding = _Finding(engine, search, embedder, statistics, request)
     found, seeds = finding.candidates(queries, words)
-    also = np.array([] if watched is None else [watched], dtype=np.int64)
-    ids = np.unique(np.concatenate([found, also, finding.standing(queries)]))
-    chains, links = search.chains(ids), reader.blocks.links(seeds.tolist())
-    every = np.unique(np.concatenate([ids, _beside(chains, seeds), links.sources, links.targets]))
-    index = index_of(reader, embedder, every.tolist(), chains, finding.origin)
+    standing, instructions = finding.standing(queries)
+    ids = np.unique(np.concatenate([found, standing, np.array([] if watched is None else [watched], dtype=np.int64)]))
+    chains, links = search.chains(ids), reader.blocks.links(ids.tolist())
+    linked = np.isin(links.sources, seeds) | np.isin(links.targets, seeds)
+    beside = _beside(chains, seeds)
+    every = np.unique(np.concatenate([ids, beside, links.sources[linked], links.targets[linked]]))
+    index = index_of(reader, embedder, every.tolist(), chains, links)
+    index.origin = finding.origin
     index.loads = loads
     mask = index.table.listing(np.sort(search.admitted(request.filter, request.now, every)).tolist())
     selection = Selection(mask, None if index.vectors is None else index.vectors.places(mask))
-    loader = RecordLoader(reader, embedder, finding.standing_rows(index.table.ids))
+    rows = index.table.rows_of(standing)
+    applicable = StandingRows(rows, np.isin(standing, instructions), frozenset(standing.tolist()))
+    loader = RecordLoader(reader, embedder, applicable if len(standing) else None)
     return IndexView(index, selection, statistics, loader.originals), loader
 
 
@@ -80,13 +86,13 @@ class _Finding:
 
     def __init__(
         self,
-        path: str,
+        engine: Engine,
         search: CandidateSearch,
         embedder: EmbedderRow | None,
         statistics: CountedStatistics,
         request: Request,
     ) -> None:
-        self._path = path
+        self._path, self._figures = engine.store.path, engine.figures
         self._search, self._embedder, self._statistics, self._request = search, embedder, statistics, request
         self._filter, self._now = request.filter, request.now
         # How the candidates were found.
@@ -100,7 +106,7 @@ class _Finding:
             few = self._search.listed(self._filter, self._now, most)
             if few is not None:
                 return few, few[:0] if request.profile.expansion_depth == 0 else few
-        if not self._search.ready(self._embedder):
+        if not self._figures.ready(self._search, self._embedder):
             raise InvalidInput(
                 f"{self._path} has no indexes to find candidates by: run recollect --db {self._path} warmup with the "
                 "setting candidates='server', or set candidates='memory'"
@@ -108,10 +114,7 @@ class _Finding:
         self.origin = "server: the nearest by HNSW and those with the rarest words by GIN"
         lists = []
         if queries.vectors is not None and self._embedder is not None:
-            lists += [
-                self._search.nearest(self._filter, self._now, self._embedder, vector, request.wanted)
-                for vector in queries.vectors
-            ]
+            lists += [self._nearest(self._filter, vector, request.wanted) for vector in queries.vectors]
         lists += [self._with_words(each) for each in words]
         depth = request.profile.expansion_depth if request.profile.spread > 0 else 0
         empty = np.empty(0, dtype=np.int64)
@@ -130,15 +133,16 @@ class _Finding:
         rare = [place for place, sum in zip(order, np.cumsum(frequency[order]), strict=True) if sum <= _POSTINGS]
         common = order[len(rare) :]
         scored = _Scored(self._statistics.average_length)
+        found = self._search.with_each(numbers[rare].tolist()) if rare else {}
         for place in rare:
-            scored.add(*self._search.with_words([int(numbers[place])], _POSTINGS), float(idf[place]))
+            scored.add(*found[int(numbers[place])], float(idf[place]))
         best = self._best_admitted(scored, wanted)
         # Frequent words are looked for together: as many of them as bring records.
         for count in range(len(common), 0, -1):
             if len(best) >= wanted:
                 break
             joint = common[:count]
-            scored.add(*self._search.with_words(numbers[joint].tolist(), _POSTINGS), float(idf[joint].sum()))
+            scored.add(*self._search.with_all(numbers[joint].tolist(), _POSTINGS), float(idf[joint].sum()))
             best = self._best_admitted(scored, wanted)
         return best
 
@@ -158,41 +162,30 @@ class _Finding:
         where = self._filter.where
         return self._filter.replaced(where=only if where is None else And((where, only)))
 
-    def _brings_standing(self) -> bool:
-        request = self._request
-        return request.profile.standing > 0 and request.group_by is None and request.spread_over is None
+    def standing(self, queries: Queries) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row ids of the standing instructions and preferences that may be brought, and of instructions that are few.
 
-    def standing(self, queries: Queries) -> NDArray[np.int64]:
-        """Row ids of the standing instructions and preferences that may be brought."""
-        if not self._brings_standing():
-            return np.empty(0, dtype=np.int64)
+        Where there are many, they are those nearest to the queries.
+        """
+        request, none = self._request, np.empty(0, dtype=np.int64)
+        if request.profile.standing == 0 or request.group_by is not None or request.spread_over is not None:
+            return none, none
         every = self._standing(STANDING)
-        few = self._search.listed(every, self._now, _FEW)
-        if few is not None:
-            return few
-        instructions = self._few_instructions()
-        if queries.vectors is None or self._embedder is None:
-            return instructions
-        near = [
-            self._search.nearest(every, self._now, self._embedder, vector, _STANDING_NEAREST)
-            for vector in queries.vectors
-        ]
-        return np.unique(np.concatenate([instructions, *near]))
+        ids = self._search.listed(every, self._now, _FEW_STANDING)
+        if ids is not None and not len(ids):
+            return none, none
+        instructions = self._search.listed(self._standing(("instruction",)), self._now, request.profile.standing)
+        if instructions is None:
+            instructions = none
+        if ids is None:
+            vectors = queries.vectors if queries.vectors is not None and self._embedder is not None else ()
+            near = [self._nearest(every, vector, _STANDING_NEAREST) for vector in vectors]
+            ids = np.unique(np.concatenate([instructions, *near]))
+        return ids, instructions
 
-    def _few_instructions(self) -> NDArray[np.int64]:
-        """The standing instructions, none where they are too many to be brought anyway."""
-        found = self._search.listed(self._standing(("instruction",)), self._now, self._request.profile.standing)
-        return np.empty(0, dtype=np.int64) if found is None else found
-
-    def standing_rows(self, ids: NDArray[np.int64]) -> StandingRows | None:
-        """The standing ones among the records of an index, whose row ids these are."""
-        if not self._brings_standing():
-            return None
-        keys = np.sort(self._search.admitted(self._standing(STANDING), self._now, ids))
-        rows = np.searchsorted(ids, keys)
-        return (
-            StandingRows(rows, np.isin(keys, self._few_instructions()), frozenset(keys.tolist())) if len(keys) else None
-        )
+    def _nearest(self, chosen: Filter, vector: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+        assert self._embedder is not None
+        return self._search.nearest(chosen, self._now, self._embedder, vector, most)
 
 
 class _Scored:

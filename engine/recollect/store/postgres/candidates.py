@@ -47,6 +47,8 @@ def codes_of(embedder: EmbedderRow, column: str) -> str:
 class PostgresCandidates(Repository):
     """Searches in a read transaction."""
 
+    _ef_search = 0  # of the connection
+
     def ready(self, embedder: EmbedderRow | None) -> bool:
         return len(self.sizes(embedder)) == (1 if embedder is None else 2)
 
@@ -78,11 +80,7 @@ class PostgresCandidates(Repository):
     ) -> NDArray[np.int64]:
         admitted = self._admitting(chosen, now)
         asked = f"[{','.join(f'{value:.6g}' for value in vector.tolist())}]"
-        self._execute(
-            "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
-            f"set_config('hnsw.ef_search', '{min(most, _MOST_EF):d}', true), "
-            f"set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', true)"
-        )
+        self._allow(min(most, _MOST_EF))
         found = np.empty(0, dtype=np.int64)
         for factor in (1, 4, 16):  # the parts of one record may fill the list
             limit = most * factor
@@ -97,13 +95,32 @@ class PostgresCandidates(Repository):
                 return found[first[:most]]
         return found[first]
 
-    def with_words(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        packed = self._execute(
-            "SELECT string_agg(int8send(record_id) || int4send(size), ''::bytea) FROM (SELECT t.record_id, "
-            f"length(t.counts) AS size FROM record_terms t WHERE {_has(terms)} LIMIT {most:d}) found"
-        ).get
-        found = np.frombuffer(packed or b"", dtype=_IDS_AND_SIZES)
-        return found["id"].astype(np.int64), found["size"].astype(np.int64)
+    def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        rows = self._rows(
+            "SELECT c.value, (SELECT string_agg(int8send(t.record_id) || int4send(length(t.counts)), ''::bytea) "
+            "FROM record_terms t WHERE term_numbers(t.terms) @> ARRAY[c.value::int]) FROM carray(?) c",
+            (self._id_array(terms),),
+        )
+        return {term: _ids_and_sizes(packed) for term, packed in rows}
+
+    def with_all(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return _ids_and_sizes(
+            self._execute(
+                "SELECT string_agg(int8send(record_id) || int4send(size), ''::bytea) FROM (SELECT t.record_id, "
+                "length(t.counts) AS size FROM record_terms t "
+                f"WHERE term_numbers(t.terms) @> '{{{','.join(map(str, terms))}}}'::int[] LIMIT {most:d}) found"
+            ).get
+        )
+
+    def _allow(self, ef_search: int) -> None:
+        """Have scans go on until there are enough; set once for a connection."""
+        if ef_search != self._ef_search:
+            self._execute(
+                "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), "
+                f"set_config('hnsw.ef_search', '{ef_search:d}', false), "
+                f"set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', false)"
+            )
+            self._ef_search = ef_search
 
     def chains(self, ids: NDArray[np.int64]) -> Chains:
         rows = self._rows(_CHAINS, (self._id_array(ids),))
@@ -162,9 +179,9 @@ class PostgresCandidates(Repository):
         return np.frombuffer(packed or b"", dtype=_IDS).astype(np.int64)
 
 
-def _has(terms: Sequence[int]) -> str:
-    """The condition that a record has all of these words, as the index of words has it."""
-    return f"term_numbers(t.terms) @> '{{{','.join(map(str, terms))}}}'::int[]"
+def _ids_and_sizes(packed: bytes | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    found = np.frombuffer(packed or b"", dtype=_IDS_AND_SIZES)
+    return found["id"].astype(np.int64), found["size"].astype(np.int64)
 
 
 def _beside(direction: str, order: str) -> str:

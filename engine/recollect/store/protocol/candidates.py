@@ -51,11 +51,11 @@ class CandidateSearch(Protocol):
     ) -> NDArray[np.int64]:
         """The row ids of about the `most` records nearest to a vector, nearest first."""
 
-    def with_words(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The row ids of at most `most` records that have all of these words, and how many words each has.
+    def with_each(self, terms: Sequence[int]) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """By word the row ids of the records that have it, and how many words each has; no filter is applied."""
 
-        No filter is applied: `admitted` is asked for the best of them.
-        """
+    def with_all(self, terms: Sequence[int], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same of at most `most` records that have all of these words."""
 
     def chains(self, ids: NDArray[np.int64]) -> Chains:
         """The two records before and the two after each of these in its source."""
