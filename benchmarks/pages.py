@@ -10,7 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import batch, billion, embedding, postgres, recall_cost, saving, servers, stages, ways, write_cost
+from benchmarks import (
+    batch,
+    billion,
+    embedding,
+    postgres,
+    postgres_candidates,
+    recall_cost,
+    saving,
+    servers,
+    stages,
+    ways,
+    write_cost,
+)
 from benchmarks.agents import report as agents
 from benchmarks.documents import report as documents
 from benchmarks.peers import report as peers
@@ -39,6 +51,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling": lambda: scaling.markdown(_saved("scaling")),
     "embedding": lambda: embedding.markdown(_saved("embedding")),
     "recall cost": lambda: recall_cost.markdown(_saved("recall_cost")),
+    "postgres candidates": lambda: postgres_candidates.markdown(_saved("postgres_candidates")),
     "ways": lambda: ways.markdown(_saved("ways")),
     "write cost": lambda: write_cost.markdown(_saved("write_cost")),
     "stages": lambda: stages.markdown(_saved("stages")),

@@ -23,7 +23,7 @@ from recollect.recall.record_loader import RecordLoader, StandingRows
 from recollect.recall.request import Request
 from recollect.store.protocol import Reader
 from recollect.store.protocol.candidates import CandidateSearch, Chains
-from recollect.store.values import EmbedderRow
+from recollect.store.values import EmbedderRow, LinkBlock
 from recollect.text.standing import STANDING
 
 if TYPE_CHECKING:
@@ -67,9 +67,7 @@ def fetched_view(
     standing, instructions = finding.standing(queries)
     ids = np.unique(np.concatenate([found, standing, np.array([] if watched is None else [watched], dtype=np.int64)]))
     chains, links = search.chains(ids), reader.blocks.links(ids.tolist())
-    linked = np.isin(links.sources, seeds) | np.isin(links.targets, seeds)
-    beside = _beside(chains, seeds)
-    every = np.unique(np.concatenate([ids, beside, links.sources[linked], links.targets[linked]]))
+    every = np.union1d(ids, _between(chains, ids) if seeds is None else _beside(chains, links, seeds))
     index = index_of(reader, embedder, every.tolist(), chains, links)
     index.origin = finding.origin
     index.loads = loads
@@ -98,14 +96,19 @@ class _Finding:
         # How the candidates were found.
         self.origin = "server: every record that the filter admits"
 
-    def candidates(self, queries: Queries, words: Sequence[Words]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row ids of the candidates, and of those whose neighbours may become candidates too."""
+    def candidates(
+        self, queries: Queries, words: Sequence[Words]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Row ids of the candidates, and of those whose neighbours may become candidates too.
+
+        None for those where the candidates are every record that the filter admits.
+        """
         request, records = self._request, self._statistics.records
         most = int(min(max(_FEW, (_READ_COST * request.wanted * records) ** 0.5), _MANY))
         if records <= most or not self._filter.scopes_only or self._filter.scopes not in ((), (self._filter.base,)):
             few = self._search.listed(self._filter, self._now, most)
             if few is not None:
-                return few, few[:0] if request.profile.expansion_depth == 0 else few
+                return few, None
         if not self._figures.ready(self._search, self._embedder):
             raise InvalidInput(
                 f"{self._path} has no indexes to find candidates by: run recollect --db {self._path} warmup with the "
@@ -208,11 +211,17 @@ class _Scored:
         return found[np.lexsort((found, -total))]
 
 
-def _beside(chains: Chains, seeds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The records at most two places away from the seeds."""
+def _beside(chains: Chains, links: LinkBlock, seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The records at most two places away from the seeds, and those that are linked to them."""
     near = seeds
     for _ in range(2):
-        near = np.concatenate([
-            near, chains.after[np.isin(chains.before, near)], chains.before[np.isin(chains.after, near)],
-        ])  # fmt: skip
-    return near
+        after, before = chains.after[np.isin(chains.before, near)], chains.before[np.isin(chains.after, near)]
+        near = np.concatenate([near, after, before])
+    linked = np.isin(links.sources, seeds) | np.isin(links.targets, seeds)
+    return np.concatenate([near, links.sources[linked], links.targets[linked]])
+
+
+def _between(chains: Chains, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The records with one of these before and one after them: through them the two are two places apart."""
+    after, before = chains.after[np.isin(chains.before, ids)], chains.before[np.isin(chains.after, ids)]
+    return np.intersect1d(after, before)
