@@ -34,7 +34,10 @@ from benchmarks.scaling import report as scaling
 __all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "docs" / name for name in ("benchmarks.md", "comparison.md", "resilience.md", "guides/bulk.md")]
+PAGES = [
+    ROOT / "docs" / name
+    for name in ("benchmarks.md", "comparison.md", "resilience.md", "guides/bulk.md", "guides/postgres.md")
+]
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

@@ -14,6 +14,7 @@ The schema of the address is made by the first run, and asked again by the next;
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -61,9 +62,10 @@ def main() -> None:
             folder.mkdir(exist_ok=True)
             data = dataset.prepare(folder, options.corpus, options.records, embedder, saving.progress(console))
             saved = {
-                "command": saving.command("benchmarks.postgres_candidates"),
-                **describe(),
                 **saving.read(options.out),
+                "command": "python -m benchmarks.postgres_candidates --address URL --corpus FILE --cache DIR",
+                **describe(),
+                "load_before": round(os.getloadavg()[0], 1),
                 **measure(options.address, data, options.questions, console.log),
             }
             saving.write(saved, options.out)
@@ -241,7 +243,7 @@ def markdown(saved: dict[str, Any]) -> str:
         "filter keeps", "recall@10, memory", "recall@10, server", "shared hits@10", "memory p50 / p95, ms",
         "server p50 / p95, ms", "pgvector alone (hits)", "with iterative scan (hits)",
     ]  # fmt: skip
-    parts = [table(head, rows)]
+    parts = [table(head, rows, left=head[:1])]
     made = saved["made"]
     sizes = ", ".join(f"`{name}` {size / 1e6:.0f} MB" for name, size in sorted(made["index_bytes"].items()))
     seconds = f", made in {made['indexes_s']:.0f} s" if "indexes_s" in made else ""
@@ -253,7 +255,12 @@ def markdown(saved: dict[str, Any]) -> str:
             for name, each in compared.items() if name != "records"
         ]  # fmt: skip
         columns = [f"HNSW of {compared['records']:,}", "made in, s", "MB", "p50, ms", "recall@10"]
-        parts.append(table(columns, lines))
+        parts.append(table(columns, lines, left=columns[:1]))
+    parts.append(
+        f"{saved['processor']}, {saved['cores']} cores for client and server, load {saved['load_before']:.0f} when the "
+        f"run began, {saved['questions']} questions each, {made['database']}, {made['vector_extension']}, commit "
+        f"{saved['commit']}, {saved['date']}."
+    )
     return "\n\n".join(parts)
 
 
