@@ -34,6 +34,7 @@ ATTACKS: dict[str, Attack] = {
     "full disk": Attack("full_disk", 100),
     "writers": Attack("writers", 20_000),
     "postgres": Attack("postgres", 20_000),
+    "postgres faults": Attack("postgres_faults", 400),
     "soak": Attack("soak", 7_200),
     "ssrf": Attack("ssrf", 10_000),
     "hostile files": Attack("hostile_files", 500),

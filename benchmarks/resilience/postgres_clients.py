@@ -5,6 +5,7 @@ A writer notes in a file what it is about to write, and then what it was told: t
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -40,14 +41,28 @@ def few_feed_rows() -> None:
     changes.KEPT_ROWS, changes._TRIMMED_EVERY = 40, 16
 
 
-def write(address: str, name: str, seed: int, operations: int, log: Path, *, trims: bool = False) -> dict[str, Any]:
-    """Write to a scope of its own and to the shared one; returns the milliseconds of each write, and errors."""
+def write(
+    address: str,
+    name: str,
+    seed: int,
+    operations: int | None,
+    log: Path,
+    *,
+    stop: Path | None = None,
+    trims: bool = False,
+) -> dict[str, Any]:
+    """Write to a scope of its own and to the shared one, so often or until a file appears.
+
+    Returns the milliseconds of each write, and errors.
+    """
     if trims:
         few_feed_rows()
     chance, errors, took_ms = random.Random(seed), Counter[str](), list[float]()
     held: list[str] = []
     with open(log, "a", buffering=1, encoding="utf-8") as notes, opened(address) as memory:
-        for number in range(operations):
+        for number in itertools.count():
+            if number == operations or (stop is not None and stop.exists()):
+                break
             verb = chance.choices(("one", "many", "update", "forget"), (8, 1, 2, 2))[0] if held else "one"
             scope = SHARED if chance.random() < 0.3 else f"/{name}"
             keys = [f"{name}n{number}i{place}" for place in range(_MANY if verb == "many" else 1)]

@@ -96,6 +96,11 @@ class PostgresServer:
         self._end("")
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def let_go(self) -> None:
+        """In a forked child: leave the server to the parent, which could not end it while the child is there."""
+        if self._supervisor is not None and self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
+
     def address(
         self, *, user: str = SUPERUSER, password: str | None = None, database: str = "postgres", **parameters: str
     ) -> str:

@@ -23,3 +23,10 @@ def test_eight_writers_and_eight_readers_lose_and_miss_nothing():
     outcome = ATTACKS["postgres"](32, 1)
     assert not outcome.failures, outcome.examples
     assert outcome.tries == 32
+
+
+def test_kills_cuts_and_a_failover_lose_nothing_that_was_acknowledged():
+    outcome = ATTACKS["postgres faults"](5, 1)
+    assert not outcome.failures, outcome.examples
+    assert outcome.tries == 5
+    assert outcome.figures["writes done"] > 10
