@@ -205,3 +205,22 @@ def test_a_file_is_searched_in_memory():
         memory.remember("Ada lives in Bergen", vector=unit(1))
         assert len(memory.recall("Ada", vector=unit(1))) == 1
         assert memory.stats().index["candidates"] == "memory"
+
+
+def test_where_nothing_is_admitted_nothing_is_found(postgres_address):
+    with Memory(postgres_address, settings=settings("server")) as memory:
+        assert not memory.recall("anything")
+        assert memory.recall_many([]) == []
+        memory.remember("Ada lives in Bergen", vector=unit(1))
+        assert not memory.recall("Ada", vector=unit(1), kinds=["note"])
+        assert not memory.recall("Ada", vector=unit(1), as_of=BEGIN - timedelta(days=3650))
+        assert [hit.text for hit in memory.recall("Ada", vector=unit(1))] == ["Ada lives in Bergen"]
+
+
+def test_the_indexes_are_kept_by_rebuild_and_made_once(indexed):
+    _, server = indexed
+    before = server.recall("word1 word2 rare", vector=unit(3, DIMENSION))
+    assert not server.rebuild().problems
+    assert_same(server.recall("word1 word2 rare", vector=unit(3, DIMENSION)), before)
+    server.warmup()
+    assert set(server.stats().index["indexes"]) == {"record_words", "vector_near_1"}
