@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 tenant = typer.Typer(help="Roles of a PostgreSQL server, confined to a scope.", no_args_is_help=True)
 
 
+def _print_grant(made: Tenant) -> None:
+    hint(f"{made.role} has {made.scope} and what is below it")
+
+
 @tenant.command("grant")
-@prints(lambda made: hint(f"{made.role} has {made.scope} and what is below it"))
+@prints(_print_grant)
 def grant(
     memory: Memory,
     role: Annotated[str, argument("ROLE", "A role that is there: CREATE ROLE ... LOGIN makes one.")],

@@ -1,9 +1,8 @@
 """Tenants in PostgreSQL: roles that are confined to a scope by row-level security.
 
 Every table has row-level security, and what no policy admits nobody sees but the owner of the tables, whom policies do
-not confine. A policy finds the tenant by `current_user`: the scopes of that role are those rows of `scope` that its own
-policy admits. Names that others may have (words, tags, kinds, paths) are given and numbered by functions, which run
-with the rights of the owner and know the tenant by `session_user`.
+not confine. The tenant is the role that logged in, `session_user`. Names that others may have (words, tags, kinds,
+paths) are given and numbered by functions, which run with the rights of the owner.
 """
 
 from __future__ import annotations
@@ -31,6 +30,11 @@ CREATE INDEX scope_tag_scope ON scope_tag(scope_id);
 # Their bodies are bound to tables and operators when they are created: no search path changes what they mean.
 _OWNER = "LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
 _FUNCTIONS = f"""
+-- One call a statement: as a subquery, its plan would be made again for each table of a statement.
+CREATE FUNCTION own_scopes() RETURNS BIGINT[] STABLE {_OWNER} BEGIN ATOMIC
+    SELECT ARRAY(SELECT s.id FROM tenant t JOIN scope s ON s.path = t.scope OR (s.path >= t.below AND s.path < t.beyond)
+        WHERE t.role = session_user::text);
+END;
 CREATE FUNCTION note_tags(records BIGINT[]) RETURNS void {_OWNER} BEGIN ATOMIC
     INSERT INTO scope_tag (tag_id, scope_id) SELECT DISTINCT p.tag_id, r.scope_id FROM record_tag p
         JOIN record r ON r.id = p.record_id WHERE p.record_id = ANY (records) ORDER BY 1, 2 ON CONFLICT DO NOTHING;
@@ -80,8 +84,9 @@ class Rule(NamedTuple):
     writes: str = ""
 
 
-# An array is made once a statement, and an index takes it.
-_MINE = "scope_id = ANY (ARRAY(SELECT s.id FROM scope s))"
+# The array is made once for a table of a statement, and an index takes it.
+_OWN = "ANY ((SELECT own_scopes())::bigint[])"
+_MINE = f"scope_id = {_OWN}"
 _READ = "SELECT"
 
 
@@ -96,12 +101,8 @@ def _issued(table: str) -> str:
 
 
 RULES: dict[str, Rule] = {
-    "tenant": Rule("role = current_user::text", _READ),
-    "scope": Rule(
-        "path = (SELECT t.scope FROM tenant t) "
-        "OR (path >= (SELECT t.below FROM tenant t) AND path < (SELECT t.beyond FROM tenant t))",
-        _READ,
-    ),
+    "tenant": Rule("role = session_user::text", _READ),
+    "scope": Rule(f"id = {_OWN}", _READ),
     **{
         table: Rule(_MINE)
         for table in ("source", "session", "session_snapshot", "tool_pattern", "error_recovery", "consolidation",
@@ -130,7 +131,12 @@ RULES: dict[str, Rule] = {
     "document": Rule("EXISTS (SELECT FROM source o WHERE o.id = document.source_id)"),
     "session_message": Rule("EXISTS (SELECT FROM session s WHERE s.id = session_message.session_id)"),
     "session_words": Rule("EXISTS (SELECT FROM session_message m WHERE m.id = session_words.message_id)"),
-    "kind": Rule("EXISTS (SELECT FROM record r WHERE r.kind = kind.name)", _READ),
+    # By the index: of all records the first of a kind may be far behind those of others.
+    "kind": Rule(
+        "EXISTS (SELECT FROM scope s WHERE (SELECT r.id FROM record r WHERE r.scope_id = s.id AND r.kind = kind.name "
+        "ORDER BY r.valid_to LIMIT 1) IS NOT NULL)",
+        _READ,
+    ),
     "scope_tag": Rule(_MINE, _READ),
     "tag": Rule("EXISTS (SELECT FROM scope_tag g WHERE g.tag_id = tag.id)", _READ),
     "embedder": Rule("true", _READ),
@@ -153,9 +159,17 @@ HIDDEN = ("term", "embedding_cache", "access_token")
 """Tables of which a tenant has nothing. Words have no scope, and a cached vector tells that its text is stored."""
 SEQUENCES = {"record_id_seq": "SELECT, USAGE", "vector_id_seq": "SELECT, USAGE", "feed_sequence_seq": "USAGE"}
 """What a tenant may do with sequences; of other tables the server numbers the rows."""
-FUNCTIONS = ("note_tags(BIGINT[])", "numbered_words(TEXT[])", "add_term_names(TEXT[])", "add_kind_names(TEXT[])",
-             "add_scope_names(TEXT[])", "add_tag_names(TEXT[])", "name_first_embedder(TEXT, TEXT, BIGINT)",
-             "trim_feed()")  # fmt: skip
+FUNCTIONS = (
+    "own_scopes()",
+    "note_tags(BIGINT[])",
+    "numbered_words(TEXT[])",
+    "add_term_names(TEXT[])",
+    "add_kind_names(TEXT[])",
+    "add_scope_names(TEXT[])",
+    "add_tag_names(TEXT[])",
+    "name_first_embedder(TEXT, TEXT, BIGINT)",
+    "trim_feed()",
+)
 """The functions that run with the rights of the owner."""
 
 

@@ -26,7 +26,7 @@ SELECT r.rolsuper, r.rolbypassrls, r.rolreplication, pg_has_role(r.oid, n.nspown
 FROM pg_roles r, pg_namespace n WHERE r.rolname = %s AND n.nspname = current_schema()
 """
 _OWN = """
-SELECT row_security_active('record'), (SELECT scope FROM tenant WHERE role = current_user::text), current_user::text
+SELECT row_security_active('record'), (SELECT scope FROM tenant WHERE role = session_user::text), session_user::text
 """
 
 
@@ -100,7 +100,7 @@ def _grants(connection: StoreConnection, schema: sql.Identifier, role: str) -> I
         columns = _unnumbered(connection, table)
         for privilege in rule.privileges.split(", "):
             # A number of one's own would be in the way of a later row of another's.
-            some = sql.SQL("")
+            some: sql.Composable = sql.SQL("")
             if columns and privilege in ("INSERT", "UPDATE"):
                 some = sql.SQL(" ({})").format(sql.SQL(", ").join(map(sql.Identifier, columns)))
             yield sql.SQL("GRANT {}{} ON {}.{} TO {}").format(
