@@ -38,7 +38,7 @@ def opened(address: str, *, wait_ms: int = 60_000) -> Memory:
 
 def few_feed_rows() -> None:
     """Have this process trim the feed often: readers that fall behind have to load everything again."""
-    changes.KEPT_ROWS, changes._TRIMMED_EVERY = 40, 16
+    changes.KEPT_ROWS, changes._TRIMMED_EVERY = 1, 1
 
 
 def write(
