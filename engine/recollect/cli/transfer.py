@@ -151,7 +151,7 @@ def copy(
         str | None, option("FILE", "The key of a target that is a file, where it is another than the source's.")
     ] = None,
 ) -> CopyReport:
-    """Copy a store with everything in it to another file or server.
+    """Copy a store with everything in it to a file or server.
 
     The source is only read. A copy that was stopped is finished by the same command. Afterwards both are compared:
     all rows, and the hits of some recalls. A file and its copy have the same key, unless --new-key-file is given.
