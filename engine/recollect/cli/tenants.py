@@ -29,7 +29,7 @@ def grant(
     role: Annotated[str, argument("ROLE", "A role that is there: CREATE ROLE ... LOGIN makes one.")],
     scope: Annotated[str, argument("SCOPE", "It reaches this scope and those below it.")],
 ) -> Tenant:
-    """Confine a role to a scope and let it use the memory; it replaces another scope of that role."""
+    """Confine a role to a scope, in place of one that it had."""
     from recollect.tenants import Tenants
 
     return Tenants(memory).grant(role, scope)
