@@ -19,10 +19,11 @@ from tests.postgres.fixtures import postgres_address, postgres_server  # noqa: F
 PLAIN = Settings(embedder="none")
 # What these test runs no kernel, or (cli) only what other tests run: the run with Python kernels passes them over.
 _WITHOUT_KERNELS = (
-    "benchmarks", "cli", "llm", "mcp", "observing", "offline", "postgres", "server", "text", "training",
+    "batch", "benchmarks", "cli", "llm", "mcp", "observing", "offline", "postgres", "server", "text", "training",
     "aio/test_types.py", "evaluation/test_comparison.py", "evaluation/test_metrics.py", "evaluation/test_questions.py",
     "knowledge/test_fetching.py", "knowledge/test_files.py", "knowledge/test_formats.py", "knowledge/test_parser.py",
     "knowledge/test_pdf.py", "knowledge/test_sample_pdfs.py", "store/contract", "store/test_checkpoints.py",
+    "store/test_copying.py",
     "store/test_full_text.py", "store/test_map_file.py", "store/test_supersession_damage.py", "test_architecture.py",
     "test_configuration.py",
 )  # fmt: skip
