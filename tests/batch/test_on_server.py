@@ -7,7 +7,7 @@ import threading
 from recollect import Memory, Settings
 from recollect.batch import Embed, recall_many, remember_many, write
 from recollect.batch.known import KnownIds
-from recollect.batch.writing import on_server
+from recollect.checks import is_address
 from recollect.reports import Remembered
 from tests.batch.test_bulk import lines, state
 
@@ -15,8 +15,8 @@ INSTANT = Settings(embedder="instant")
 
 
 def test_workers_store_on_a_server_what_they_store_in_a_file(postgres_address, path):
-    assert on_server(postgres_address)
-    assert not on_server(path)
+    assert is_address(postgres_address)
+    assert not is_address(path)
     found = []
     for store in (path, postgres_address):
         with Memory(store, settings=INSTANT) as memory:

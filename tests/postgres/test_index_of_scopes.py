@@ -34,6 +34,18 @@ def loaded(memory):
     return {scope: len(index.table) for scope, index in memory._engine._of_scopes.items()}
 
 
+def linked(memory):
+    """The ends of all links in the index of Ada's scope, by row ids."""
+    index = memory._engine._of_scopes["/users/ada"]
+    heads, nexts, targets, _ = index.graph.links
+    found = set()
+    for row, place in enumerate(heads.tolist()):
+        while place >= 0:
+            found.add((int(index.table.ids[row]), int(index.table.ids[targets[place]])))
+            place = int(nexts[place])
+    return found
+
+
 def test_it_holds_its_scope_alone_and_answers_as_the_whole(filled):
     with Memory(filled) as memory, Memory(filled) as whole:
         whole.warmup()
@@ -77,3 +89,25 @@ def test_a_file_has_one_index(tmp_path):
         memory.remember("Ada drinks green tea", scope="/users/ada")
         assert len(memory.scoped("/users/ada").recall("tea")) == 1
         assert loaded(memory) == {}
+
+
+def test_what_comes_into_the_scope_brings_its_links(filled):
+    with Memory(filled) as memory, Memory(filled) as other:
+        dog = other.recall("Ada's dog", limit=1)[0]
+        cat = other.recall("Bob's cat", limit=1)[0]
+        other.link(cat.id, dog.id)
+        ada = memory.scoped("/users/ada")
+        answers(ada)
+        other.update(cat.id, scope="/users/ada/pets")
+        assert answers(ada) == answers(other.scoped("/users/ada"))
+        with Memory(filled) as fresh:
+            answers(fresh.scoped("/users/ada"))
+            assert linked(memory) == linked(fresh)
+
+
+def test_each_index_asks_for_words_by_numbers_of_its_own(filled):
+    with Memory(filled) as memory:
+        for scope in ("/users/ada", "/users/bob"):
+            memory.scoped(scope).recall("tea")
+        generations = {index.generation for index in memory._engine._of_scopes.values()}
+        assert len(generations) == 2

@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.resilience.workload import Embedder
 from recollect import Memory, Settings
-from recollect.errors import ConnectionLost, StoreUnreachable
+from recollect.errors import ConnectionLost, StoreError, StoreUnreachable
 from tests.limits import LAST_RESORT_SECONDS
 from tests.postgres.proxy import Proxy
 
-pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: the extra `postgres`")
 pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed: the extra `postgres`")
 
 
@@ -99,3 +99,26 @@ def test_more_writers_than_connections_do_not_wait_for_each_other(memory):
         thread.join(LAST_RESORT_SECONDS)
     assert faults == []
     assert memory.count() == 9
+
+
+def test_a_server_that_is_lost_while_the_index_is_updated_leaves_no_half_of_it(postgres_address, monkeypatch):
+    from recollect.store.postgres.blocks import PostgresBlocks
+
+    plain = Settings(embedder="none")
+    with Memory(postgres_address, settings=plain) as memory, Memory(postgres_address, settings=plain) as other:
+        memory.remember("zebras graze")
+        assert len(memory.recall("zebras")) == 1
+        other.remember("zebras gallop")
+        read = PostgresBlocks.terms
+        failures = iter([True])
+
+        def lost(self, ids):
+            if next(failures, False):
+                raise psycopg.OperationalError("the connection is lost")
+            return read(self, ids)
+
+        monkeypatch.setattr(PostgresBlocks, "terms", lost)
+        with pytest.raises(StoreError):
+            memory._engine.warmup()
+        assert memory._engine.index.commit is None
+        assert sorted(hit.text for hit in memory.recall("zebras")) == ["zebras gallop", "zebras graze"]

@@ -113,7 +113,8 @@ class CorpusFigures:
                     del self._kept[next(iter(self._kept))]
                 self._kept[scopes] = kept
             counted = kept.statistics.counted
-            missing = [term for term in terms if term not in counted]
+            # A word that nothing has may be remembered next: it is asked for again.
+            missing = [term for term in terms if counted.get(term, -1) <= 0]
             if missing:
                 counted.update(search.frequencies(scopes, missing))
         return kept.statistics

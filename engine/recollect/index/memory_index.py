@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _KEPT_FILTERS = 16
 _KEPT_BYTES = 32 * 2**20
 
+_GENERATIONS = itertools.count(1)
+
 Kept = TypeVar("Kept")
 
 
@@ -61,6 +64,8 @@ class MemoryIndex:
         self.commit: Commit | None = None
         self.version = 0
         self.loads = 0
+        # Another for every load of any index in the process: the numbers of words hold for one.
+        self.generation = next(_GENERATIONS)
         self.embedder_id: int | None = None
         # What it was loaded from ("nothing", "store", "snapshot"), and how many records changed since.
         self.origin = "nothing"
@@ -258,13 +263,19 @@ class MemoryIndex:
         with self.lock.writing():
             if self._contains(reader):
                 return
-            if self.commit is None:
-                self._map_saved(reader)
-            changes = None if self.commit is None else reader.changes.since(self.commit)
-            if changes is None or not self._apply(reader, changes):
-                self._load(reader)
-            self.commit = reader.changes.commit()
-            self.version += 1
+            try:
+                if self.commit is None:
+                    self._map_saved(reader)
+                changes = None if self.commit is None else reader.changes.since(self.commit)
+                if changes is None or not self._apply(reader, changes):
+                    self._load(reader)
+                self.commit = reader.changes.commit()
+            except BaseException:  # a server that is lost in the middle: half a change is no index
+                self._reset()
+                self.commit = self.embedder_id = None
+                raise
+            finally:
+                self.version += 1
 
     def _matches(self, reader: Reader) -> bool:
         return self.commit is not None and reader.changes.matches(self.commit)
@@ -300,7 +311,7 @@ class MemoryIndex:
             return
         try:
             self.adopt(saved, reader.snapshot.identity().embedder_id)
-            self.loads += 1
+            self._count_load()
         except (LookupError, TypeError, ValueError, msgspec.DecodeError):
             self._reset()
             self.commit = None
@@ -308,7 +319,7 @@ class MemoryIndex:
 
     def _load(self, reader: Reader) -> None:
         self._reset()
-        self.loads += 1
+        self._count_load()
         self.origin, self.changed = "store", 0
         embedder = reader.vectors.active_embedder()
         self.embedder_id = None if embedder is None else embedder.id
@@ -321,6 +332,10 @@ class MemoryIndex:
         self._load_links(reader.blocks.within(self.scope).links())
         if self._snapshots is not None and self.scope == "/":
             self._snapshots.loaded(self)
+
+    def _count_load(self) -> None:
+        self.loads += 1
+        self.generation = next(_GENERATIONS)
 
     def _apply(self, reader: Reader, changes: Sequence[Change]) -> bool:
         """Apply changes in place; False where reloading is cheaper."""
@@ -336,20 +351,20 @@ class MemoryIndex:
         }
         for change in changes:
             touched[change.operation].update(range(change.first_id, change.last_id + 1))
-        if self.scope != "/":
-            moved_in, moved_out = self._moved(reader, touched["update"])
-            touched["insert"] |= moved_in
-            touched["delete"] |= moved_out
-        gone = touched["text"] | touched["delete"]
-        new = touched["insert"] | touched["text"]
+        moved_in, moved_out = self._moved(reader, touched["update"]) if self.scope != "/" else (set(), set())
+        touched["insert"] |= moved_in
+        touched["delete"] |= moved_out
+        # The feed tells which records to ask for, the store what is there: a change that is told twice does no harm.
+        new = touched["insert"] | touched["text"] | touched["delete"]
+        gone = self._held(new)
         self.changed += sum(map(len, touched.values()))
         limit = max(1000, len(self.table) // 2)
-        if len(new) > limit or self.table.dead_rows + len(gone) > limit:
+        if len(new - touched["delete"]) > limit or self.table.dead_rows + len(gone) > limit:
             return False
         self._tombstone(sorted(gone))
         self._append(reader, sorted(new))
         self._overwrite(reader, sorted(touched["update"] - gone - new))
-        relinked = sorted(touched["link"] | (touched["text"] - touched["delete"]))
+        relinked = sorted(touched["link"] | moved_in | (touched["text"] - touched["delete"]))
         if relinked:
             for row in self.table.rows_of(np.array(relinked, dtype=np.int64)).tolist():
                 if row >= 0:
@@ -361,15 +376,16 @@ class MemoryIndex:
         """Those of some changed records that came into the scope, and those that left it."""
         if not ids:
             return set(), set()
+        here, held = set(reader.blocks.within(self.scope).columns(sorted(ids)).ids.tolist()), self._held(ids)
+        return here - held, held - here
+
+    def _held(self, ids: set[int]) -> set[int]:
+        """Those of these records that the index has."""
         listed = np.array(sorted(ids), dtype=np.int64)
         rows = self.table.rows_of(listed)
         live = rows >= 0
         live[live] = self.table.present[rows[live]] == 1
-        here, held = (
-            set(reader.blocks.within(self.scope).columns(listed.tolist()).ids.tolist()),
-            set(listed[live].tolist()),
-        )
-        return here - held, held - here
+        return set(listed[live].tolist())
 
     def _tombstone(self, ids: list[int]) -> None:
         if not ids:

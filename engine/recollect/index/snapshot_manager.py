@@ -58,8 +58,11 @@ class SnapshotManager:
         return self._store.snapshot_path or ""
 
     def another(self) -> AbstractContextManager[Reader] | None:
-        """A second read transaction; None for an in-memory store, which has one connection."""
-        return None if self._store.in_memory else self._store.read()
+        """A second read transaction; None for a store in memory, which has one connection, and for a server.
+
+        Those who load at a time could wait there for each other's connections.
+        """
+        return None if self._store.in_memory or self._store.reads_scopes else self._store.read()
 
     def saved(self, reader: Reader) -> snapshot.Snapshot | None:
         """The snapshot, if it is intact, of this store, and not newer than this commit."""

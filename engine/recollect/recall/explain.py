@@ -74,7 +74,7 @@ def explain(
         with open_view(engine, reader, queries, request, record_id) as (view, loader):
             (answer,) = answer_all(view, loader, reader, queries, request, decomposed=bool(sub.queries))
             hits = fetch_hits(engine, reader, view, queries, [answer], request)[0]
-            words = find_words(reader, view.index.loads, queries, request)
+            words = find_words(reader, view.index.generation, queries, request)
             batch = view.batch(
                 None if queries.vectors is None else np.stack(queries.vectors),
                 [each.terms for each in words],

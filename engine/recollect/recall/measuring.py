@@ -91,7 +91,7 @@ class _Searched(NamedTuple):
 def _searched(engine: Engine, queries: Sequence[str], request: Request, depth: int) -> Iterator[_Searched]:
     embedded, request = embed_queries(engine, queries, None, request, SubQueries(()))
     with engine.store.read() as reader, open_view(engine, reader, embedded, request) as (view, _):
-        words = find_words(reader, view.index.loads, embedded, request)
+        words = find_words(reader, view.index.generation, embedded, request)
         for start in range(0, len(words), _GROUP):
             own = slice(start, start + _GROUP)
             vectors = None if embedded.vectors is None else np.stack(embedded.vectors[own])

@@ -228,7 +228,7 @@ def answer_all(
     view: IndexView, loader: RecordLoader, reader: Reader, queries: Queries, request: Request, *, decomposed: bool
 ) -> list[Answer]:
     """The answer to every query, or to one that is decomposed; groups run side by side."""
-    words = find_words(reader, view.index.loads, queries, request)
+    words = find_words(reader, view.index.generation, queries, request)
     size = len(words) if decomposed else max(1, min(_GROUP, -(-len(words) // threads())))
 
     def work(start: int) -> list[Answer]:

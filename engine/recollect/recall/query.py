@@ -82,15 +82,15 @@ def words_in_vocabulary(words: Sequence[Words], in_vocabulary: NDArray[np.bool_]
     return found
 
 
-def find_words(reader: Reader, loads: int, queries: Queries, request: Request) -> list[Words]:
-    """The words of each query by number, as the lexicon has them; `loads` counts how often the index was loaded."""
+def find_words(reader: Reader, generation: int, queries: Queries, request: Request) -> list[Words]:
+    """The words of each query by number, as the lexicon has them; `generation` is that of the index."""
     terms = [query_terms(text) for text in queries.texts]
     spans: list[tuple[Span, ...]] = [()] * len(terms)
     if request.profile.date_weight > 0:
         spans = [spans_of(text, each, request.clock) for text, each in zip(queries.texts, terms, strict=True)]
     words = [[] if request.mode == "vector" else content_words(each) for each in terms]
     every = list(dict.fromkeys(word for each in words for word in each))
-    numbers = reader.lexicon.recalled(every, loads)
+    numbers = reader.lexicon.recalled(every, generation)
     return [Words.of(each, numbers, own) for each, own in zip(words, spans, strict=True)]
 
 

@@ -58,8 +58,8 @@ def fetched_view(
     assert search is not None
     embedder = reader.vectors.active_embedder()
     check_comparable(queries, embedder, engine.store.path)
-    loads = -1 - int(reader.snapshot.identity().lexicon_epoch or 0)
-    words = find_words(reader, loads, queries, request)
+    generation = -1 - int(reader.snapshot.identity().lexicon_epoch or 0)
+    words = find_words(reader, generation, queries, request)
     terms = np.unique(np.concatenate([each.terms.numbers for each in words]))
     statistics = engine.figures.of(search, scopes, terms.tolist())
     finding = _Finding(engine, search, embedder, statistics, request)
@@ -70,7 +70,7 @@ def fetched_view(
     every = np.union1d(ids, _between(chains, ids) if seeds is None else _beside(chains, links, seeds))
     index = index_of(reader, embedder, every.tolist(), chains, links)
     index.origin = finding.origin
-    index.loads = loads
+    index.generation = generation
     mask = index.table.listing(np.sort(search.admitted(request.filter, request.now, every)).tolist())
     selection = Selection(mask, None if index.vectors is None else index.vectors.places(mask))
     rows = index.table.rows_of(standing)

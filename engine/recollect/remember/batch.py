@@ -85,7 +85,7 @@ def _transaction(
     """The transaction that the rows are written in. Slow work that needs no lock is done before it begins."""
     quotations = [Quotation.of(row.text) for row in rows] if policy.recognise_recalled else []
     before = _search_before(engine, rows, policy)
-    with engine.atomic(_locks(rows)) as writer:
+    with engine.atomic(_locks(rows, on_existing)) as writer:
         near = before
         if policy.floor is not None and (near is None or not writer.changes.matches(near.commit)):
             most, indexed = policy.most_links + SPARE, not engine.store.nested
@@ -99,9 +99,9 @@ def _transaction(
         )
 
 
-def _locks(rows: Sequence[Row]) -> list[str] | None:
-    """What rows read and write: their scopes, and the ids that they name; None where they supersede any record."""
-    if any(row.supersedes for row in rows):
+def _locks(rows: Sequence[Row], on_existing: OnExisting) -> list[str] | None:
+    """What rows read and write: their scopes, and the ids that they name; None where they may change other scopes."""
+    if any(row.supersedes or (row.named and on_existing != "error") for row in rows):
         return None
     return [*{row.scope for row in rows}, *(f"id {row.public_id}" for row in rows if row.named)]
 

@@ -47,7 +47,7 @@ def codes_of(embedder: EmbedderRow, column: str) -> str:
 class PostgresCandidates(Repository):
     """Searches in a read transaction."""
 
-    _ef_search = 0  # of the connection
+    _ef_search = 0  # of the transaction
 
     def ready(self, embedder: EmbedderRow | None) -> bool:
         return len(self.sizes(embedder)) == (1 if embedder is None else 2)
@@ -112,13 +112,17 @@ class PostgresCandidates(Repository):
             ).get
         )
 
+    def begin(self) -> None:
+        """Note that a transaction begins."""
+        self._ef_search = 0
+
     def _allow(self, ef_search: int) -> None:
-        """Have scans go on until there are enough; set once for a connection."""
+        """Have scans go on until there are enough; set once for a transaction."""
         if ef_search != self._ef_search:
             self._execute(
-                "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', false), "
-                f"set_config('hnsw.ef_search', '{ef_search:d}', false), "
-                f"set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', false)"
+                "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+                f"set_config('hnsw.ef_search', '{ef_search:d}', true), "
+                f"set_config('hnsw.max_scan_tuples', '{_MOST_SCANNED:d}', true)"
             )
             self._ef_search = ef_search
 

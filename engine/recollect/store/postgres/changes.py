@@ -78,13 +78,13 @@ class PostgresChanges(SqlChanges):
     # What this read transaction sees, which does not change in it; None in a write transaction.
     _held: _Seen | None = None
     # The last row that this transaction wrote; 0 for none.
-    _last = 0
+    last_written = 0
 
     def _append(self, rows: list[tuple[int, int, Operation]]) -> None:
         self._execute_many("INSERT INTO feed (first_id, last_id, operation) VALUES (?, ?, ?)", rows)
-        self._last = self._execute("SELECT currval(pg_get_serial_sequence('feed', 'sequence'))").get
-        if self._last % _TRIMMED_EVERY < len(rows):
-            self._trim(self._last - KEPT_ROWS)
+        self.last_written = self._execute("SELECT currval(pg_get_serial_sequence('feed', 'sequence'))").get
+        if self.last_written % _TRIMMED_EVERY < len(rows):
+            self._trim(self.last_written - KEPT_ROWS)
 
     def _trim(self, up_to: int) -> None:
         # One transaction at a time: two would wait for each other's rows.
@@ -105,7 +105,7 @@ class PostgresChanges(SqlChanges):
     def begin(self) -> None:
         """Note that a transaction begins."""
         self._held = None
-        self._last = 0
+        self.last_written = 0
 
     def own_mark(self) -> tuple[int | None, int]:
         """The number of this transaction, None if it wrote nothing, and a row of the feed that it wrote.
@@ -115,9 +115,9 @@ class PostgresChanges(SqlChanges):
         number = self._execute("SELECT pg_current_xact_id_if_assigned()::text").get
         if number is None:
             return None, 0
-        if not self._last:
+        if not self.last_written:
             self._append([(0, 0, "update")])
-        return int(number), self._last
+        return int(number), self.last_written
 
     def _seen(self) -> _Seen:
         if self._held is not None:

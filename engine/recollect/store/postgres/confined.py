@@ -27,6 +27,7 @@ class ConfinedVectors(SqlVectors):
 
     def register_embedder(self, *, fingerprint: str, name: str, dimension: int) -> EmbedderRow:
         if self.active_embedder() is None:
+            self._tx.lock(["the first embedder"], wait=True)  # type: ignore[attr-defined]
             self._execute("SELECT name_first_embedder(?, ?, ?)", (fingerprint, name, dimension))
         return super().register_embedder(fingerprint=fingerprint, name=name, dimension=dimension)
 

@@ -37,6 +37,7 @@ SELECT set_config('search_path', concat_ws(', ', %(schema)s::text,
        set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false),
        set_config('timezone', 'UTC', false),
        set_config('jit', 'off', false),
+       set_config('standard_conforming_strings', 'on', false),
        CASE WHEN %(durable)s AND current_setting('synchronous_commit') = 'off'
             THEN set_config('synchronous_commit', 'on', false) END,
        (SELECT stats_reset::text FROM pg_stat_bgwriter)
@@ -52,6 +53,8 @@ class StoreConnection(psycopg.Connection[TupleRow]):
     """
 
     epoch: str | None = None
+    # The repositories on this connection, once a store has made them.
+    transaction_on_it: Any = None
 
 
 class Connections:

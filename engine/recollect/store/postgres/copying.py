@@ -24,8 +24,11 @@ class PostgresCopying(SqlCopying):
         super().clear(part)
 
     def _take_time(self) -> None:
-        """To count or delete the rows of a large table takes longer than a statement may."""
-        self._execute("SELECT set_config('statement_timeout', '0', true)")
+        """What is done with a large table, and what is done elsewhere meanwhile, takes longer than it may otherwise."""
+        self._execute(
+            "SELECT set_config('statement_timeout', '0', true), "
+            "set_config('idle_in_transaction_session_timeout', '0', true)"
+        )
 
     def last_ids(self) -> dict[str, int]:
         rows = self._rows(

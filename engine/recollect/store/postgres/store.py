@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 
@@ -76,7 +75,6 @@ class PostgresStore(Store):
         self._process = os.getpid()
         self._closed = False
         self._inside = _Inside()
-        self._transactions: WeakKeyDictionary[StoreConnection, PostgresTransaction] = WeakKeyDictionary()
         # A connection of its own for names: see `_add_names`.
         self._naming = threading.Lock()
         # A writer may need a connection to read by, and one for names: all of them waiting for one would wait for ever.
@@ -123,7 +121,7 @@ class PostgresStore(Store):
         self, writer: PostgresTransaction, locks: Sequence[str] | None, *, wait: bool
     ) -> Iterator[PostgresTransaction]:
         inside = self._inside
-        name = f"depth_{inside.depth}"
+        name, before = f"depth_{inside.depth}", writer.kept_by_a_savepoint()
         inside.depth += 1
         try:
             with translated(self._address):
@@ -135,6 +133,7 @@ class PostgresStore(Store):
                     writer.numbers.forget()
                     if not writer.connection.raw.closed:
                         writer.connection.execute(f"ROLLBACK TO SAVEPOINT {name}")
+                        writer.restore(before)
                     raise
                 writer.connection.execute(f"RELEASE SAVEPOINT {name}")
         finally:
@@ -312,11 +311,11 @@ class PostgresStore(Store):
             raise InvalidInput(INSIDE)
 
     def _transaction(self, raw: StoreConnection) -> PostgresTransaction:
-        found = self._transactions.get(raw)
+        found: PostgresTransaction | None = raw.transaction_on_it
         if found is None:
             confined = self.confined_to is not None
             found = PostgresTransaction(raw, self.path, self._address.schema, self._add_names, confined=confined)
-            self._transactions[raw] = found
+            raw.transaction_on_it = found
         return found
 
     def _add_names(self, table: str, column: str, names: Sequence[str]) -> None:
@@ -325,7 +324,7 @@ class PostgresStore(Store):
         What the writer does not commit leaves names that nothing has, which `vacuum` drops.
         """
         with self._naming, self._connections.connection() as raw:
-            if raw not in self._transactions:
+            if raw.transaction_on_it is None:
                 adapt(raw)
             # The writer's commit comes later in the WAL, and takes this one along to the disk.
             raw.execute("BEGIN; SET LOCAL synchronous_commit = off")

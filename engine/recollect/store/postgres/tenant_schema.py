@@ -69,9 +69,12 @@ CREATE FUNCTION name_first_embedder(fingerprint TEXT, name TEXT, dimension BIGIN
         ON CONFLICT DO NOTHING;
 END;
 CREATE FUNCTION trim_feed() RETURNS void {_OWNER} BEGIN ATOMIC
-    WITH gone AS (DELETE FROM feed f WHERE f.sequence <= (SELECT max(n.sequence) - 100000 FROM feed n) RETURNING f.xid)
+    WITH alone AS MATERIALIZED (SELECT pg_try_advisory_xact_lock('feed'::regclass::oid::int, 17) AS got),
+    gone AS (DELETE FROM feed f WHERE (SELECT got FROM alone)
+        AND f.sequence <= (SELECT max(n.sequence) - 100000 FROM feed n) RETURNING f.xid)
     INSERT INTO meta (key, value) SELECT 'feed_trimmed', max(xid::text::bigint)::text FROM gone HAVING count(*) > 0
-        ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+        ON CONFLICT (key) DO UPDATE
+        SET value = greatest(meta.value::bigint, excluded.value::bigint)::text;
 END;
 """
 

@@ -94,12 +94,16 @@ class PostgresTransaction(SqlTransaction):
         """Begin a transaction that sees one commit."""
         self.reading = True
         self.changes.begin()
+        if self.candidates is not None:
+            self.candidates.begin()
         self.connection.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def begin_writing(self, locks: Sequence[str] | None, *, wait: bool) -> None:
         """Begin a transaction that sees what others commit, but for what it has locked."""
         self.reading = False
         self.changes.begin()
+        if self.candidates is not None:
+            self.candidates.begin()
         self._locked.clear()
         self.connection.raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
         self.lock(locks, wait=wait)
@@ -128,6 +132,14 @@ class PostgresTransaction(SqlTransaction):
     def _key(self, name: str | None) -> int:
         named = f"{self._schema}\0{'' if name is None else name}"
         return int.from_bytes(blake2b(named.encode(), digest_size=8, person=b"recollect").digest(), "big", signed=True)
+
+    def kept_by_a_savepoint(self) -> tuple[set[str | None], int]:
+        """What is undone with a savepoint: locks that were taken since, and the last change that was written."""
+        return set(self._locked), self.changes.last_written
+
+    def restore(self, before: tuple[set[str | None], int]) -> None:
+        """Forget what was undone with a savepoint."""
+        self._locked, self.changes.last_written = set(before[0]), before[1]
 
     def restart(self) -> None:
         """Continue at the newest commit; a write transaction sees it anyway."""

@@ -132,5 +132,5 @@ class Lexicon(Protocol):
     def lookup(self, words: Sequence[str]) -> dict[str, int]:
         """The numbers of words; those that no record ever had are absent."""
 
-    def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
-        """`lookup` with a cache, for queries. `loads` is another number whenever numbers may have changed."""
+    def recalled(self, words: Sequence[str], generation: int) -> dict[str, int]:
+        """`lookup` with a cache, for queries. `generation` is another whenever numbers may have changed."""

@@ -54,10 +54,10 @@ class SqlLexicon(Repository):
         """How many words there are; None where that is not to be known."""
         return self._number("SELECT count(*) FROM term")
 
-    def recalled(self, words: Sequence[str], loads: int) -> dict[str, int]:
+    def recalled(self, words: Sequence[str], generation: int) -> dict[str, int]:
         cache = self._tx.numbers
-        if cache.asked_at != loads or len(cache.asked) > _CACHE_WORDS:
-            cache.asked, cache.asked_at = {}, loads
+        if cache.asked_at != generation or len(cache.asked) > _CACHE_WORDS:
+            cache.asked, cache.asked_at = {}, generation
         asked = cache.asked
         missing = [word for word in words if word not in asked]
         if missing:

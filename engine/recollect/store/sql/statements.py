@@ -118,9 +118,10 @@ class SqlStatements(Repository):
             ranked.append(nlargest(limit + _SPARE, [(weight, record_id) for record_id, weight in shared.items()]))
         found = self._current({record_id for best in ranked for _, record_id in best[:limit]}, now)
         # Some have expired, or are of another kind: what follows them is read only then.
+        wanted = [(each.kind, scopes.get(each.scope)) for each in sought]
         missed = [
-            any(record_id not in found or found[record_id][0] != each.kind for _, record_id in best[:limit])
-            for each, best in zip(sought, ranked, strict=True)
+            any(record_id not in found or found[record_id][0] != kind for _, record_id in best[:limit])
+            for kind, best in zip(wanted, ranked, strict=True)
         ]
         if any(missed):
             more = (best[limit:] for best, some in zip(ranked, missed, strict=True) if some)
@@ -129,9 +130,9 @@ class SqlStatements(Repository):
             [
                 StatementCandidate._make((*found[record_id][1], weight))
                 for weight, record_id in best
-                if record_id in found and found[record_id][0] == each.kind
+                if record_id in found and found[record_id][0] == kind
             ][:limit]
-            for each, best in zip(sought, ranked, strict=True)
+            for kind, best in zip(wanted, ranked, strict=True)
         ]
 
     def _newest(self, keys: Collection[int]) -> dict[int, list[int]]:
@@ -147,18 +148,19 @@ class SqlStatements(Repository):
         )
         return {key: msgspec.json.decode(listed) for key, listed in rows}
 
-    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[str, list[Any]]]:
-        """The kinds and candidates' fields of records, of those that are open and neither superseded nor expired."""
+    def _current(self, record_ids: Collection[int], now: int) -> dict[int, tuple[tuple[str, int], list[Any]]]:
+        """The kind and scope, and the candidate's fields, of those that are open and neither superseded nor expired."""
         if not record_ids:
             return {}
         rows = self._execute(
-            f"SELECT r.kind, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, r.position, "
-            "r.pinned, r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, r.valid_from, "
-            f"r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id WHERE r.id {LISTED} "
+            "SELECT r.kind, r.scope_id, r.id, r.public_id, r.text, r.context, r.content_hash, r.topic, o.name, "
+            "r.position, r.pinned, r.created_at, r.event_at, r.event_until, r.event_resolved, r.expires_at, "
+            f"r.valid_from, r.metadata, {TAGS_SQL} FROM record r LEFT JOIN source o ON o.id = r.source_id "
+            f"WHERE r.id {LISTED} "
             "AND r.valid_to IS NULL AND r.superseded_at IS NULL AND (r.expires_at IS NULL OR r.expires_at > ?)",
             (self._id_array(sorted(record_ids)), now),
         )
-        return {row[1]: (row[0], _fields(row[1:])) for row in rows}
+        return {row[2]: ((row[0], row[1]), _fields(row[2:])) for row in rows}
 
     def frames(self, record_ids: NDArray[np.int64]) -> NDArray[np.uint32]:
         found = dict(
