@@ -47,6 +47,7 @@ class PostgresTransaction(SqlTransaction):
     connection: PostgresConnection
     sessions: PostgresSessions
     changes: PostgresChanges
+    candidates: PostgresCandidates | None
     id_array = IdArray
     array = TextArray
     byte_array = BytesArray
