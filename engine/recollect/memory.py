@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 
 class Memory(Services, Relations, Upkeep):
-    """Long-term memory in one SQLite file.
+    """Long-term memory in one SQLite file, or in a schema of a PostgreSQL database.
 
-    - path: a file, ":memory:", or None for RECOLLECT_DB or else a file in the user's data directory
+    - path: a file, ":memory:", an address such as "postgresql://ada@db.example/agents?schema=notes" (it needs the extra
+      `postgres`), or None for RECOLLECT_DB or else a file in the user's data directory
     - embedder: an object with the `Embedder` protocol, or a value of `Settings.embedder`; the bundled model by default
     - language_model: an object with the `LanguageModel` protocol, or a provider and model such as "ollama/llama3.2".
       It is optional: every method works without one
@@ -53,7 +54,8 @@ class Memory(Services, Relations, Upkeep):
     the tiers `working`, `semantic`, `episodes` and `procedures`, and `experience`, `sessions`, `consolidator` and
     `knowledge` (documents).
 
-    Raises WrongKey if the file has another key, and EncryptionMissing if the ciphers are not installed.
+    Raises WrongKey if the file has another key, EncryptionMissing if the ciphers are not installed, and for a server
+    StoreUnreachable, StoreAccessDenied or StoreUnsupported.
     """
 
     def __init__(

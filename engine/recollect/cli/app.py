@@ -78,7 +78,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def recollect(
     context: typer.Context,
-    db: Annotated[str | None, option("PATH", "The store. Default: RECOLLECT_DB, or the user's own.")] = None,
+    db: Annotated[
+        str | None, option("PATH", "File, or postgresql://... Default: RECOLLECT_DB, or the user's own.")
+    ] = None,
     settings: Annotated[str | None, option("FILE", "A TOML, JSON or YAML file. Default: RECOLLECT_SETTINGS.")] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
