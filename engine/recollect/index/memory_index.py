@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from recollect.index.bulk import aligned
 from recollect.index.corpus_statistics import CorpusStatistics
 from recollect.index.graph import RecordGraph
 from recollect.index.growable import IndexPart
+from recollect.index.kept_values import Kept, KeptValues
 from recollect.index.lexical import LexicalIndex
 from recollect.index.locks import ReadWriteLock
 from recollect.index.table import RecordTable, RowFilter
@@ -34,14 +35,7 @@ if TYPE_CHECKING:
     from recollect.index.snapshot_manager import SnapshotManager
 
 
-# A filter is resolved once between two commits. A resolved one takes a byte per record and 8 per admitted record.
-# This many are cached, and more while they are small: those of a hundred scopes in 100,000 records.
-_KEPT_FILTERS = 16
-_KEPT_BYTES = 32 * 2**20
-
 _GENERATIONS = itertools.count(1)
-
-Kept = TypeVar("Kept")
 
 
 class Selection(NamedTuple):
@@ -73,10 +67,8 @@ class MemoryIndex:
         # Called in a load from the store when all words are read.
         self.before_inverting: Callable[[], object] = lambda: None
         self._snapshots = snapshots
-        self._kept_values: dict[Hashable, tuple[Any, int]] = {}
-        self._kept_bytes = 0
-        self._kept_version = -1
-        self._keeping = threading.Lock()
+        self._kept = KeptValues()
+        self._reading_late = threading.Lock()
         self._late_block, self._late_version = VectorBlock(0), -1
         self._late_seen: set[int] = set()
         self._reset()
@@ -165,20 +157,7 @@ class MemoryIndex:
 
     def kept(self, kind: str, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What `make` returns, cached by kind and key until the index changes."""
-        if self._kept_version != self.version:
-            self._kept_values, self._kept_bytes, self._kept_version = {}, 0, self.version
-        kept = self._kept_values
-        held = kept.get((kind, key))
-        if held is not None:
-            return held[0]  # type: ignore[no-any-return]
-        value = make()
-        size = _bytes_of(value)
-        with self._keeping:  # recalls share the index: another thread may add while the oldest is being found
-            while len(kept) >= _KEPT_FILTERS and self._kept_bytes + size > _KEPT_BYTES:
-                self._kept_bytes -= kept.pop(next(iter(kept)))[1]
-            self._kept_bytes += size
-            kept[kind, key] = value, size
-        return value
+        return self._kept.get(self.version, (kind, key), make)
 
     def describe(self) -> dict[str, Any]:
         """Figures for `stats`."""
@@ -230,7 +209,7 @@ class MemoryIndex:
         """The vectors of the records that the index lacks; those already read are cached until the index changes."""
         if not late or embedder is None:
             return None
-        with self._keeping:
+        with self._reading_late:
             if self._late_version != self.version:
                 self._late_block, self._late_version = VectorBlock(embedder.dimension), self.version
                 self._late_seen = set()
@@ -428,9 +407,3 @@ class MemoryIndex:
         known = (sources >= 0) & (targets >= 0)
         if known.any():
             self.graph.add_links(sources[known], targets[known], links.strengths[known])
-
-
-def _bytes_of(kept: object) -> int:
-    """Bytes of the arrays in a cached value; the masks of statistics are cached by themselves."""
-    arrays = kept if isinstance(kept, Selection) else (kept,)
-    return sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
