@@ -30,13 +30,21 @@ from benchmarks.quality import plot, workspace
 from benchmarks.quality import report as quality
 from benchmarks.resilience import __main__ as attacks
 from benchmarks.scaling import report as scaling
+from tests.integrations import results as integrations
 
 __all__ = ["PAGES", "PLOTS", "TABLES", "filled", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "docs" / name
-    for name in ("benchmarks.md", "comparison.md", "resilience.md", "guides/bulk.md", "guides/postgres.md")
+    for name in (
+        "benchmarks.md",
+        "comparison.md",
+        "resilience.md",
+        "guides/bulk.md",
+        "guides/postgres.md",
+        "integrations/index.md",
+    )
 ]
 _REGION = re.compile(r"(<!-- results: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -66,6 +74,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "workspace": lambda: workspace.markdown(_saved("workspace_quality")),
     "postgres": lambda: postgres.markdown(_saved("postgres")),
     "peers": lambda: peers.markdown(_saved("peers")),
+    "integrations": lambda: integrations.markdown(_saved("integrations")),
     "resilience": lambda: attacks.markdown(_saved("resilience")),
 }
 

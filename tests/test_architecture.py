@@ -77,9 +77,11 @@ FLOORS = {
     "arrow": 16,
     "tenants": 16,
     "batch": 17,
+    "importers": 17,
     "mcp": 17,
     "server": 18,
     "client": 19,
+    "integrations": 19,
     "compat": 17,
     "cli": 20,
 }

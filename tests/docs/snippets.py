@@ -5,6 +5,7 @@
 - A block with a title such as "notes/memory/stack.md" is written to that file.
 - A `text` block titled "Output" is what the block before it prints; `...` stands for any text.
 - A block after `<!-- not run: reason -->` is left alone, and so is one in any other language.
+- A page with `<!-- needs: module -->` runs where that module is installed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import markdown_it
 
 from recollect.cli import main
 
-__all__ = ["PAGES", "ROOT", "Block", "blocks", "matches", "run"]
+__all__ = ["PAGES", "ROOT", "Block", "blocks", "matches", "needs", "run"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -30,6 +31,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*(.*?)\s*-->")
+_NEEDS = re.compile(r"^<!-- needs: (.+) -->$", re.M)
 _TITLE = re.compile(r'title="(.*)"')
 _KEPT = re.compile(r"(\w+)=\$\((.*)\)")
 
@@ -61,6 +63,11 @@ def blocks(page: Path) -> list[Block]:
         elif token.nesting >= 0:
             not_run = None
     return found
+
+
+def needs(page: Path) -> list[str]:
+    """The modules that the blocks of a page import, beside what the tests install."""
+    return [module for line in _NEEDS.findall(page.read_text("utf-8")) for module in line.split(", ")]
 
 
 def run(page: Path, printed: Callable[[], str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docs.snippets import PAGES, ROOT, blocks, matches, run
+from tests.docs.snippets import PAGES, ROOT, blocks, matches, needs, run
 
 RUNNABLE = [page for page in PAGES if any(block.language in ("python", "sh") for block in blocks(page))]
 
@@ -23,6 +23,8 @@ def empty_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_snippets_of_a_page_run_and_print_what_it_shows(page, empty_folder, capsys):
+    for module in needs(page):
+        pytest.importorskip(module, reason=f"{module} is not installed")
     run(page, lambda: capsys.readouterr().out)
 
 

@@ -26,6 +26,7 @@ from recollect.reports import Exported, Imported, Restored
 
 if TYPE_CHECKING:
     from recollect.exchange.copying import CopyReport
+    from recollect.importers import ImportReport
     from recollect.reports import FileTrouble
 
 
@@ -54,9 +55,16 @@ def _hint_troubles(troubles: Sequence[FileTrouble]) -> None:
         hint(f"{each.path}{'' if each.line is None else f':{each.line}'}: {each.reason}")
 
 
-def _print_imported(done: Imported | Restored) -> None:
+def _print_imported(done: Imported | Restored | ImportReport) -> None:
     if isinstance(done, Restored):
         print_restored(done)
+    elif not isinstance(done, Imported):
+        print_rows(
+            ("", ""),
+            [(done.created, "would be imported" if done.dry_run else "imported"), (done.updated, "changed there"),
+             (done.unchanged, "already in the store"), (done.links, "links"), (done.troubles_total, "not taken")],
+        )  # fmt: skip
+        _hint_troubles(done.troubles)
     else:
         print_rows(
             ("", ""), [(done.records, "imported"), (done.skipped, "already in the store"), (done.links, "links")]
@@ -66,18 +74,25 @@ def _print_imported(done: Imported | Restored) -> None:
 @prints(_print_imported, fails=lambda done: isinstance(done, Restored) and bool(done.problems))
 def import_(
     context: typer.Context,
-    file: Annotated[str, argument("FILE", "The file, or a folder of Markdown; - is standard input.")],
+    file: Annotated[str | None, argument("FILE", "The file, or a folder of Markdown; - is standard input.")] = None,
     format: Format = None,
+    from_: Annotated[str | None, option("SYSTEM", "Another system's files; with ? the list.", "--from")] = None,
+    dry_run: Annotated[bool, flag("Of --from: only count.", "--dry-run")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
-) -> Imported | Restored:
-    """Read memories from a file or a folder of Markdown.
+) -> Imported | Restored | ImportReport:
+    """Read memories from a file, a folder of Markdown or the files of another system.
 
     From JSON lines and CSV, memories whose id is already in the store are skipped; those without an id are stored
-    again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated.
+    again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated. With --from,
+    see the guide "Memories from elsewhere"; a second run takes what is new.
     """
+    if from_ is not None:
+        return _import_from(context, from_, file, scope=scope, dry_run=dry_run, batch_size=batch_size)
+    if file is None:
+        raise InvalidInput("give a file, or --from SYSTEM")
     if Path(file).is_dir():
         with open_memory(context, scope, create=True) as memory, progress("importing", "files") as report:
             return memory.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
@@ -86,6 +101,20 @@ def import_(
             stdin_stream() if file == "-" else file,
             format=format, scope=scope, batch_size=batch_size, on_progress=report,
         )  # fmt: skip
+
+
+def _import_from(
+    context: typer.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
+) -> ImportReport:
+    from recollect.importers import SOURCES, import_from
+
+    if system == "?":
+        print_rows(("from", "what"), [(name, each.path) for name, each in sorted(SOURCES.items())])
+        raise typer.Exit
+    with open_memory(context, create=True) as memory, progress("importing", "memories") as report:
+        return import_from(
+            memory, system, path, scope=scope, dry_run=dry_run, batch_size=batch_size, on_progress=report
+        )
 
 
 def _print_export(done: Exported | dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""Recollect as the store, session or memory of agent frameworks: a module for each, which imports its package."""

@@ -1,0 +1,66 @@
+"""The knowledge graph of @modelcontextprotocol/server-memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect import Memory
+from recollect.errors import InvalidInput
+from recollect.importers import import_from
+
+LINES = """\
+{"type": "entity", "name": "Ada", "entityType": "person", "observations": ["works on billing", "lives in Oslo"]}
+{"type": "entity", "name": "billing", "entityType": "service", "observations": []}
+
+{"type": "relation", "from": "Ada", "to": "billing", "relationType": "is_on_call_for"}
+"""
+
+
+@pytest.fixture
+def memory():
+    with Memory(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "memory.jsonl"
+    path.write_text(LINES)
+    return path
+
+
+def test_observations_and_relations_are_memories(memory, graph):
+    done = import_from(memory, "server-memory", graph)
+    assert (done.created, done.updated, done.unchanged, done.links, done.troubles) == (4, 0, 0, 2, ())
+    (hit, *_) = memory.recall("Who is on call for billing?", limit=1)
+    assert hit.text == "Ada is on call for billing"
+    assert {record.text for record in memory.list(where={"topic": "Ada"})} == {"works on billing", "lives in Oslo"}
+
+
+def test_a_second_run_takes_what_is_new(memory, graph):
+    import_from(memory, "server-memory", graph)
+    with graph.open("a") as more:
+        more.write('{"type": "entity", "name": "Bo", "entityType": "person", "observations": ["is new"]}\n')
+    done = import_from(memory, "server-memory", graph)
+    assert (done.created, done.updated, done.unchanged) == (1, 0, 4)
+    assert memory.count() == 5
+
+
+def test_a_dry_run_counts_and_stores_nothing(memory, graph):
+    assert import_from(memory, "server-memory", graph, dry_run=True).created == 4
+    assert memory.count() == 0
+
+
+def test_what_is_malformed_is_reported_with_its_line(memory, graph):
+    graph.write_text(LINES + '{"type": "entity", "na\n{"type": "secret"}\n')
+    done = import_from(memory, "server-memory", graph, scope="/graph")
+    assert done.created == 4
+    assert [(each.path, each.line) for each in done.troubles] == [("memory.jsonl", 5), ("memory.jsonl", 6)]
+    assert {record.scope for record in memory.list()} == {"/graph"}
+
+
+def test_an_unknown_system_and_a_missing_file_are_named(memory, tmp_path):
+    with pytest.raises(InvalidInput, match="use one of"):
+        import_from(memory, "nothing", tmp_path)
+    with pytest.raises(InvalidInput, match="there is no"):
+        import_from(memory, "server-memory", tmp_path / "none")

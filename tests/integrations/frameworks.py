@@ -1,0 +1,69 @@
+"""The frameworks that Recollect is integrated with, and the tests of theirs that the integrations pass.
+
+`tests/integrations/test_NAME.py` are tests of ours. Tests of a framework are not kept here: they come from its source
+distribution on PyPI or from a checkout of its repository, and run with `tests/integrations/theirs/NAME.py` as a plugin
+of pytest, which puts our store in the place of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Theirs(NamedTuple):
+    """Tests of a framework: where they are, and which of them are left out, with the reason.
+
+    `repository` is its address on GitHub, checked out at the tag that `tag` makes of the version; where `sdist` is
+    named, that source distribution of PyPI is unpacked in place of it. `paths` are files in either. A key of `left_out`
+    is the end of a test's id, as `test_store.py::test_sql` or `test_sql[case]`, or a whole class.
+    """
+
+    paths: tuple[str, ...]
+    repository: str
+    tag: str = "{version}"
+    sdist: str | None = None
+    needs: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = MappingProxyType({})
+
+
+class Framework(NamedTuple):
+    """A framework: the distribution whose version counts, the extra of ours, and what the tests need beside it.
+
+    Its page is `docs/integrations/NAME.md`, its module `recollect.integrations.MODULE`.
+    """
+
+    title: str
+    module: str
+    package: str | None
+    extra: str | None
+    interfaces: str
+    needs: tuple[str, ...] = ()
+    theirs: tuple[Theirs, ...] = ()
+
+
+FRAMEWORKS: dict[str, Framework] = {
+    "langgraph": Framework("LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`", needs=("langgraph",)),
+    "langchain": Framework(
+        "LangChain", "langchain", "langchain-core", "langchain", "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`"
+    ),
+    "openai-agents": Framework("OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`"),
+    "crewai": Framework("CrewAI", "crewai", "crewai", "crewai", "`StorageBackend`"),
+    "anthropic": Framework("Anthropic memory tool", "anthropic", "anthropic", "anthropic", "`BetaAbstractMemoryTool`"),
+    "claude-agent-sdk": Framework(
+        "Claude Agent SDK", "claude_agent_sdk", "claude-agent-sdk", "claude-agent-sdk", "`SessionStore`"
+    ),
+    "hermes": Framework("Hermes agent", "hermes", "hermes-agent", "hermes", "`MemoryProvider`"),
+    "google-adk": Framework("Google ADK", "google_adk", "google-adk", "google-adk", "`BaseMemoryService`"),
+    "llama-index": Framework(
+        "LlamaIndex", "llama_index", "llama-index-core", "llama-index", "`BaseMemoryBlock`, `BaseRetriever`"
+    ),
+    "agent-framework": Framework(
+        "Microsoft agent framework", "agent_framework", "agent-framework-core", "agent-framework",
+        "`ContextProvider`, `HistoryProvider`",
+    ),
+    "pydantic-ai": Framework("Pydantic AI", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai", "a toolset"),
+    "mem0": Framework("mem0", "mem0", None, None, "a facade with its verbs"),
+}  # fmt: skip
+"""By name, in the order of the matrix. Those whose module is not written yet are not tried."""

@@ -1,0 +1,29 @@
+"""A plugin of pytest: skips the tests of a framework that `frameworks.py` leaves out, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integrations.frameworks import FRAMEWORKS
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them."""
+    left_out = {
+        test: reason
+        for framework in FRAMEWORKS.values()
+        for theirs in framework.theirs
+        for test, reason in theirs.left_out.items()
+    }
+    for item in items:
+        for test, reason in left_out.items():
+            if _is(item.nodeid, test):
+                item.add_marker(pytest.mark.skip(reason=f"left out: {reason}"))
+
+
+def _is(node: str, test: str) -> bool:
+    """Whether a test's id is, or is in, what `test` names."""
+    for part in (node, node.partition("[")[0], node.rpartition("::")[0]):
+        if part == test or part.endswith((f"/{test}", f"::{test}")):
+            return True
+    return False
