@@ -46,7 +46,8 @@ class Framework(NamedTuple):
 FRAMEWORKS: dict[str, Framework] = {
     "langgraph": Framework("LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`", needs=("langgraph",)),
     "langchain": Framework(
-        "LangChain", "langchain", "langchain-core", "langchain", "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`"
+        "LangChain", "langchain", "langchain-core", "langchain",
+        "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`",
     ),
     "openai-agents": Framework("OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`"),
     "crewai": Framework("CrewAI", "crewai", "crewai", "crewai", "`StorageBackend`"),
