@@ -1,0 +1,67 @@
+"""From values of other systems to fields of a memory: what no field takes is put right, or left out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+_MAX_LABEL_CHARS = 200
+_MAX_SEGMENT_CHARS = 100
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_DIGITS = re.compile(r"-?\d{9,}(\.\d+)?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What is larger counts finer units: seconds reach this in the year 5138, milliseconds in 1973.
+_MOST_SECONDS = 1e11
+
+
+def cleaned(text: str) -> str:
+    """A text with U+FFFD for NUL and lone surrogates."""
+    return _UNREADABLE.sub("\ufffd", text)
+
+
+def label_of(value: object) -> str | None:
+    """A tag, topic, context or source: a line of at most 200 characters; None for what is blank or no text."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    return _CONTROL.sub(" ", cleaned(str(value))).strip()[:_MAX_LABEL_CHARS].rstrip() or None
+
+
+def tags_of(values: object) -> tuple[str, ...]:
+    """The tags of a list, each once; a text is tags with commas or white space between."""
+    if isinstance(values, str):
+        values = values.replace(",", " ").split()
+    found = map(label_of, values) if isinstance(values, Iterable) else ()
+    return tuple(dict.fromkeys(tag.removeprefix("#") for tag in found if tag and tag != "#"))
+
+
+def scope_of(*names: object) -> str:
+    """The scope of these names, one below the other; those that are blank are left out."""
+    segments = (_CONTROL.sub(" ", cleaned(str(name))) for name in names if name is not None)
+    plain = (re.sub(r"[/\\]+", "-", segment).strip()[:_MAX_SEGMENT_CHARS].strip() for segment in segments)
+    return "/" + "/".join("-" if segment in (".", "..") else segment for segment in plain if segment)
+
+
+def time_of(value: object) -> datetime | None:
+    """A moment: ISO 8601 text, UTC where it names no zone, or a number of seconds, ms, us or ns since 1970.
+
+    None for what is neither, and outside the years 1 to 9999.
+    """
+    try:
+        if isinstance(value, str):
+            value = value.strip()
+            if not _DIGITS.fullmatch(value):
+                moment = datetime.fromisoformat(value)
+                return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+            value = float(value)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            return None
+        while abs(value) >= _MOST_SECONDS:
+            value /= 1000
+        return _EPOCH + timedelta(seconds=value)
+    except (ValueError, OverflowError):
+        return None
