@@ -143,9 +143,11 @@ def _theirs(python: Path, framework: Framework, theirs: Theirs, folder: Path, wo
 
 def _pytest(python: Path, arguments: list[str], report: Path, folder: Path) -> dict[str, int]:
     """Run pytest; how many tests passed, failed, did not run, and were left out."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see left_out.py
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [
         python,
+        "-P",
         "-m",
         "pytest",
         "-q",

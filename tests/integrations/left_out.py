@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import tests
+
 from tests.integrations.frameworks import FRAMEWORKS
+
+# Their tests import each other as `tests`, which is the name of ours too.
+tests.__path__.insert(0, str(Path.cwd() / "tests"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,74 @@
+"""What the integrations share: whose Memory it is, calls that an event loop does not wait for, and what to install."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from recollect.checks import shown
+from recollect.errors import InvalidInput
+from recollect.extras import install_command
+from recollect.memory import Memory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@contextmanager
+def needed(extra: str) -> Iterator[None]:
+    """Around the imports of a framework: a missing package is an error that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as fault:
+        fault.add_note(f"It is part of the extra {extra}: {install_command(extra)}")
+        raise
+
+
+class OnMemory:
+    """The base of what stands on a Memory: one that the caller opened and closes, or one of its own for a path."""
+
+    def __init__(self, memory: Memory | str | os.PathLike[str]) -> None:
+        if not isinstance(memory, Memory | str | os.PathLike):
+            raise InvalidInput(f"memory is {shown(memory)}: give a Memory, or the path of one")
+        self._owns = not isinstance(memory, Memory)
+        self._memory = memory if isinstance(memory, Memory) else Memory(memory)
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that it stands on."""
+        return self._memory
+
+    def close(self) -> None:
+        """Close the memory if it was opened here, for a path. A second call does nothing."""
+        if self._owns:
+            self._memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """The result of a call that runs in a thread. An await that is cancelled ends when the call has ended.
+
+    So what is called next finds the store as this call leaves it, whatever became of the one who awaited it.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait({running})
+        except asyncio.CancelledError as fault:
+            cancelled = cancelled or fault
+    if cancelled is not None:
+        running.exception()  # taken: asyncio would log it as never retrieved
+        raise cancelled
+    return running.result()
