@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import tests
-
 from tests.integrations.frameworks import FRAMEWORKS
 
 # Their tests import each other as `tests`, which is the name of ours too.
