@@ -11,10 +11,14 @@ import pytest
 from tests.docs.snippets import ROOT, matches
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# What an example needs beside the library: it says so with the extra.
+NEEDS = {"team_memory.py": ("uvicorn", "httpx2")}
 
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda program: program.name)
 def test_an_example_prints_what_it_says(program, tmp_path, monkeypatch, capsys):
+    for module in NEEDS.get(program.name, ()):
+        pytest.importorskip(module, reason=f"{module} is not installed")
     docstring = ast.get_docstring(ast.parse(program.read_text("utf-8"))) or ""
     shown = textwrap.dedent(docstring.partition("Output:\n\n")[2])
     monkeypatch.chdir(tmp_path)

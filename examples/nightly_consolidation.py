@@ -1,0 +1,72 @@
+"""A nightly job: old episodes fade, lasting facts of new ones are kept, expired memories go, a backup is made.
+
+Run it from cron or a systemd timer while agents use the same file. Facts are extracted by a function here, so that the
+program runs offline; with `Memory(path, language_model=...)` and `extract=True` a language model does it.
+
+Output:
+
+    night 1: 3 new episodes, 2 facts, 0 pruned, 0 expired
+    night 2: 1 new episodes, 1 facts, 0 pruned, 1 expired
+    What holds: Billing runs on port 8085
+    Known before: Billing runs on port 8080
+    The backup answers: Billing runs on port 8085
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from recollect import Memory
+from recollect.records import Record
+from recollect.tiers.extraction import Fact
+
+MARK = "learned: "
+
+
+def lasting_facts(episodes: Sequence[Record]) -> list[Fact]:
+    """What stays true of the episodes: all behind the mark."""
+    return [
+        Fact(content=text, episodes=(episode.id,))
+        for episode in episodes
+        for _, found, text in [episode.text.partition(MARK)]
+        if found
+    ]
+
+
+def nightly(memory: Memory, backup: Path) -> str:
+    """The job: what a night did, in a line."""
+    cycle = memory.consolidator.run("ada", extract=lasting_facts)
+    expired = memory.purge_expired()
+    memory.backup(backup)
+    done = f"{cycle.replayed} new episodes, {cycle.promoted} facts, {cycle.pruned} pruned, {expired.records} expired"
+    if cycle.error is not None:  # the next night reads these episodes again
+        done += f"; no facts: {cycle.error}"
+    return done
+
+
+def main() -> None:
+    """Two days of an agent, with a night after each."""
+    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "agent.db") as memory:
+        log = memory.episodes.log
+        log(f"deployed billing; {MARK}Billing runs on port 8080", event_type="task-completed", agent="ada")
+        log(f"read the runbook; {MARK}Deploys need two approvals", event_type="task-completed", agent="ada")
+        log("lunch was late", event_type="observation", agent="ada")
+        print("night 1:", nightly(memory, Path(folder) / "monday.db"))
+
+        log(f"moved billing; {MARK}Billing runs on port 8085", event_type="task-completed", agent="ada")
+        memory.remember("Bo is at the dentist", expires_after=timedelta(microseconds=1))
+        print("night 2:", nightly(memory, Path(folder) / "tuesday.db"))
+
+        (now,) = memory.recall("Which port does billing use?", kinds=["memory"], limit=1)
+        print("What holds:", now.text)
+        print("Known before:", now.supersedes[0].text)
+        with Memory(Path(folder) / "tuesday.db") as copy:
+            (kept,) = copy.recall("Which port does billing use?", kinds=["memory"], limit=1)
+            print("The backup answers:", kept.text)
+
+
+if __name__ == "__main__":
+    main()
