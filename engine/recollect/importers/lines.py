@@ -8,13 +8,24 @@ from pathlib import Path
 from recollect.errors import InvalidInput
 
 
+_MAX_LINE_BYTES = 64 << 20
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, from 1. InvalidInput where the file cannot be opened."""
+    """The lines that are not blank, from 1. InvalidInput where the file cannot be opened.
+
+    Of a line longer than 64 MiB only the beginning is read, which is no JSON.
+    """
     try:
         stream = path.open("rb")
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
     with stream:
-        for number, line in enumerate(stream, 1):
+        number = 0
+        while line := stream.readline(_MAX_LINE_BYTES):
+            number += 1
+            rest = line
+            while not rest.endswith(b"\n") and (rest := stream.readline(_MAX_LINE_BYTES)):
+                pass
             if line := line.removeprefix(b"\xef\xbb\xbf").strip():
                 yield number, line
