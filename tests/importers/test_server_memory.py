@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from recollect import Memory
@@ -57,6 +59,14 @@ def test_what_is_malformed_is_reported_with_its_line(memory, graph):
     assert done.created == 4
     assert [(each.path, each.line) for each in done.troubles] == [("memory.jsonl", 5), ("memory.jsonl", 6)]
     assert {record.scope for record in memory.list()} == {"/graph"}
+
+
+def test_names_and_bytes_that_no_field_takes(memory, graph):
+    line = {"type": "entity", "name": "a" * 600 + "\n", "entityType": "x", "observations": ["is long"]}
+    graph.write_bytes(json.dumps(line).encode() + b'\n{"type": "entity", "name": "\xff", "observations": []}\n')
+    done = import_from(memory, "server-memory", graph)
+    assert (done.created, [each.line for each in done.troubles]) == (1, [2])
+    assert memory.list()[0].topic == "a" * 200
 
 
 def test_an_unknown_system_and_a_missing_file_are_named(memory, tmp_path):

@@ -38,7 +38,7 @@ def json_value(data: bytes) -> Any:
     """
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as fault:
+    except (msgspec.DecodeError, ValueError, RecursionError) as fault:
         try:
             return json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from recollect.errors import InvalidInput
 
-
 _MAX_LINE_BYTES = 64 << 20
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from recollect.importers.found import Entries, Found, FoundLink
 from recollect.importers.lines import lines_of
+from recollect.importers.values import label_of
 from recollect.records import NewRecord
 from recollect.reports import FileTrouble
 
@@ -39,7 +40,7 @@ def read(path: Path) -> Entries:
     for number, text in lines_of(path):
         try:
             line = _decode(text)
-        except (msgspec.DecodeError, RecursionError) as fault:
+        except (msgspec.DecodeError, ValueError, RecursionError) as fault:
             yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
             continue
         if isinstance(line, _Entity):
@@ -61,7 +62,8 @@ def read(path: Path) -> Entries:
 
 def _observation(entity: _Entity, said: str, id: str) -> NewRecord:
     kind = {"entity_type": entity.entity_type} if entity.entity_type else {}
-    return NewRecord(id=id, text=said, context=entity.name, topic=entity.name, metadata={"entity": entity.name, **kind})
+    name = label_of(entity.name)
+    return NewRecord(id=id, text=said, context=name, topic=name, metadata={"entity": entity.name, **kind})
 
 
 def _id(*parts: str) -> str:
