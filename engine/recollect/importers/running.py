@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -47,6 +47,7 @@ def import_from(
     path: str | os.PathLike[str] | None = None,
     *,
     scope: str = "/",
+    mapping: Mapping[str, str] | None = None,
     dry_run: bool = False,
     batch_size: int = 1024,
     on_progress: Progress | None = None,
@@ -56,11 +57,12 @@ def import_from(
     A memory's id is that of the source, after the source's name: what is stored already is left as it is, or, where the
     source's memories change, gets the new text as its next version. So an import that was stopped goes on when it is
     run again. What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts
-    memories read. InvalidInput for a source or a path that there is not.
+    memories read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
+    for a source, a path or a field that there is not.
     """
     chosen, size = source_named(source), checks.check_count(batch_size, "batch_size")
     run = _Run(memory, source, chosen, checks.check_scope(scope), dry_run=checks.check_flag(dry_run, "dry_run"))
-    entries, done = chosen.read(chosen.folder_or_file(path)), 0
+    entries, done = chosen.read(path, mapping), 0
     while batch := list(islice(entries, size)):
         run.take(batch)
         done += len(batch)
