@@ -53,6 +53,7 @@ class Source(NamedTuple):
 SOURCES: dict[str, Source] = {
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
     "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
+    "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),
     "server-memory": Source("server_memory", "memory.jsonl of @modelcontextprotocol/server-memory", changes=True),
 }
 
