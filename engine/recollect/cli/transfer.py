@@ -62,7 +62,8 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
         print_rows(
             ("", ""),
             [(done.created, "would be imported" if done.dry_run else "imported"), (done.updated, "changed there"),
-             (done.unchanged, "already in the store"), (done.links, "links"), (done.troubles_total, "not taken")],
+             (done.unchanged, "already in the store"), (done.links, "links"), (done.troubles_total, "not taken"),
+             *((count, f"{what}, left out") for what, count in sorted(done.left_out.items()))],
         )  # fmt: skip
         _hint_troubles(done.troubles)
     else:
