@@ -52,6 +52,7 @@ class Source(NamedTuple):
 
 SOURCES: dict[str, Source] = {
     "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
+    "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
     "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
     "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),
