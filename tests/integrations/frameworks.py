@@ -49,7 +49,40 @@ FRAMEWORKS: dict[str, Framework] = {
         "LangChain", "langchain", "langchain-core", "langchain",
         "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`",
     ),
-    "openai-agents": Framework("OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`"),
+    "openai-agents": Framework(
+        "OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`, a tool, instructions",
+        theirs=(
+            Theirs(
+                ("tests/memory/test_session.py", "tests/memory/test_session_limit.py"),
+                "openai/openai-agents-python", tag="v{version}", sdist="openai-agents=={version}",
+                left_out=dict.fromkeys(
+                    (
+                        "test_sqlite_session_close_closes_worker_thread_connections",
+                        "test_sqlite_session_reaps_connections_from_exited_worker_threads",
+                        "test_sqlite_session_closes_retired_connections_before_the_next_allocation",
+                        "test_sqlite_session_keeps_connections_of_live_worker_threads",
+                        "test_sqlite_session_rollback_failure_evicts_connection",
+                        "test_sqlite_session_close_retries_quarantined_connection",
+                        "test_sqlite_session_post_commit_cancellation_propagates_after_known_outcome",
+                        "test_sqlite_session_file_lock_is_shared_across_instances",
+                    ),
+                    "it inspects or replaces the connections and locks inside SQLiteSession",
+                )
+                | dict.fromkeys(
+                    (
+                        "test_sqlite_session_pop_item_skips_corrupt_most_recent",
+                        "test_sqlite_session_pop_item_returns_none_after_dropping_only_corrupt_rows",
+                        "test_sqlite_session_get_items_limit_skips_corrupt_newest_rows",
+                        "test_sqlite_session_get_items_session_settings_limit_skips_corrupt_rows",
+                        "test_sqlite_session_failed_add_items_releases_write_lock",
+                        "test_sqlite_session_failed_clear_session_rolls_back",
+                        "test_sqlite_session_failed_pop_item_releases_write_lock",
+                    ),
+                    "it runs SQL on the tables of SQLiteSession",
+                ),
+            ),
+        ),
+    ),
     "crewai": Framework("CrewAI", "crewai", "crewai", "crewai", "`StorageBackend`"),
     "anthropic": Framework(
         "Anthropic memory tool", "anthropic", "anthropic", "anthropic", "`BetaAbstractMemoryTool`",

@@ -62,7 +62,8 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
         print_rows(
             ("", ""),
             [(done.created, "would be imported" if done.dry_run else "imported"), (done.updated, "changed there"),
-             (done.unchanged, "already in the store"), (done.links, "links"), (done.troubles_total, "not taken")],
+             (done.unchanged, "already in the store"), (done.links, "links"), (done.troubles_total, "not taken"),
+             *((count, f"{what}, left out") for what, count in sorted(done.left_out.items()))],
         )  # fmt: skip
         _hint_troubles(done.troubles)
     else:
@@ -77,6 +78,9 @@ def import_(
     file: Annotated[str | None, argument("FILE", "The file, or a folder of Markdown; - is standard input.")] = None,
     format: Format = None,
     from_: Annotated[str | None, option("SYSTEM", "Another system's files; with ? the list.", "--from")] = None,
+    map_: Annotated[
+        list[str] | None, option("FIELD=PATH", "Of --from jsonl: where a field stands, as scope=user.id.", "--map")
+    ] = None,
     dry_run: Annotated[bool, flag("Of --from: only count.", "--dry-run")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
@@ -90,7 +94,11 @@ def import_(
     see the guide "Memories from elsewhere"; a second run takes what is new.
     """
     if from_ is not None:
-        return _import_from(context, from_, file, scope=scope, dry_run=dry_run, batch_size=batch_size)
+        return _import_from(
+            context, from_, file, _mapping(map_ or []), scope=scope, dry_run=dry_run, batch_size=batch_size
+        )
+    if map_:
+        raise InvalidInput("--map is given without --from jsonl")
     if file is None:
         raise InvalidInput("give a file, or --from SYSTEM")
     if Path(file).is_dir():
@@ -103,9 +111,18 @@ def import_(
         )  # fmt: skip
 
 
+def _mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """From FIELD=PATH of each --map."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise InvalidInput(f"--map is {pair!r}: give FIELD=PATH, such as text=body")
+    return {field.strip(): path.strip() for field, _, path in (pair.partition("=") for pair in pairs)}
+
+
 def _import_from(
-    context: typer.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
-) -> ImportReport:
+    context: typer.Context, system: str, path: str | None, mapping: dict[str, str], *, scope: str, dry_run: bool,
+    batch_size: int,
+) -> ImportReport:  # fmt: skip
     from recollect.importers import SOURCES, import_from
 
     if system == "?":
@@ -113,7 +130,14 @@ def _import_from(
         raise typer.Exit
     with open_memory(context, create=True) as memory, progress("importing", "memories") as report:
         return import_from(
-            memory, system, path, scope=scope, dry_run=dry_run, batch_size=batch_size, on_progress=report
+            memory,
+            system,
+            path,
+            scope=scope,
+            mapping=mapping,
+            dry_run=dry_run,
+            batch_size=batch_size,
+            on_progress=report,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from recollect.errors import InvalidInput
 
@@ -21,10 +22,15 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
     with stream:
         number = 0
-        while line := stream.readline(_MAX_LINE_BYTES):
+        while line := next_line(stream):
             number += 1
-            rest = line
-            while not rest.endswith(b"\n") and (rest := stream.readline(_MAX_LINE_BYTES)):
-                pass
             if line := line.removeprefix(b"\xef\xbb\xbf").strip():
                 yield number, line
+
+
+def next_line(stream: BinaryIO) -> bytes:
+    """The next line with its end, or the first 64 MiB of it; empty at the end of the file."""
+    line = rest = stream.readline(_MAX_LINE_BYTES)
+    while rest and not rest.endswith(b"\n"):
+        rest = stream.readline(_MAX_LINE_BYTES)
+    return line

@@ -37,9 +37,9 @@ _decode = msgspec.json.Decoder(_Entity | _Relation).decode
 def read(path: Path) -> Entries:
     """The memories of a `memory.jsonl`."""
     firsts: dict[str, str] = {}  # the first memory of each entity
-    for number, text in lines_of(path):
+    for number, raw in lines_of(path):
         try:
-            line = _decode(text)
+            line = _decode(raw)
         except (msgspec.DecodeError, ValueError, RecursionError) as fault:
             yield FileTrouble(path=path.name, line=number, reason=f"not an entity or a relation: {fault}")
             continue

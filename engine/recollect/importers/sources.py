@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -16,20 +16,26 @@ from recollect.importers.found import Entries
 class Source(NamedTuple):
     """A system: what to give as the path, and whether its memories change there after they were first read.
 
-    Its reader is `read(path)` of the module `recollect.importers.NAME`. Where a system always keeps its files in the
-    same place, `folder` is that place below the home folder, which is read when no path is given.
+    Its reader is `read(path)` of the module `recollect.importers.NAME`, or `read(path, mapping)` where it is `mapped`.
+    Where a system always keeps its files in the same place, `folder` is that place below the home folder, which is read
+    when no path is given.
     """
 
     module: str
     path: str
     changes: bool = False
     folder: str | None = None
+    mapped: bool = False
 
-    @property
-    def read(self) -> Callable[[Path], Entries]:
-        """The reader, imported when it is first needed."""
-        reader: Callable[[Path], Entries] = import_module(f"recollect.importers.{self.module}").read
-        return reader
+    def read(self, path: str | os.PathLike[str] | None, mapping: Mapping[str, str] | None = None) -> Entries:
+        """What the reader, imported when it is first needed, finds at a path. InvalidInput as `folder_or_file`."""
+        chosen = self.folder_or_file(path)
+        reader: Callable[..., Entries] = import_module(f"recollect.importers.{self.module}").read
+        if self.mapped:
+            return reader(chosen, mapping or {})
+        if mapping:
+            raise InvalidInput("map is given: only jsonl has fields to map")
+        return reader(chosen)
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:
         """The path given, or the place where the system keeps its files. InvalidInput where nothing is there."""
@@ -45,6 +51,11 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, Source] = {
+    "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
+    "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
+    "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
+    "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
+    "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),
     "server-memory": Source("server_memory", "memory.jsonl of @modelcontextprotocol/server-memory", changes=True),
 }
 

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
-from recollect.checks import shown
+from recollect.checks import MAX_QUERY_CHARS, shown
 from recollect.errors import InvalidInput
 from recollect.extras import install_command
 from recollect.memory import Memory
+from recollect.text.quoting import NOTICE
+from recollect.tools import as_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,3 +74,14 @@ async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) 
         running.exception()  # taken: asyncio would log it as never retrieved
         raise cancelled
     return running.result()
+
+
+def recalled_text(memory: Memory, query: str, limit: int) -> str:
+    """What `memory` recalls for a query, quoted for a prompt; empty if that is nothing, or the query is blank."""
+    if not query.strip():
+        return ""
+    hits = memory.recall(query[:MAX_QUERY_CHARS], limit=limit)
+    if not hits:
+        return ""
+    results = [{"content": hit.text, "date": hit.created_at.date().isoformat()} for hit in hits]
+    return as_text({"notice": NOTICE, "results": results})

@@ -1,0 +1,105 @@
+"""The workspace of an OpenClaw agent: a memory for each section of its memory files.
+
+These are MEMORY.md (or memory.md), USER.md and all Markdown below memory/: daily logs, saved sessions and notes. What
+the agent is told to be and do (AGENTS.md, SOUL.md, TOOLS.md, ...) and the diary of its dreams are left out.
+https://docs.openclaw.ai/concepts/memory, https://docs.openclaw.ai/concepts/dreaming; saved sessions:
+https://github.com/openclaw/openclaw/blob/main/src/hooks/bundled/session-memory/handler.ts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import InvalidInput
+from recollect.importers.found import Entries, Found
+from recollect.importers.notes import (
+    Note,
+    Section,
+    context_in,
+    kept_metadata,
+    note_at,
+    paths_of,
+    sections_of,
+    tags_in,
+)
+from recollect.importers.values import label_of, tags_of, time_of
+from recollect.records import NewRecord
+from recollect.reports import FileTrouble
+
+_ROOT_FILES = ("memory.md", "user.md")
+_FOLDER, _DREAMS = "memory/", "memory/dreaming/"
+_COMMENT = re.compile(r"[ \t]*<!--(.*?)-->", re.DOTALL)
+_IMPORTANCE = re.compile(r"\s*importance:\s*(\d{1,2})\s*")
+_TRIGGER = re.compile(r"\s*trigger:\s*(.+?)\s*", re.DOTALL)
+_SESSION = re.compile(r"Session: (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)(?: UTC)?")
+_SESSION_FACT = re.compile(r"^[-*] \*\*(Session Key|Session ID|Source)\*\*: (.*)$", re.MULTILINE)
+
+
+def read(path: Path) -> Entries:
+    """The memories of a workspace. InvalidInput for a folder that is none."""
+    if not any((path / name).exists() for name in ("MEMORY.md", "memory.md", "memory")):
+        raise InvalidInput(f"{path} has neither MEMORY.md nor a folder memory: give the workspace of an agent")
+    for found in paths_of(path, _is_memory):
+        note = found if isinstance(found, FileTrouble) else note_at(path, found)
+        if isinstance(note, FileTrouble):
+            yield note
+        else:
+            for record, line in _records(note):
+                yield Found(record=record, path=note.path, line=line)
+
+
+def _is_memory(path: str) -> bool:
+    lower = path.lower()
+    return lower in _ROOT_FILES or (lower.startswith(_FOLDER) and not lower.startswith(_DREAMS))
+
+
+def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
+    sections = sections_of(note)
+    title = note.name if note.path.startswith(_FOLDER) else None
+    created_at, about = note.created_at, kept_metadata(note.metadata, "tags", "path", "headings")
+    for section in sections:
+        facts = {name: value.strip() for name, value in _SESSION_FACT.findall(section.text)}
+        if (saved := _saved_at(section)) and facts:
+            # The head of a saved session is no memory of its own.
+            created_at = saved
+            about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
+            continue
+        comments = _COMMENT.findall(section.text)
+        text = _COMMENT.sub("", section.text).strip()
+        if not text:
+            continue
+        place: dict[str, Any] = {"path": note.path, "headings": list(section.headings)}
+        yield (
+            NewRecord(
+                id=section.id,
+                text=text,
+                context=context_in(title, section),
+                tags=tuple(dict.fromkeys((*tags_of(note.metadata.get("tags")), *tags_in(text), *_triggers(comments)))),
+                importance=_importance(comments),
+                source=label_of(note.path),
+                created_at=created_at,
+                metadata={**about, **place},
+            ),
+            section.line,
+        )
+
+
+def _saved_at(section: Section) -> datetime | None:
+    """The time in the title of a saved session."""
+    found = _SESSION.fullmatch(section.headings[0]) if section.headings else None
+    return None if found is None else time_of(found[1])
+
+
+def _importance(comments: list[str]) -> float:
+    """The highest that OpenClaw gave to an entry of the section, 1 to 10, as 0.1 to 1; 0.5 without any."""
+    given = [int(found[1]) for comment in comments if (found := _IMPORTANCE.fullmatch(comment))]
+    return min(max(given), 10) / 10 if given else 0.5
+
+
+def _triggers(comments: list[str]) -> list[str]:
+    phrases = [found[1].split(",") for comment in comments if (found := _TRIGGER.fullmatch(comment))]
+    return [label for some in phrases for phrase in some if (label := label_of(phrase))]

@@ -1,0 +1,27 @@
+"""What readers of conversations have in common: texts, and parts of JSON that may have any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.importers.values import cleaned, label_of
+
+
+def text_of(value: object) -> str:
+    """A text that a store can hold, without white space around it; empty for what is no text."""
+    return cleaned(value).strip() if isinstance(value, str) else ""
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The value if it is an object of JSON, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def array(value: object) -> list[Any]:
+    """The value if it is an array of JSON, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def labels(**fields: object) -> dict[str, Any]:
+    """The fields that are texts or numbers and not blank, as metadata."""
+    return {name: label for name, value in fields.items() if (label := label_of(value)) is not None}

@@ -1,0 +1,173 @@
+"""Obsidian vaults."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect import Memory
+from recollect.errors import InvalidInput
+from recollect.importers import import_from, notes
+
+BILLING = """\
+---
+tags:
+  - project
+  - work/infra
+aliases: [Invoices]
+created: 2025-11-02T10:00
+status: active
+owner: "[[Ada]]"
+---
+Billing is written in Go. #golang
+
+## On call
+[[Ada Lovelace|Ada]] is on call, see [[2026-03-21#Standup]] and `[[Orders]]`.
+
+| who | when |
+|---|---|
+| [[Ada\\|x]] | #1 |
+
+## Empty
+"""
+ADA = """\
+---
+aliases: Ada Lovelace
+---
+# Ada
+Lives in Oslo. Leads [billing](Projects/Billing.md#On%20call). ![[photo.png]] [[Nobody]]
+"""
+
+
+@pytest.fixture
+def memory():
+    with Memory(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def vault(tmp_path):
+    files = {
+        ".obsidian/templates.json": '{"folder": "Templates"}',
+        ".obsidian/plugin.md": "no note",
+        ".trash/old.md": "thrown away",
+        "Templates/daily.md": "{{date}}",
+        "Drawing.md": "---\nexcalidraw-plugin: parsed\n---\nN4KAkARALgngDgUwgLgAQQQDwMYEMA2AlgCYBOuA7hADTgQBuCp",
+        "Projects/Billing.md": BILLING,
+        "Ada.md": ADA,
+        "Daily/2026-03-21.md": "## Standup\r\nWe chose Valkey for [[Invoices]].\r\n",
+        "picture.png": "no text",
+    }
+    for name, text in files.items():
+        path = tmp_path / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    os.utime(tmp_path / "vault/Ada.md", (1_774_096_200, 1_774_096_200))
+    return tmp_path / "vault"
+
+
+def test_a_section_is_a_memory_with_the_properties_of_its_note(memory, vault):
+    done = import_from(memory, "obsidian", vault)
+    assert (done.created, done.links, done.troubles) == (4, 5, ())
+    billing = memory.get("obsidian:Projects/Billing.md")
+    assert billing.text == "Billing is written in Go. #golang"
+    assert billing.tags == ("project", "work/infra", "golang")
+    assert (billing.context, billing.source) == ("Billing", "Projects/Billing.md")
+    assert billing.created_at == datetime(2025, 11, 2, 10, tzinfo=UTC)
+    assert billing.metadata == {
+        "created": "2025-11-02T10:00", "status": "active", "owner": "[[Ada]]", "path": "Projects/Billing.md",
+        "note": "Billing", "headings": [], "aliases": ["Invoices"],
+    }  # fmt: skip
+    standup = memory.get("obsidian:Daily/2026-03-21.md#Standup")
+    assert (standup.context, standup.created_at) == ("2026-03-21 > Standup", datetime(2026, 3, 21, tzinfo=UTC))
+    assert memory.get("obsidian:Ada.md#Ada").created_at == datetime(2026, 3, 21, 12, 30, tzinfo=UTC)
+
+
+def test_links_lead_to_names_paths_aliases_and_headings(memory, vault):
+    import_from(memory, "obsidian", vault)
+    joined = {
+        (link.source.removeprefix("obsidian:"), link.target.removeprefix("obsidian:"))
+        for record in memory.list()
+        for link in memory.neighbors(record.id, direction="out")
+    }
+    assert joined == {
+        ("Projects/Billing.md", "Ada.md#Ada"),
+        ("Projects/Billing.md#On call", "Ada.md#Ada"),
+        ("Projects/Billing.md#On call", "Daily/2026-03-21.md#Standup"),
+        ("Ada.md#Ada", "Projects/Billing.md#On call"),
+        ("Daily/2026-03-21.md#Standup", "Projects/Billing.md"),
+    }
+
+
+def test_of_notes_with_one_name_a_link_takes_the_nearest(memory, tmp_path):
+    for name, text in {
+        "a/Todo.md": "in a", "b/Todo.md": "in b", "b/x.md": "[[Todo]]", "c/d/y.md": "[[Todo]] [[b/Todo]]",
+        "z.md": "[[../b/Todo]] [z](z.md) [[#Here]]",
+    }.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    import_from(memory, "obsidian", tmp_path)
+    targets = {
+        name: [link.target for link in memory.neighbors(f"obsidian:{name}", direction="out")]
+        for name in ("b/x.md", "c/d/y.md", "z.md")
+    }
+    assert targets["b/x.md"] == ["obsidian:b/Todo.md"]
+    assert sorted(targets["c/d/y.md"]) == ["obsidian:a/Todo.md", "obsidian:b/Todo.md"]
+    assert targets["z.md"] == ["obsidian:b/Todo.md"]
+
+
+def test_an_edited_section_is_a_version_and_the_others_stay(memory, vault):
+    import_from(memory, "obsidian", vault)
+    path = vault / "Projects/Billing.md"
+    path.write_text(path.read_text().replace("in Go", "in Rust"))
+    done = import_from(memory, "obsidian", vault)
+    assert (done.created, done.updated, done.unchanged) == (0, 1, 3)
+    versions = [version.text for version in memory.history("obsidian:Projects/Billing.md")]
+    assert versions == ["Billing is written in Go. #golang", "Billing is written in Rust. #golang"]
+
+
+def test_a_dry_run_counts_the_same(memory, vault):
+    dry = import_from(memory, "obsidian", vault, dry_run=True)
+    assert memory.count() == 0
+    assert (dry.created, dry.links) == (4, 5)
+
+
+def test_long_sections_are_cut_and_repeated_headings_have_ids(memory, tmp_path):
+    words = " ".join(f"word{n}" for n in range(3000))
+    (tmp_path / "long.md").write_text(f"## A\n\n{words}\n\n## A\n\nshort\n")
+    assert import_from(memory, "obsidian", tmp_path).created > 3
+    assert memory.get("obsidian:long.md#A").text.startswith("## A\n\nword0")
+    assert "short" in {record.text.removeprefix("## A\n\n") for record in memory.list()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links and FIFOs")
+def test_nothing_outside_of_the_vault_is_read(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(notes, "_MAX_BYTES", 100)
+    outside = tmp_path / "secret.md"
+    outside.write_text("a secret")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "link.md").symlink_to(outside)
+    (vault / "folder").symlink_to(tmp_path)
+    os.mkfifo(vault / "fifo.md")
+    (vault / "large.md").write_text("x" * 101)
+    (vault / "bad.md").write_bytes(b"caf\xe9 \x00")
+    done = import_from(memory, "obsidian", vault)
+    assert [record.text for record in memory.list()] == ["caf\ufffd \ufffd"]
+    assert {each.path: each.reason.split(":")[0] for each in done.troubles} == {
+        "fifo.md": "it is a FIFO, which is not followed",
+        "link.md": "it is a symbolic link, which is not followed",
+        "large.md": "it has 101 bytes",
+    }
+
+
+def test_a_single_note_is_taken_too(memory, vault):
+    assert import_from(memory, "obsidian", vault / "Ada.md").created == 1
+
+
+def test_a_missing_vault_is_named(memory, tmp_path):
+    with pytest.raises(InvalidInput, match="there is no"):
+        import_from(memory, "obsidian", tmp_path / "none")

@@ -1,0 +1,94 @@
+"""The workspace of an OpenClaw agent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect import Memory
+from recollect.errors import InvalidInput
+from recollect.importers import import_from
+
+FILES = {
+    "AGENTS.md": "# AGENTS.md\n\nRead SOUL.md first.",
+    "SOUL.md": "You are helpful.",
+    "DREAMS.md": "I dreamt of lobsters.",
+    "USER.md": "# USER.md - About Your Human\n\n- **Name**: Ada\n- **Timezone**: Europe/Oslo\n",
+    "MEMORY.md": (
+        "# MEMORY.md\n\n## Decisions\n\n- We chose Valkey over Redis. <!-- trigger: cache, redis --> "
+        "<!-- importance: 8 -->\n- Deploys are on Tuesdays. <!-- importance: 3 -->\n\n## Preferences\n\n"
+        "Short answers.\n"
+    ),
+    "memory/2026-03-21.md": "# 2026-03-21\n\n## Standup\n\nBilling moves to Go. #billing\n",
+    "memory/2026-01-15-api-design.md": (
+        "# Session: 2026-01-15 14:30:00 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc123\n"
+        "- **Source**: telegram\n\n## Conversation Summary\n\nuser: Which API?\nassistant: REST with JSON.\n"
+    ),
+    "memory/projects/atlas.md": "Atlas is due in May.",
+    "memory/.dreams/state.md": "hidden",
+    "memory/dreaming/deep/2026-03-21.md": "a report",
+    "memory/heartbeat-state.json": "{}",
+    "skills/x/SKILL.md": "no memory",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_sections_of_memory_files_are_memories(workspace):
+    with Memory(":memory:") as memory:
+        done = import_from(memory, "openclaw", workspace)
+        assert (done.created, done.troubles) == (6, ())
+        assert {(record.id, record.context) for record in memory.list()} == {
+            ("openclaw:USER.md#USER.md - About Your Human", "USER.md - About Your Human"),
+            ("openclaw:MEMORY.md#MEMORY.md#Decisions", "MEMORY.md > Decisions"),
+            ("openclaw:MEMORY.md#MEMORY.md#Preferences", "MEMORY.md > Preferences"),
+            ("openclaw:memory/2026-03-21.md#2026-03-21#Standup", "2026-03-21 > Standup"),
+            (
+                "openclaw:memory/2026-01-15-api-design.md#Session: 2026-01-15 14:30:00 UTC#Conversation Summary",
+                "2026-01-15-api-design > Session: 2026-01-15 14:30:00 UTC > Conversation Summary",
+            ),
+            ("openclaw:memory/projects/atlas.md", "atlas"),
+        }
+        assert import_from(memory, "openclaw", workspace).unchanged == 6
+
+
+def test_what_openclaw_noted_of_an_entry_is_kept(workspace):
+    with Memory(":memory:") as memory:
+        import_from(memory, "openclaw", workspace)
+        decisions = memory.get("openclaw:MEMORY.md#MEMORY.md#Decisions")
+        assert decisions.text == (
+            "# MEMORY.md\n\n## Decisions\n\n- We chose Valkey over Redis.\n- Deploys are on Tuesdays."
+        )
+        assert (decisions.importance, decisions.tags) == (0.8, ("cache", "redis"))
+
+
+def test_days_and_sessions_have_their_time(workspace):
+    with Memory(":memory:") as memory:
+        import_from(memory, "openclaw", workspace)
+        day = memory.get("openclaw:memory/2026-03-21.md#2026-03-21#Standup")
+        assert (day.created_at, day.tags) == (datetime(2026, 3, 21, tzinfo=UTC), ("billing",))
+        (session,) = memory.list(where={"metadata.session_id": "abc123"})
+        assert session.created_at == datetime(2026, 1, 15, 14, 30, tzinfo=UTC)
+        assert session.metadata["session_key"] == "agent:main:main"
+        assert "REST with JSON" in session.text
+
+
+def test_an_edited_entry_is_a_version(workspace):
+    with Memory(":memory:") as memory:
+        import_from(memory, "openclaw", workspace)
+        (workspace / "memory/projects/atlas.md").write_text("Atlas is due in June.")
+        done = import_from(memory, "openclaw", workspace)
+        assert (done.updated, done.unchanged) == (1, 5)
+        assert len(memory.history("openclaw:memory/projects/atlas.md")) == 2
+
+
+def test_a_folder_that_is_no_workspace_is_refused(tmp_path):
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="neither MEMORY"):
+        import_from(memory, "openclaw", tmp_path)

@@ -1,0 +1,36 @@
+"""Puts RecollectSession in the place of SQLiteSession, whose name, path and errors the tests use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import agents
+import agents.memory.sqlite_session
+
+from recollect import Memory, Settings
+from recollect.errors import InvalidInput, StoreClosed
+from recollect.integrations.openai_agents import RecollectSession
+
+_SETTINGS = Settings(embedder="none")
+
+
+class SQLiteSession(RecollectSession):
+    """Sessions of a file share it, as do connections of SQLite."""
+
+    def __init__(self, session_id: str, db_path: Any = ":memory:", session_settings: Any = None) -> None:
+        super().__init__(session_id, Memory(db_path, settings=_SETTINGS), session_settings=session_settings)
+
+    async def add_items(self, items: Any) -> None:
+        try:
+            await super().add_items(items)
+        except StoreClosed as fault:
+            raise RuntimeError("SQLiteSession is closed") from fault
+        except InvalidInput as fault:
+            raise TypeError(str(fault)) from fault
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+agents.SQLiteSession = SQLiteSession
+agents.memory.SQLiteSession = SQLiteSession
