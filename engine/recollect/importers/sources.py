@@ -51,6 +51,7 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, Source] = {
+    "basic-memory": Source("basic_memory", "the folder of a basic-memory project", changes=True, folder="basic-memory"),
     "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
     "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
