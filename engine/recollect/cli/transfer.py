@@ -82,6 +82,7 @@ def import_(
         list[str] | None, option("FIELD=PATH", "Of --from jsonl: where a field stands, as scope=user.id.", "--map")
     ] = None,
     dry_run: Annotated[bool, flag("Of --from: only count.", "--dry-run")] = False,
+    watch: Annotated[bool, flag("Of --from claude-code and codex: go on with what is written.", "--watch")] = False,
     scope: Annotated[str, option("/A/B", "Put this before the scopes of the file.")] = "/",
     batch_size: Annotated[int, typer.Option(help="How many memories are written in one transaction.")] = 1024,
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
@@ -94,11 +95,13 @@ def import_(
     see the guide "Memories from elsewhere"; a second run takes what is new.
     """
     if from_ is not None:
+        if watch:
+            return _watch_from(context, from_, file, scope=scope, dry_run=dry_run, batch_size=batch_size)
         return _import_from(
             context, from_, file, _mapping(map_ or []), scope=scope, dry_run=dry_run, batch_size=batch_size
         )
-    if map_:
-        raise InvalidInput("--map is given without --from jsonl")
+    if map_ or watch or dry_run:
+        raise InvalidInput(f"{'--map' if map_ else '--watch' if watch else '--dry-run'} is given without --from")
     if file is None:
         raise InvalidInput("give a file, or --from SYSTEM")
     if Path(file).is_dir():
@@ -139,6 +142,20 @@ def _import_from(
             batch_size=batch_size,
             on_progress=report,
         )
+
+
+def _watch_from(
+    context: typer.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
+) -> ImportReport:
+    from recollect.importers import watch_from
+
+    if dry_run:
+        raise InvalidInput("--watch stores what it finds: leave --dry-run out")
+    with open_memory(context, create=True) as memory:
+        return watch_from(
+            memory, system, path, scope=scope, batch_size=batch_size,
+            on_import=lambda done: hint(f"{done.created:,} imported, Ctrl-C ends"),
+        )  # fmt: skip
 
 
 def _print_export(done: Exported | dict[str, Any]) -> None:

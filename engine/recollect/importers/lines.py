@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from recollect.errors import InvalidInput
 
-_MAX_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -30,7 +30,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def next_line(stream: BinaryIO) -> bytes:
     """The next line with its end, or the first 64 MiB of it; empty at the end of the file."""
-    line = rest = stream.readline(_MAX_LINE_BYTES)
+    line = rest = stream.readline(MAX_LINE_BYTES)
     while rest and not rest.endswith(b"\n"):
-        rest = stream.readline(_MAX_LINE_BYTES)
+        rest = stream.readline(MAX_LINE_BYTES)
     return line

@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect import checks
 from recollect.errors import InvalidInput
 from recollect.importers.found import Entries
+
+if TYPE_CHECKING:
+    from recollect.importers.sessions import Sessions
 
 
 class Source(NamedTuple):
@@ -18,7 +21,7 @@ class Source(NamedTuple):
 
     Its reader is `read(path)` of the module `recollect.importers.NAME`, or `read(path, mapping)` where it is `mapped`.
     Where a system always keeps its files in the same place, `folder` is that place below the home folder, which is read
-    when no path is given.
+    when no path is given. Where its files `grow`, the module has `sessions(path)`, which gives what is new.
     """
 
     module: str
@@ -26,6 +29,7 @@ class Source(NamedTuple):
     changes: bool = False
     folder: str | None = None
     mapped: bool = False
+    grows: bool = False
 
     def read(self, path: str | os.PathLike[str] | None, mapping: Mapping[str, str] | None = None) -> Entries:
         """What the reader, imported when it is first needed, finds at a path. InvalidInput as `folder_or_file`."""
@@ -36,6 +40,11 @@ class Source(NamedTuple):
         if mapping:
             raise InvalidInput("map is given: only jsonl has fields to map")
         return reader(chosen)
+
+    def sessions(self, path: str | os.PathLike[str] | None) -> Sessions:
+        """The files at a path, which grow. InvalidInput as `folder_or_file`."""
+        found: Sessions = import_module(f"recollect.importers.{self.module}").sessions(self.folder_or_file(path))
+        return found
 
     def folder_or_file(self, path: str | os.PathLike[str] | None) -> Path:
         """The path given, or the place where the system keeps its files. InvalidInput where nothing is there."""
@@ -54,6 +63,8 @@ SOURCES: dict[str, Source] = {
     "basic-memory": Source("basic_memory", "the folder of a basic-memory project", changes=True, folder="basic-memory"),
     "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
     "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
+    "claude-code": Source("claude_code", "Claude Code's projects, or a session", folder=".claude/projects", grows=True),
+    "codex": Source("codex", "Codex's sessions, or a session", folder=".codex/sessions", grows=True),
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
     "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
     "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),

@@ -1,0 +1,96 @@
+"""Folders of session files: JSON lines that grow, read from where the last reading ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from recollect.errors import InvalidInput
+from recollect.importers.archives import files_below
+from recollect.importers.found import Entries, Entry
+from recollect.importers.json_items import json_value
+from recollect.importers.lines import MAX_LINE_BYTES, next_line
+from recollect.importers.turns import mapping, text_of
+from recollect.reports import FileTrouble
+
+
+class SessionReader(Protocol):
+    """Reads the lines of one file, in their order."""
+
+    def line(self, number: int, line: dict[str, object]) -> Iterator[Entry]:
+        """The memories of a line."""
+
+
+class _Place:
+    """How far a file is read."""
+
+    def __init__(self, reader: SessionReader) -> None:
+        self.reader = reader
+        self.bytes = self.lines = 0
+
+
+class Sessions:
+    """The session files of a folder, or one. Each call of `entries` gives what is new since the last one.
+
+    `opened(name, changed_at)` makes the reader of a file, by its path below the folder.
+    """
+
+    def __init__(self, path: Path, names: re.Pattern[str], opened: Callable[[str, datetime], SessionReader]) -> None:
+        self.path, self._names, self._opened = path, names, opened
+        self._places: dict[str, _Place] = {}
+
+    def entries(self, *, growing: bool = False) -> Entries:
+        """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
+        for name, file in self._files():
+            try:
+                yield from self._new_lines(name, file, growing)
+            except OSError as fault:
+                yield FileTrouble(path=name, reason=f"it cannot be read: {fault.strerror or fault}")
+
+    def _files(self) -> list[tuple[str, Path]]:
+        if not self.path.is_dir():
+            return [(self.path.name, self.path)]
+        return sorted((name, file) for name, file in files_below(self.path) if self._names.search(name))
+
+    def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:
+        state = file.stat()
+        place = self._places.get(name)
+        if place is None or state.st_size < place.bytes:  # new, or written anew
+            place = self._places[name] = _Place(self._opened(name, datetime.fromtimestamp(state.st_mtime, UTC)))
+        if state.st_size == place.bytes:
+            return
+        with file.open("rb") as stream:
+            stream.seek(place.bytes)
+            while line := next_line(stream):
+                if growing and not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
+                    return
+                place.bytes, place.lines = stream.tell(), place.lines + 1
+                if line := line.removeprefix(b"\xef\xbb\xbf").strip():
+                    yield from self._line(name, place, line)
+
+    def _line(self, name: str, place: _Place, line: bytes) -> Entries:
+        try:
+            value = json_value(line)
+        except InvalidInput as fault:
+            yield FileTrouble(path=name, line=place.lines, reason=str(fault))
+            return
+        if isinstance(value, dict):
+            yield from place.reader.line(place.lines, value)
+        else:
+            yield FileTrouble(path=name, line=place.lines, reason="the line is no object of JSON")
+
+
+def project_name(folder: object) -> str:
+    """The name of a project by its folder: the last part of the path."""
+    parts = re.split(r"[/\\]+", text_of(folder).rstrip("/\\"))
+    return parts[-1]
+
+
+def blocks_of(content: object) -> list[dict[str, object]]:
+    """The blocks of a message, whose content may be a plain text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [mapping(block) for block in content] if isinstance(content, list) else []
