@@ -66,6 +66,8 @@ SOURCES: dict[str, Source] = {
     "claude-code": Source("claude_code", "Claude Code's projects, or a session", folder=".claude/projects", grows=True),
     "codex": Source("codex", "Codex's sessions, or a session", folder=".codex/sessions", grows=True),
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
+    "langgraph": Source("langgraph", "the database of LangGraph's SqliteStore, which LangMem writes too", changes=True),
+    "mem0": Source("mem0", "what mem0's get_all() returns as JSON, or the folder of its stores", True, folder=".mem0"),
     "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
     "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),
     "server-memory": Source("server_memory", "memory.jsonl of @modelcontextprotocol/server-memory", changes=True),
