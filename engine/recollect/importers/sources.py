@@ -64,6 +64,7 @@ SOURCES: dict[str, Source] = {
     "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
     "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
     "claude-code": Source("claude_code", "Claude Code's projects, or a session", folder=".claude/projects", grows=True),
+    "claude-mem": Source("claude_mem", "the database of claude-mem", folder=".claude-mem/claude-mem.db"),
     "codex": Source("codex", "Codex's sessions, or a session", folder=".codex/sessions", grows=True),
     "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
     "langgraph": Source("langgraph", "the database of LangGraph's SqliteStore, which LangMem writes too", changes=True),

@@ -23,5 +23,6 @@ def array(value: object) -> list[Any]:
 
 
 def labels(**fields: object) -> dict[str, Any]:
-    """The fields that are texts or numbers and not blank, as metadata."""
-    return {name: label for name, value in fields.items() if (label := label_of(value)) is not None}
+    """The fields that are numbers, or texts that are not blank, as metadata."""
+    found = {name: value if isinstance(value, int) else label_of(value) for name, value in fields.items()}
+    return {name: value for name, value in found.items() if value is not None}
