@@ -106,6 +106,6 @@ FRAMEWORKS: dict[str, Framework] = {
         "`ContextProvider`, `HistoryProvider`",
     ),
     "pydantic-ai": Framework("Pydantic AI", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai", "a toolset"),
-    "mem0": Framework("mem0", "mem0", None, None, "a facade with its verbs"),
+    "mem0": Framework("mem0", "mem0", "mem0ai", None, "a facade with its verbs", needs=("mem0ai",)),
 }  # fmt: skip
 """By name, in the order of the matrix. Those whose module is not written yet are not tried."""

@@ -472,3 +472,23 @@ def test_a_fact_that_has_been_superseded_is_not_stored_again(memory):
     memory.episodes.log("Dana has moved back", event_at="2026-08-01T00:00:00Z")
     assert memory.consolidator.run(extract=lambda _: ["Dana lives in Oslo again"]).promoted == 1
     assert [each.text for each in memory.semantic.recent()] == ["Dana lives in Oslo again"]
+
+
+def test_facts_of_messages_are_returned_and_not_stored():
+    answer = {"facts": [{"content": "Ada drinks tea", "importance": 0.9, "episodes": [1]}]}
+    model = Model(json.dumps(answer))
+    said = [{"role": "user", "content": "I'm Ada, tea please"}, {"role": "assistant", "content": ""}]
+    with Memory(":memory:", settings=PLAIN, language_model=model) as memory:
+        (fact,) = memory.consolidator.facts(said)
+        assert (fact.content, fact.importance) == ("Ada drinks tea", 0.9)
+        assert memory.count() == 0
+    ((messages, _, _),) = model.asked
+    assert [(each["speaker"], each["text"]) for each in json.loads(messages[1]["content"])] == [
+        ("user", "I'm Ada, tea please")
+    ]
+
+
+def test_there_are_no_facts_without_a_language_model(memory):
+    assert memory.consolidator.facts([{"role": "user", "content": "I drink tea"}]) is None
+    with pytest.raises(InvalidInput, match="messages is 'tea'"):
+        memory.consolidator.facts("tea")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -19,6 +20,7 @@ from recollect.remember.batch import write_rows
 from recollect.store.protocol import Reader, Writer
 from recollect.store.values import CycleRow, LinkRow, Row
 from recollect.tiers.extraction import Extractor, Fact, ask_model, check_facts
+from recollect.tiers.messages import check_messages
 from recollect.tiers.service import Service
 from recollect.tracing import traced
 
@@ -68,6 +70,23 @@ class Consolidator(Service):
         with self._engine.store.read() as reader:
             rows = reader.consolidations.listed(self._scope(agent), checks.check_count(limit, "limit"))
         return [self._shown(Cycle, row) for row in rows]
+
+    def facts(self, messages: Iterable[Mapping[str, Any]]) -> list[Fact] | None:
+        """The lasting facts that the language model finds in messages of {"role", "content"}; nothing is stored.
+
+        None where no language model is configured. Raises LanguageModelError where it gives no answer.
+        """
+        checked = check_messages(messages, self._engine.settings.write_policy)
+        model = self._engine.language_model
+        if model is None:
+            return None
+        now = datetime.now(UTC)
+        said = [
+            Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, valid_from=now)
+            for place, (role, _, text) in enumerate(checked)
+            if text.strip()
+        ]
+        return check_facts(ask_model(model, said), said, self._engine.settings.max_text_chars)
 
     def _run_if_due(self, scope: str) -> None:
         """Run a cycle if `Settings.consolidation` is set and enough episodes of `scope` are new."""
@@ -229,4 +248,5 @@ class AsyncConsolidator(AsyncService[Consolidator]):
     """`Consolidator`, awaited."""
 
     run = awaited(Consolidator.run)
+    facts = awaited(Consolidator.facts)
     cycles = awaited(Consolidator.cycles)
