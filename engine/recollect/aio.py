@@ -86,6 +86,11 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
         return self._now().path
 
     @property
+    def scope(self) -> str:
+        """The scope in the file that this handle is bound to; "/" for the whole file."""
+        return self._now().scope
+
+    @property
     def settings(self) -> Settings:
         """The settings this memory was opened with."""
         return self._now().settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from recollect import checks
@@ -82,15 +82,18 @@ class Lookups:
         with self._engine.store.read() as reader:
             return reader.records.count(chosen, checks.now_us())
 
-    def scopes(self, scope: str = "/", *, depth: int | None = None) -> builtins.list[ScopeCount]:
+    def scopes(
+        self, scope: str = "/", *, depth: int | None = None, kinds: str | Sequence[str] | None = None
+    ) -> builtins.list[ScopeCount]:
         """The scopes that hold memories, in `scope` and below it, by path, each with how many `count` would find in it.
 
-        With `depth`, at most so many levels below `scope`; what is deeper counts for the scope above it.
+        With `depth`, at most so many levels below `scope`; what is deeper counts for the scope above it. With `kinds`,
+        memories of these kinds alone count.
         """
         most = None if depth is None else checks.check_count(depth, "depth", minimum=0)
         path = checks.join_scopes(self._scope, scope) or "/"
         with self._engine.store.read() as reader:
-            counts = reader.records.count_by_scope(Filter().within(path), checks.now_us())
+            counts = reader.records.count_by_scope(Filter(kinds=kinds).within(path), checks.now_us())
         found: dict[str, int] = {}
         for each, count in counts:
             shown = _cut(each, path, most).removeprefix("" if self._scope == "/" else self._scope) or "/"

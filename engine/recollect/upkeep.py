@@ -36,6 +36,11 @@ class Upkeep:
         return self._engine.store.path
 
     @property
+    def scope(self) -> str:
+        """The scope in the file that this handle is bound to; "/" for the whole file."""
+        return self._scope
+
+    @property
     def settings(self) -> Settings:
         """The settings this memory was opened with."""
         return self._engine.settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
 import subprocess
@@ -16,11 +17,14 @@ import sys
 import tarfile
 import tempfile
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks import saving
 from tests.integrations.frameworks import FRAMEWORKS, Framework, Theirs
+from tests.integrations.left_out import LEFT_OUT
 from tests.integrations.results import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,8 +110,8 @@ def _sources(theirs: Theirs, version: str, work: Path, sources: Path | None) -> 
     """A folder with the framework's tests: a checkout in `sources`, the source distribution, or a fresh checkout."""
     kept = None if sources is None else sources / theirs.repository.replace("/", "+")
     if kept is not None and kept.is_dir():
-        return kept
-    folder = work / "sources" / theirs.repository.replace("/", "+")
+        return kept / theirs.within
+    folder = work / "sources" / (theirs.sdist or theirs.repository).partition("=")[0].replace("/", "+")
     folder.mkdir(parents=True, exist_ok=True)
     if theirs.sdist is not None:
         wanted = theirs.sdist.format(version=version)
@@ -130,7 +134,7 @@ def _sources(theirs: Theirs, version: str, work: Path, sources: Path | None) -> 
         return next(each for each in folder.iterdir() if each.is_dir())
     address, tag = f"https://github.com/{theirs.repository}", theirs.tag.format(version=version)
     done = subprocess.run(["git", "clone", "--quiet", "--depth", "1", "--branch", tag, address, folder])
-    return folder if done.returncode == 0 else None
+    return folder / theirs.within if done.returncode == 0 else None
 
 
 def _theirs(python: Path, framework: Framework, theirs: Theirs, folder: Path, work: Path) -> dict[str, int]:
@@ -138,13 +142,16 @@ def _theirs(python: Path, framework: Framework, theirs: Theirs, folder: Path, wo
     paths = [str(folder / path) for path in theirs.paths]
     plugin = f"tests.integrations.theirs.{framework.module}"
     options = ["-p", plugin, "-p", "tests.integrations.left_out", "--rootdir", str(folder), "-c", os.devnull]
-    return _pytest(python, [*options, "-o", "asyncio_mode=auto", *paths], work / "theirs.xml", folder)
+    left_out = {LEFT_OUT: json.dumps(dict(theirs.left_out))}
+    return _pytest(python, [*options, "-o", "asyncio_mode=auto", *paths], work / "theirs.xml", folder, left_out)
 
 
-def _pytest(python: Path, arguments: list[str], report: Path, folder: Path) -> dict[str, int]:
+def _pytest(
+    python: Path, arguments: list[str], report: Path, folder: Path, variables: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, int]:
     """Run pytest; how many tests passed, failed, did not run, and were left out."""
     paths = os.pathsep.join([str(ROOT), str(folder)])  # in this order: `tests` is ours, see left_out.py
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     command = [
         python,
         "-P",

@@ -16,14 +16,16 @@ class Theirs(NamedTuple):
     """Tests of a framework: where they are, and which of them are left out, with the reason.
 
     `repository` is its address on GitHub, checked out at the tag that `tag` makes of the version; where `sdist` is
-    named, that source distribution of PyPI is unpacked in place of it. `paths` are files in either. A key of `left_out`
-    is the end of a test's id, as `test_store.py::test_sql` or `test_sql[case]`, or a whole class.
+    named, that source distribution of PyPI is unpacked in place of it. `within` is the folder of the checkout that is
+    distributed so. `paths` are files in either. A key of `left_out` is the end of a test's id, as
+    `test_store.py::test_sql` or `test_sql[case]`, or a whole class.
     """
 
     paths: tuple[str, ...]
     repository: str
     tag: str = "{version}"
     sdist: str | None = None
+    within: str = ""
     needs: tuple[str, ...] = ()
     left_out: Mapping[str, str] = MappingProxyType({})
 
@@ -44,7 +46,28 @@ class Framework(NamedTuple):
 
 
 FRAMEWORKS: dict[str, Framework] = {
-    "langgraph": Framework("LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`", needs=("langgraph",)),
+    "langgraph": Framework(
+        "LangGraph", "langgraph", "langgraph", "langgraph", "`BaseStore`", needs=("langgraph",),
+        theirs=(
+            Theirs(
+                ("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py"),
+                "langchain-ai/langgraph", sdist="langgraph-checkpoint-sqlite", within="libs/checkpoint-sqlite",
+                needs=("langgraph-checkpoint-sqlite",),
+                left_out=dict.fromkeys(
+                    (
+                        "test_store.py::test_vector_store_initialization", "test_nonnull_migrations",
+                        "test_escape_glob_literal", "test_namespace_match_pattern",
+                        "test_list_namespaces_prefix_uses_indexable_condition",
+                    ),
+                    "it reads the tables, the SQL or the patterns inside SqliteStore",
+                ),
+            ),
+            Theirs(
+                ("tests/test_store.py",), "langchain-ai/langgraph", sdist="langgraph-checkpoint",
+                within="libs/checkpoint", needs=("pytest-mock",),
+            ),
+        ),
+    ),
     "langchain": Framework(
         "LangChain", "langchain", "langchain-core", "langchain",
         "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`",

@@ -88,6 +88,19 @@ def test_scopes_are_counted_as_count_counts(memory):
         memory.scopes(depth=-1)
 
 
+def test_scopes_are_counted_for_kinds(memory):
+    memory.remember("of one kind", scope="/a", kind="item")
+    memory.remember("of another", scope="/a")
+    memory.remember("somewhere else", scope="/b")
+    assert counts(memory.scopes(kinds="item")) == {"/a": 1}
+    assert counts(memory.scopes(kinds=["item", "memory"])) == {"/a": 2, "/b": 1}
+    assert counts(memory.scoped("/a").scopes(kinds=["item"])) == {"/": 1}
+
+
+def test_a_handle_tells_its_scope(memory):
+    assert [memory.scope, memory.scoped("/a").scope, memory.scoped("/a").scoped("/b").scope] == ["/", "/a", "/a/b"]
+
+
 def test_tags_are_counted(memory):
     memory.remember("one", tags=["x", "y"], scope="/a")
     two = memory.remember("two", tags=["x"], scope="/b")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from recollect.checks import MAX_QUERY_CHARS, shown
 from recollect.errors import InvalidInput
@@ -15,6 +15,9 @@ from recollect.extras import install_command
 from recollect.memory import Memory
 from recollect.text.quoting import NOTICE
 from recollect.tools import as_text
+
+if TYPE_CHECKING:
+    from recollect.embedding.protocol import Embedder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,11 +36,12 @@ def needed(extra: str) -> Iterator[None]:
 class OnMemory:
     """The base of what stands on a Memory: one that the caller opened and closes, or one of its own for a path."""
 
-    def __init__(self, memory: Memory | str | os.PathLike[str]) -> None:
+    def __init__(self, memory: Memory | str | os.PathLike[str], *, embedder: Embedder | str | None = None) -> None:
+        """`embedder` is that of a Memory that is opened here."""
         if not isinstance(memory, Memory | str | os.PathLike):
             raise InvalidInput(f"memory is {shown(memory)}: give a Memory, or the path of one")
         self._owns = not isinstance(memory, Memory)
-        self._memory = memory if isinstance(memory, Memory) else Memory(memory)
+        self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder)
 
     @property
     def memory(self) -> Memory:
