@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -50,6 +51,7 @@ _LIMIT = 10
 _WARM_UP = 20
 _MANY, _SINGLE, _QUESTIONS, _ROUNDS = 1000, 100, 200, 3
 _QUALITY_LIMIT = 20
+_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 _SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "maintenance_work_mem": "512MB"}
 _ROWS = {
     "load_records_s": "load, records a second",
@@ -169,8 +171,14 @@ def _size(server: PostgresServer, data: dataset.Dataset, embedder: CachedEmbedde
 
 
 def _items(data: dataset.Dataset, start: int, stop: int) -> list[dict[str, Any]]:
+    # Times are given: the two are not written at the same moment, and recall weighs age.
     return [
-        {"id": f"r{place}", "text": data.lines[place], "vector": np.asarray(data.vectors[place])}
+        {
+            "id": f"r{place}",
+            "text": data.lines[place],
+            "vector": np.asarray(data.vectors[place]),
+            "created_at": _FIRST + timedelta(seconds=place),
+        }
         for place in range(start, stop)
     ]
 

@@ -82,6 +82,8 @@ class Engine:
         self._choosing = threading.Lock()
         # Of recalls whose candidates the server finds.
         self.figures = CorpusFigures()
+        # The store's embedder, which is this engine's, once a recall has found it with codes of tokens.
+        self.queried_embedder: EmbedderRow | None = None
         # Whether records may wait for vectors; not known at open, so the first write checks.
         self.may_have_pending = True
         self._kernels_started = self._has_recalled = False

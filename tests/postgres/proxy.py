@@ -29,6 +29,7 @@ class Proxy:
         self._refuses = False
         self._cut: _Cut | None = None
         self._answered: dict[socket.socket, _Cut] = {}
+        self._deaf: set[socket.socket] = set()
         self._happened = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -110,6 +111,8 @@ class Proxy:
                     cut, self._cut = self._cut, None
                     self._carry_out(cut, chunk, source, target)
                     return
+                if target in self._deaf:
+                    return
                 if target in self._answered:
                     self._end(target, source, self._answered.pop(target))
                     return
@@ -120,6 +123,8 @@ class Proxy:
     def _carry_out(self, cut: _Cut, chunk: bytes, client: socket.socket, server: socket.socket) -> None:
         if cut.when == "after":
             self._answered[client] = cut
+        elif cut.when == "during":  # its answer may be faster than the cut
+            self._deaf.add(client)
         if cut.when != "before":
             server.sendall(chunk)
         if cut.when != "after":

@@ -103,15 +103,16 @@ def prepare_queries(
         return Queries(texts, given_vectors(vectors, len(texts)))
     if request.mode == "keyword" or request.profile.vector_weight == 0 or not texts:
         return Queries(texts, None)
-    with engine.store.read() as reader:
-        active = reader.vectors.active_embedder()
-        by_tokens = request.profile.rerank_weight > 0 and reader.vectors.has_token_codes()
+    active, has_codes = _stored_vectors(engine)
+    by_tokens = request.profile.rerank_weight > 0 and has_codes
     if active is None:
         return Queries(texts, None)
     if request.mode == "vector" and not engine.embedder.enabled:
         raise EmbedderMissing("this memory has no embedder: give vector=, or use mode='keyword'")
     try:
         fingerprint = engine.check_embedder(active, queries_first=len(texts) == 1).fingerprint
+        # A server is not waited for again. Should the store move to another embedder, `check_comparable` finds it.
+        engine.queried_embedder = active if has_codes else None
         embedded = engine.embedder.queries(texts, tokens=by_tokens)
         engine.embedder.worked()
         tokens = [each.tokens for each in embedded] if by_tokens else None
@@ -123,6 +124,14 @@ def prepare_queries(
             raise
         engine.embedder.failed(failure, "recall is by keywords")
         return Queries(texts, None, gap=f"meaning was not searched: {failure}")
+
+
+def _stored_vectors(engine: Engine) -> tuple[EmbedderRow | None, bool]:
+    """The embedder of the store's vectors, and whether it has codes of their tokens."""
+    if engine.queried_embedder is not None:
+        return engine.queried_embedder, True
+    with engine.store.read() as reader:
+        return reader.vectors.active_embedder(), reader.vectors.has_token_codes()
 
 
 def check_comparable(queries: Queries, active: EmbedderRow | None, path: str) -> None:

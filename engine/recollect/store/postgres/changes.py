@@ -8,7 +8,8 @@ recovered from a crash, or of another one after a failover, says nothing: who ho
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from recollect.store.sql.changes import SqlChanges
 from recollect.store.values import Change, Commit, Operation
@@ -19,7 +20,7 @@ _TRIMMED = "feed_trimmed"
 _TRIMMING = 17
 # A server of which one process was killed recovers without being started again, and gives numbers of transactions
 # that it had lost to others; its statistics begin anew then.
-_SEEN = (
+SEEN = (
     "SELECT pg_current_snapshot()::text, concat_ws('-', "
     "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), "
     "CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT)), "
@@ -102,9 +103,9 @@ class PostgresChanges(SqlChanges):
                 (_TRIMMED, str(newest)),
             )
 
-    def begin(self) -> None:
-        """Note that a transaction begins."""
-        self._held = None
+    def begin(self, seen: Sequence[Any] | None = None) -> None:
+        """Note that a transaction begins, and what it sees where that does not change in it: the answer to `SEEN`."""
+        self._held = None if seen is None else _Seen(*seen)
         self.last_written = 0
 
     def own_mark(self) -> tuple[int | None, int]:
@@ -120,12 +121,7 @@ class PostgresChanges(SqlChanges):
         return int(number), self.last_written
 
     def _seen(self) -> _Seen:
-        if self._held is not None:
-            return self._held
-        seen = _Seen(*self._execute(_SEEN).fetchone())
-        if self._tx.reading:  # type: ignore[attr-defined]
-            self._held = seen
-        return seen
+        return _Seen(*self._execute(SEEN).fetchone()) if self._held is None else self._held
 
     def commit(self) -> Commit:
         return self._seen().name

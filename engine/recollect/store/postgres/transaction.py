@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recollect.errors import StoreLocked
 from recollect.store.postgres.blocks import PostgresBlocks
 from recollect.store.postgres.candidates import PostgresCandidates
-from recollect.store.postgres.changes import PostgresChanges
+from recollect.store.postgres.changes import SEEN, PostgresChanges
 from recollect.store.postgres.conditions import PostgresConditions
 from recollect.store.postgres.confined import (
     ConfinedCache,
@@ -94,10 +94,12 @@ class PostgresTransaction(SqlTransaction):
     def begin_reading(self) -> None:
         """Begin a transaction that sees one commit."""
         self.reading = True
-        self.changes.begin()
         if self.candidates is not None:
             self.candidates.begin()
-        self.connection.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        # In one message: the server is waited for once.
+        begun = self.connection.raw.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SEEN}".encode())
+        begun.nextset()
+        self.changes.begin(begun.fetchone())
 
     def begin_writing(self, locks: Sequence[str] | None, *, wait: bool) -> None:
         """Begin a transaction that sees what others commit, but for what it has locked."""
