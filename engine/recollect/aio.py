@@ -56,6 +56,7 @@ class AsyncMemory(Services, AsyncHandle[Memory]):
     get = awaited(Memory.get)
     get_many = awaited(Memory.get_many)
     vectors = awaited(Memory.vectors)
+    embed = awaited(Memory.embed)
     list = awaited(Memory.list)
     count = awaited(Memory.count)
     scopes = awaited(Memory.scopes)

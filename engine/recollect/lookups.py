@@ -55,6 +55,17 @@ class Lookups:
             if record_id in parts
         }
 
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The unit vectors that queries with these texts have, float32 (texts, dimension), by this memory's embedder.
+
+        Raises EmbedderMissing for a memory without one.
+        """
+        import numpy as np
+
+        asked = [checks.check_query(text) for text in listed(texts, "texts", single=False)]
+        found = self._engine.embedder.queries(asked)
+        return np.stack([each.vector for each in found]) if found else np.empty((0, 0), dtype=np.float32)
+
     def list(
         self,
         *,
@@ -66,9 +77,10 @@ class Lookups:
     ) -> builtins.list[Record]:
         """Memories that a filter (a `Filter`, or its fields) matches.
 
-        `order` is "newest" or "oldest", by the order of storing, "updated", the last changed first, or "importance".
+        `order` is "newest" or "oldest", by the order of storing, "created", by `created_at`, the latest first,
+        "updated", the last changed first, or "importance".
         """
-        order = checks.check_choice(order, "order", ("newest", "oldest", "updated", "importance"))
+        order = checks.check_choice(order, "order", ("newest", "oldest", "created", "updated", "importance"))
         chosen = bound_filter(self._scope, filter, fields)
         most = None if limit is None else checks.check_count(limit, "limit")
         skipped = checks.check_count(offset, "offset", minimum=0)

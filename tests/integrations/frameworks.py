@@ -106,7 +106,27 @@ FRAMEWORKS: dict[str, Framework] = {
             ),
         ),
     ),
-    "crewai": Framework("CrewAI", "crewai", "crewai", "crewai", "`StorageBackend`"),
+    "crewai": Framework(
+        "CrewAI", "crewai", "crewai", "crewai", "`StorageBackend`",
+        theirs=(
+            Theirs(
+                tuple(
+                    f"tests/memory/test_{name}.py"
+                    for name in (
+                        "unified_memory", "memory_root_scope", "dimension_mismatch", "storage_factory",
+                        "lancedb_update", "lancedb_filter_escaping",
+                    )
+                ),
+                "crewAIInc/crewAI", sdist="crewai=={version}",
+                left_out={
+                    "test_percent_underscore_and_backslash_in_scope_names_match_literally":
+                        "it takes a part of a name for a scope prefix: `/share` and a backslash for `/share\\docs`",
+                    "test_memory_reset_all_rebuilds_reopened_store_with_new_dimension":
+                        "a file of Recollect keeps the dimension of its first vectors; the page says so",
+                },
+            ),
+        ),
+    ),
     "anthropic": Framework(
         "Anthropic memory tool", "anthropic", "anthropic", "anthropic", "`BetaAbstractMemoryTool`",
         theirs=(

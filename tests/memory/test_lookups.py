@@ -1,4 +1,4 @@
-"""Reading by id, in numbers, and when memories expire: get_many, vectors, scopes, tags, touch, order "updated"."""
+"""Reading by id, in numbers, and when memories expire: get_many, vectors, scopes, tags, touch, orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recollect import Memory
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import EmbedderMissing, InvalidInput, NotFound
 from recollect.records import Record
 from tests.memory.support import PLAIN, state, unit
 
@@ -151,3 +151,25 @@ def test_hits_say_when_they_changed_and_their_topic(path):
         changed: Record = memory.update(record.id, importance=0.7)
         (hit,) = memory.recall("office")
         assert (hit.updated_at, hit.topic) == (changed.updated_at, "office")
+
+
+def test_the_latest_created_is_listed_first_in_the_order_created(memory):
+    ids = [memory.remember(f"note {day}", created_at=f"2026-03-0{day}").id for day in (2, 3, 1)]
+    assert [record.id for record in memory.list(order="created")] == [ids[1], ids[0], ids[2]]
+    assert [record.id for record in memory.list(order="created", limit=1, offset=2)] == [ids[2]]
+
+
+def test_texts_are_embedded_as_queries_are(embedded):
+    record = embedded.remember("Ada drinks green tea")
+    vectors = embedded.embed(["Ada drinks green tea", "nobody"])
+    assert (vectors.shape, vectors.dtype) == ((2, embedded.stats().dimension), np.float32)
+    hit = embedded.recall("Ada drinks green tea", vector=vectors[0], mode="vector")[0]
+    assert (hit.id, round(hit.signals["cosine"], 3)) == (record.id, 1.0)
+    assert embedded.embed([]).shape[0] == 0
+
+
+def test_a_memory_without_an_embedder_embeds_nothing(memory):
+    with pytest.raises(EmbedderMissing, match="no embedder"):
+        memory.embed(["text"])
+    with pytest.raises(InvalidInput, match="texts"):
+        memory.embed("text")

@@ -129,7 +129,7 @@ def _holds(record: Record) -> str:
 )
 def list_(
     memory: Memory,
-    order: Annotated[str, option("ORDER", "newest, oldest, updated or importance.")] = "newest",
+    order: Annotated[str, option("ORDER", "newest, oldest, created, updated or importance.")] = "newest",
     limit: Limit = 100,
     offset: Annotated[int, typer.Option(help="How many to leave out first.")] = 0,
     **options: Unpack[FilterOptions],

@@ -9,15 +9,24 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
+from msgspec import structs
+
 from recollect.checks import MAX_QUERY_CHARS, shown
 from recollect.errors import InvalidInput
 from recollect.extras import install_command
 from recollect.memory import Memory
+from recollect.policies import WritePolicy
 from recollect.text.quoting import NOTICE
 from recollect.tools import as_text
 
 if TYPE_CHECKING:
     from recollect.embedding.protocol import Embedder
+
+# Nothing that is stored replaces, repeats or annotates another.
+_AS_GIVEN = {
+    "supersede_confidence": None, "contradict_confidence": None, "duplicates": "store", "judge": False,
+    "resolve_dates": False, "topic_cosine": None, "recognise_recalled": False, "link_cosine": None, "junk": "store",
+}  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,6 +69,11 @@ class OnMemory:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def as_given(memory: Memory) -> WritePolicy:
+    """The write policy of a memory without what it does of itself: a framework finds again what it has stored."""
+    return structs.replace(memory.settings.write_policy, **_AS_GIVEN)
 
 
 async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -65,6 +65,7 @@ _ORDERS = {
     "oldest": "r.id",
     "updated": "r.updated_at DESC, r.id DESC",
     "importance": "r.importance DESC, r.id DESC",
+    "created": "r.created_at DESC, r.id DESC",
 }
 
 
