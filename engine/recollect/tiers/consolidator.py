@@ -83,7 +83,7 @@ class Consolidator(Service):
         now = datetime.now(UTC)
         said = [
             Record(id=str(place), text=text, context=role, created_at=now, updated_at=now, valid_from=now)
-            for place, (role, _, text) in enumerate(checked)
+            for place, (role, text, _) in enumerate(checked)
             if text.strip()
         ]
         return check_facts(ask_model(model, said), said, self._engine.settings.max_text_chars)
