@@ -78,6 +78,7 @@ FLOORS = {
     "tenants": 16,
     "batch": 17,
     "importers": 17,
+    "exporters": 18,  # reads what the importers know of each form
     "mcp": 17,
     "server": 18,
     "client": 19,

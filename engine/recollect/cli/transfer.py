@@ -26,6 +26,7 @@ from recollect.reports import Exported, Imported, Restored
 
 if TYPE_CHECKING:
     from recollect.exchange.copying import CopyReport
+    from recollect.exporters import ExportToReport
     from recollect.importers import ImportReport
     from recollect.reports import FileTrouble
 
@@ -158,9 +159,24 @@ def _watch_from(
         )  # fmt: skip
 
 
-def _print_export(done: Exported | dict[str, Any]) -> None:
+def _export_to(
+    context: typer.Context, system: str, path: str, mapping: dict[str, str], fields: dict[str, Any]
+) -> ExportToReport:
+    from recollect.exporters import TARGETS, export_to
+
+    if system == "?":
+        print_rows(("to", "what"), [(name, each.path) for name, each in sorted(TARGETS.items())])
+        raise typer.Exit
+    with open_memory(context) as memory, progress("exporting", "memories") as report:
+        return export_to(memory, system, path, mapping=mapping, on_progress=report, **fields)
+
+
+def _print_export(done: Exported | ExportToReport | dict[str, Any]) -> None:
     if isinstance(done, Exported):
         print_exported(done)
+    elif not isinstance(done, dict):
+        lost = [(count, f"{name}, not in this form") for name, count in done.lost.items()]
+        print_rows(("", ""), [(done.records, "exported"), *lost])
     else:
         print_rows(("", ""), [(done["records"], "exported")])
 
@@ -172,14 +188,20 @@ def export(
     format: Format = None,
     vectors: Annotated[bool, flag("With vectors, which JSON lines can hold.", "--vectors")] = False,
     overwrite: Annotated[bool, flag("Of Markdown: replace changed files too.", "--overwrite")] = False,
+    to: Annotated[str | None, option("SYSTEM", "In another system's form; with ? the list.", "--to")] = None,
+    map_: Annotated[list[str] | None, option("FIELD=PATH", "Of --to jsonl: where a field stands.", "--map")] = None,
     **options: Unpack[SelectOptions],
-) -> Exported | dict[str, Any]:
-    """Write memories to a file or a folder of Markdown.
+) -> Exported | ExportToReport | dict[str, Any]:
+    """Write memories to a file, a folder of Markdown or in the form of another system.
 
     JSON lines lose nothing; CSV and plain text do. A file is replaced when all is written. Markdown is a file for each
     scope and month, which import reads back with what people changed.
     """
     fields = filter_fields(options)
+    if to is not None:
+        return _export_to(context, to, file, _mapping(map_ or []), fields)
+    if map_:
+        raise InvalidInput("--map is given without --to jsonl")
     if format == "markdown":
         if file == "-":
             raise InvalidInput("Markdown is a folder of files: name the folder")

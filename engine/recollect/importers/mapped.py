@@ -40,7 +40,7 @@ class _Item(NamedTuple):
 
 def read(path: Path, mapping: Mapping[str, str]) -> Entries:
     """The memories of a file. InvalidInput for a mapping that cannot be right."""
-    paths = _paths(mapping)
+    paths = paths_of_fields(mapping)
     unseen = {field: spoken for field, spoken in mapping.items() if field != "text"}
     any_item = False
     for item in _items(path, paths):
@@ -62,7 +62,8 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
             yield FileTrouble(path=path.name, reason=f"no item has {shown(spoken)}, which {field} is mapped to")
 
 
-def _paths(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def paths_of_fields(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The path of each field that a mapping names, and of text and id; () is the whole item. InvalidInput as `read`."""
     for field, path in mapping.items():
         if field not in FIELDS and not field.startswith("metadata."):
             raise InvalidInput(f"map names the field {shown(field)}: use {', '.join(FIELDS)} or metadata.NAME")
