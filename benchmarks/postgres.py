@@ -10,15 +10,19 @@ two take turns at every figure:
 - "open, first recall": in a process that has the kernels already, median of three;
 - "catch up": what the first recall after 1,000 records of another process's `Memory` spends to take them in.
 
-Beside them pgvector with full-text search, fused in SQL as its documentation shows, in the same server: latency on the
-same records and questions, and quality on LoCoMo's development part with the same vectors. Its time to store contains
-its indexes.
+Past 200,000 records the file alone is loaded so, and `copy_store` copies it to the server ("copy"). With `--wait` all
+figures but those of loading are taken after a line from standard input, when the machine is quiet.
+
+Beside the two, up to that size, pgvector with full-text search, fused in SQL as its documentation shows, in the same
+server: latency on the same records and questions, and quality on LoCoMo's development part with the same vectors. Its
+time to store contains its indexes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +45,7 @@ from benchmarks.tables import milliseconds, table
 from benchmarks.write_cost import POLICIES
 from recollect import Memory
 from recollect.embedding import load
+from recollect.exchange.copying import copy_store
 from tests.postgres.server import PostgresServer
 
 __all__ = ["main", "markdown", "measure"]
@@ -51,10 +56,12 @@ _LIMIT = 10
 _WARM_UP = 20
 _MANY, _SINGLE, _QUESTIONS, _ROUNDS = 1000, 100, 200, 3
 _QUALITY_LIMIT = 20
+_MOST_LOADED = 200_000
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 _SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "maintenance_work_mem": "512MB"}
 _ROWS = {
     "load_records_s": "load, records a second",
+    "copy_records_s": "copy from the file, records a second",
     "many_records_s": "write many, records a second",
     "write_p50_ms": "write one, p50 ms",
     "write_p95_ms": "write one, p95 ms",
@@ -72,13 +79,14 @@ def main() -> None:
     if not options.render:
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder) if options.work is None else options.work
-            for name, found in measure(options.corpus, options.records or _SIZES, options.cache, work, options.data):
+            sizes = options.records or _SIZES
+            for name, found in measure(options.corpus, sizes, options.cache, work, options.data, wait=options.wait):
                 saving.write(saving.read(options.out) | {name: found}, options.out)
     print(markdown(saving.read(options.out)))
 
 
 def measure(
-    path: Path | None, sizes: Sequence[int], cache: Path | None, work: Path, data: Path | None
+    path: Path | None, sizes: Sequence[int], cache: Path | None, work: Path, data: Path | None, *, wait: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The name and figures of each size, and the quality where there is `data`, with what each was measured with."""
     embedder = CachedEmbedder(load(), None if cache is None else cache / "locomo")
@@ -88,10 +96,17 @@ def measure(
             "WHERE extname = 'vector'"
         )[0]
         for records in sizes:
-            before = os.getloadavg()[0]
             prepared = dataset.prepare(work / f"records-{records}", path, records, embedder)
-            found = _size(server, prepared, embedder)
-            loads = {"load_before": round(before, 1), "load_after": round(os.getloadavg()[0], 1)}
+            before = []
+
+            def loaded(what: str, before: list[float] = before) -> None:
+                if wait:
+                    print(f"{what}: go on with Enter", flush=True)
+                    sys.stdin.readline()
+                before.append(os.getloadavg()[0])
+
+            found = _size(server, prepared, embedder, loaded)
+            loads = {"load_before": round(before[0], 1), "load_after": round(os.getloadavg()[0], 1)}
             yield str(records), {**describe(), "postgresql": version, **loads, **found}
         if data is not None:
             yield "quality", {**describe(), **_quality(server, data, embedder)}
@@ -104,16 +119,13 @@ def markdown(run: dict[str, Any]) -> str:
         if records == "quality":
             continue
         header = (f"{int(records):,} records", "file", "PostgreSQL", "ratio", "pgvector and tsvector")
-        lines = [
-            (
-                name,
-                _shown(key, found["file"][key]),
-                _shown(key, found["postgresql store"][key]),
-                f"{found['postgresql store'][key] / found['file'][key]:.2f}",
-                "" if key not in found["pgvector"] else _shown(key, found["pgvector"][key]),
-            )
-            for key, name in _ROWS.items()
-        ]
+        ways = [found["file"], found["postgresql store"], found.get("pgvector", {})]
+        lines = []
+        for key, name in _ROWS.items():
+            file, server, pgvector = ("" if key not in way else _shown(key, way[key]) for way in ways)
+            ratio = f"{ways[1][key] / ways[0][key]:.2f}" if file and server else ""
+            if file or server:
+                lines.append((name, file, server, ratio, pgvector))
         parts.append(table(header, lines, left=header[:1]))
         parts.append(
             f"{found['same_hits']} of {found['questions']} questions have the same hits in both stores. PostgreSQL "
@@ -144,18 +156,28 @@ def _server() -> Iterator[PostgresServer]:
         server.remove()
 
 
-def _size(server: PostgresServer, data: dataset.Dataset, embedder: CachedEmbedder) -> dict[str, Any]:
-    """The figures of the two stores and of pgvector at one size."""
+def _size(
+    server: PostgresServer, data: dataset.Dataset, embedder: CachedEmbedder, loaded: Callable[[str], object]
+) -> dict[str, Any]:
+    """The figures of the two stores and of pgvector at one size; `loaded` is called once both are loaded."""
     records = len(data.lines) - 2 * _MANY - _SINGLE
     with tempfile.TemporaryDirectory(dir=data.folder) as folder:
         addresses = {"file": str(Path(folder) / "agent.db"), "postgresql store": server.address(schema=f"s{records}")}
         found: dict[str, dict[str, float]] = {way: {} for way in addresses}
+        copied = records > _MOST_LOADED
+        for way, address in addresses.items():
+            if copied and way != "file":
+                seconds = _seconds(lambda: copy_store(*addresses.values(), verify=False))
+                found[way]["copy_records_s"] = records / seconds
+                continue
+            with Memory(address, embedder=embedder) as memory:
+                seconds = _seconds(
+                    lambda memory=memory: memory.remember_many(_items(data, 0, records), policy=POLICIES["without"])
+                )
+                found[way]["load_records_s"] = records / seconds
+        loaded(f"{records:,} records are loaded")
         memories = {way: Memory(address, embedder=embedder) for way, address in addresses.items()}
-        for way, memory in memories.items():
-            seconds = _seconds(
-                lambda memory=memory: memory.remember_many(_items(data, 0, records), policy=POLICIES["without"])
-            )
-            found[way]["load_records_s"] = records / seconds
+        for memory in memories.values():
             memory.warmup()
         for way, memory in memories.items():
             more = _items(data, records, records + _MANY)
@@ -167,7 +189,8 @@ def _size(server: PostgresServer, data: dataset.Dataset, embedder: CachedEmbedde
             found[way]["megabytes"] = (memory.stats().bytes_on_disk or 0) / 1e6
             memory.close()
         _open(addresses, data, embedder, found)
-    return {**found, "same_hits": same, "questions": _QUESTIONS, "pgvector": _pgvector(server, data, records)}
+    compared = {} if copied else {"pgvector": _pgvector(server, data, records)}
+    return {**found, "same_hits": same, "questions": _QUESTIONS, **compared}
 
 
 def _items(data: dataset.Dataset, start: int, stop: int) -> list[dict[str, Any]]:
@@ -304,6 +327,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="folder for the prepared data, kept (temporary)")
     parser.add_argument("--data", type=Path, help="folder with LoCoMo, for the quality")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to save the result as JSON")
+    parser.add_argument("--wait", action="store_true", help="load, then wait for a line from standard input")
     parser.add_argument("--render", action="store_true", help="print the saved result and stop")
     return parser.parse_args()
 
