@@ -12,7 +12,11 @@ from tests.docs.snippets import ROOT, matches
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # What an example needs beside the library: it says so with the extra.
-NEEDS = {"team_memory.py": ("uvicorn", "httpx2")}
+NEEDS = {
+    "langgraph_agent.py": ("langgraph.graph",),
+    "openai_agents_agent.py": ("agents.testing",),
+    "team_memory.py": ("uvicorn", "httpx2"),
+}
 
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda program: program.name)

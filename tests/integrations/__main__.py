@@ -71,7 +71,8 @@ def _tried(name: str, work: Path, sources: Path | None) -> dict[str, Any]:
     print(f"\n== {name}", flush=True)
     python = _environment(framework, work)
     version = _version(python, framework.package)
-    ours = [str(_test_file(framework)), "tests/docs/test_snippets.py", "-k", f"test_{framework.module} or {name}.md"]
+    ours = [str(_test_file(framework)), "tests/docs/test_snippets.py", "tests/docs/test_examples.py"]
+    ours += ["-k", f"test_{framework.module} or {name}.md or {framework.module}_agent"]
     found: dict[str, Any] = {
         "version": version, "python": platform.python_version(), "date": f"{datetime.date.today()}",
         "ours": _pytest(python, [*ours, "-o", "asyncio_mode=auto"], work / "ours.xml", ROOT),
