@@ -53,7 +53,7 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
         yield FileTrouble(path=file, line=line, reason=f"item {value.number} is no conversation of ChatGPT")
         return
     branch = _branch(nodes, conversation.get("current_node"))
-    other = sum(_is_said(mapping(nodes[each]).get("message")) for each in nodes.keys() - set(branch))
+    other = sum(bool(_said(mapping(mapping(nodes[each]).get("message")))) for each in nodes.keys() - set(branch))
     if other:
         yield LeftOut("messages of other branches", other)
     begun = time_of(conversation.get("create_time"))
@@ -65,9 +65,9 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
             continue
         begun = time_of(message.get("create_time")) or begun
         record = _custom_instructions(message) or _saved(message, node, about)
-        if record is None and _is_said(message):
-            record = _turn(message, node, about, position)
-            position += record is not None
+        if record is None and (text := _said(message)):
+            record = _turn(message, text, node, about, position)
+            position += 1
         if record is None:
             yield LeftOut(_kind(message))
         else:
@@ -94,16 +94,14 @@ def _role(message: dict[str, Any]) -> str:
     return text_of(mapping(message.get("author")).get("role"))
 
 
-def _is_said(message: object) -> bool:
-    """Whether a message is shown as what the user or the assistant said."""
-    message = mapping(message)
-    return (
-        _role(message) in ("user", "assistant")
-        and message.get("recipient", "all") in ("all", None)
-        and mapping(message.get("content")).get("content_type") in ("text", "multimodal_text")
-        and not mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
-        and bool(_text(message))
-    )
+def _said(message: dict[str, Any]) -> str:
+    """What the user or the assistant said, as it is shown; empty for other messages."""
+    if _role(message) not in ("user", "assistant") or message.get("recipient", "all") not in ("all", None):
+        return ""
+    if mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+        return ""
+    kind = mapping(message.get("content")).get("content_type")
+    return _text(message) if kind in ("text", "multimodal_text") else ""
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -112,13 +110,12 @@ def _text(message: dict[str, Any]) -> str:
         part if isinstance(part, str) else mapping(part).get("text")
         for part in array(mapping(message.get("content")).get("parts"))
     ]
-    return text_of(_CITATION.sub("", "\n\n".join(text for part in parts if (text := text_of(part)))))
+    text = "\n\n".join(text for part in parts if (text := text_of(part)))
+    return _CITATION.sub("", text).strip() if "\ue200" in text or "\u3010" in text else text
 
 
-def _turn(message: dict[str, Any], node: str, about: dict[str, Any], position: int) -> dict[str, Any] | None:
-    text, role = _text(message), _role(message)
-    if not text:
-        return None
+def _turn(message: dict[str, Any], text: str, node: str, about: dict[str, Any], position: int) -> dict[str, Any]:
+    role = _role(message)
     model = mapping(message.get("metadata")).get("model_slug") if role == "assistant" else None
     return {
         "id": text_of(message.get("id")) or f"{about['conversation']}:{node}", "text": text, "context": role,

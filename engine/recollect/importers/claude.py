@@ -104,11 +104,11 @@ def _branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]
     parents = {message.get("parent_message_uuid") for message in messages if _parent(message) in by_id}
     if not parents or len(by_id) < len(messages):
         return messages
-    if not isinstance(leaf, str) or leaf not in by_id:
-        ends = [id for id in by_id if id not in parents] or list(by_id)
-        leaf = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
     found: dict[str, dict[str, Any]] = {}
-    place: str | None = leaf
+    place: str | None = leaf if isinstance(leaf, str) and leaf in by_id else None
+    if place is None:
+        ends = [id for id in by_id if id not in parents] or list(by_id)
+        place = max(ends, key=lambda id: time_of(by_id[id].get("created_at")) or datetime.min.replace(tzinfo=UTC))
     while place is not None and place in by_id and place not in found:
         found[place] = by_id[place]
         place = _parent(by_id[place])
