@@ -121,6 +121,26 @@ def test_observations_are_those_of_their_entity(memory, tmp_path):
     assert lines[-1] == {"type": "relation", "from": "Ada", "to": "Bo", "relationType": "supports"}
 
 
+def test_a_graph_becomes_notes_and_a_graph_again(tmp_path):
+    graph = tmp_path / "memory.jsonl"
+    graph.write_text(
+        '{"type":"entity","name":"Ada","entityType":"memory","observations":["lives in Oslo","leads billing"]}\n'
+        '{"type":"entity","name":"billing","entityType":"memory","observations":["written in Go"]}\n'
+        '{"type":"relation","from":"Ada","to":"billing","relationType":"leads"}\n'
+    )
+    with Memory(":memory:") as memory:
+        import_from(memory, "server-memory", graph)
+        export_to(memory, "server-memory", tmp_path / "same.jsonl")
+        assert (tmp_path / "same.jsonl").read_text() == graph.read_text()
+        export_to(memory, "basic-memory", tmp_path / "notes")
+    assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["Ada.md", "billing.md"]
+    body = (tmp_path / "notes" / "Ada.md").read_text().partition("---\n\n")[2]
+    assert body == (
+        "# Ada\n\n## Observations\n- [memory] lives in Oslo\n- [memory] leads billing\n\n"
+        "## Relations\n- leads [[billing]]\n"
+    )
+
+
 def test_a_vault_is_written_as_it_was_read(tmp_path):
     vault = tmp_path / "vault"
     vault.mkdir()

@@ -56,7 +56,9 @@ def write(memories: Memories, path: Path) -> Iterator[Written]:
         write_note(path, place, note(_properties(place, titles[place], records, shared), filter(None, blocks)))
         for record in records:
             own = _place(record) is not None
-            yield Written(record, _KEPT | ({"metadata", "context"} if own else set()))
+            said = {"metadata"} if own or _is_relation(record) else set()
+            said |= {"context"} if own or record.context == titles[place] else set()
+            yield Written(record, _KEPT | said)
 
 
 def _place(record: Record) -> str | None:
@@ -66,12 +68,19 @@ def _place(record: Record) -> str | None:
 def _path(record: Record) -> str:
     if own := _place(record):
         return folder_of(record) + own
-    return f"{folder_of(record)}{safe_name(record.topic)}.md" if record.topic else path_of(record)
+    topic = _topic(record)
+    return f"{folder_of(record)}{safe_name(topic)}.md" if topic else path_of(record)
 
 
 def _title(record: Record) -> str:
     stated = record.metadata.get("title")
-    return stated if _place(record) and isinstance(stated, str) else record.topic or title_of(record)
+    return stated if _place(record) and isinstance(stated, str) else _topic(record) or title_of(record)
+
+
+def _topic(record: Record) -> str | None:
+    """What a memory is about; a relation of the importer of server-memory is about where it begins."""
+    source = record.metadata.get("from")
+    return source if _is_relation(record) and isinstance(source, str) else record.topic
 
 
 def _headings(record: Record) -> bool:
