@@ -148,7 +148,10 @@ FRAMEWORKS: dict[str, Framework] = {
         "Microsoft agent framework", "agent_framework", "agent-framework-core", "agent-framework",
         "`ContextProvider`, `HistoryProvider`",
     ),
-    "pydantic-ai": Framework("Pydantic AI", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai", "a toolset"),
+    "pydantic-ai": Framework(
+        "Pydantic AI", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai", "a toolset",
+        needs=("pydantic-ai-slim[mcp]", "mcp>=2.3,<3", "tomlkit"),
+    ),
     "mem0": Framework("mem0", "mem0", "mem0ai", None, "a facade with its verbs", needs=("mem0ai",)),
 }  # fmt: skip
 """By name, in the order of the matrix. Those whose module is not written yet are not tried."""
