@@ -137,7 +137,23 @@ FRAMEWORKS: dict[str, Framework] = {
         ),
     ),
     "claude-agent-sdk": Framework(
-        "Claude Agent SDK", "claude_agent_sdk", "claude-agent-sdk", "claude-agent-sdk", "`SessionStore`"
+        "Claude Agent SDK", "claude_agent_sdk", "claude-agent-sdk", "claude-agent-sdk", "`SessionStore`",
+        theirs=(
+            Theirs(
+                (
+                    "tests/test_session_store_conformance.py", "tests/test_session_store_anyio.py",
+                    "tests/test_session_helpers_store.py", "tests/test_session_resume.py",
+                    "tests/test_session_import.py", "tests/test_session_mutations.py",
+                    "tests/test_session_summary.py", "tests/test_transcript_mirror.py",
+                ),
+                "anthropics/claude-agent-sdk-python", "v{version}", sdist="claude-agent-sdk=={version}",
+                needs=("trio",), left_out=dict.fromkeys((
+                    "test_load_concurrency_is_bounded", "test_gap_fill_bounded_concurrency",
+                    "test_cancelled_after_mkdtemp_cleans_temp_dir",
+                    "test_eager_flush_mode_appends_per_frame_before_result",
+                ), "it gives a store a fixed number of turns of the event loop to answer, and ours answers from disk"),
+            ),
+        ),
     ),
     "hermes": Framework("Hermes agent", "hermes", "hermes-agent", "hermes", "`MemoryProvider`"),
     "google-adk": Framework("Google ADK", "google_adk", "google-adk", "google-adk", "`BaseMemoryService`"),
