@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from recollect.errors import InvalidInput
 from recollect.importers.json_items import array_items, begins_array, json_value
+from recollect.importers.turns import shown_name
 from recollect.reports import FileTrouble
 
 MAX_FILES = 1_000_000
@@ -33,10 +34,10 @@ class Value(NamedTuple):
 
 
 class Member:
-    """One file of an export. `name` is its path in the export, with the name of its ZIP file before it."""
+    """One file of an export. `name` is its path in the export, with the name of its ZIP file before it, for people."""
 
     def __init__(self, name: str, path: Path, inside: zipfile.ZipInfo | None = None) -> None:
-        self.name, self._path, self._inside = name, path, inside
+        self.name, self._path, self._inside = shown_name(name), path, inside
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

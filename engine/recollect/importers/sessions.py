@@ -13,7 +13,7 @@ from recollect.importers.archives import files_below
 from recollect.importers.found import Entries, Entry
 from recollect.importers.json_items import json_value
 from recollect.importers.lines import MAX_LINE_BYTES, next_line
-from recollect.importers.turns import mapping, text_of
+from recollect.importers.turns import mapping, shown_name, text_of
 from recollect.reports import FileTrouble
 
 
@@ -48,7 +48,7 @@ class Sessions:
             try:
                 yield from self._new_lines(name, file, growing)
             except OSError as fault:
-                yield FileTrouble(path=name, reason=f"it cannot be read: {fault.strerror or fault}")
+                yield FileTrouble(path=shown_name(name), reason=f"it cannot be read: {fault.strerror or fault}")
 
     def _files(self) -> list[tuple[str, Path]]:
         if not self.path.is_dir():
@@ -59,7 +59,9 @@ class Sessions:
         state = file.stat()
         place = self._places.get(name)
         if place is None or state.st_size < place.bytes:  # new, or written anew
-            place = self._places[name] = _Place(self._opened(name, datetime.fromtimestamp(state.st_mtime, UTC)))
+            place = self._places[name] = _Place(
+                self._opened(shown_name(name), datetime.fromtimestamp(state.st_mtime, UTC))
+            )
         if state.st_size == place.bytes:
             return
         with file.open("rb") as stream:
@@ -69,7 +71,7 @@ class Sessions:
                     return
                 place.bytes, place.lines = stream.tell(), place.lines + 1
                 if line := line.removeprefix(b"\xef\xbb\xbf").strip():
-                    yield from self._line(name, place, line)
+                    yield from self._line(shown_name(name), place, line)
 
     def _line(self, name: str, place: _Place, line: bytes) -> Entries:
         try:

@@ -56,6 +56,8 @@ class Source(NamedTuple):
             raise InvalidInput(f"give a path: {self.path}")
         if not chosen.exists():
             raise InvalidInput(f"there is no {chosen}: give {self.path}")
+        if not chosen.is_file() and not chosen.is_dir():
+            raise InvalidInput(f"{chosen} is neither a file nor a folder: give {self.path}")
         return chosen
 
 

@@ -12,6 +12,11 @@ def text_of(value: object) -> str:
     return cleaned(value).strip() if isinstance(value, str) else ""
 
 
+def shown_name(path: str) -> str:
+    """The path of a file as reports show it, with U+FFFD for what a terminal does not print."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in path)
+
+
 def mapping(value: object) -> dict[str, Any]:
     """The value if it is an object of JSON, else an empty one."""
     return value if isinstance(value, dict) else {}

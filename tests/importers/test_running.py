@@ -1,0 +1,93 @@
+"""What the runner promises of every source."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from recollect import Memory, Settings
+from recollect.errors import InvalidInput
+from recollect.importers import import_from, running
+from recollect.policies import WritePolicy
+
+
+@pytest.fixture
+def memory():
+    with Memory(":memory:") as opened:
+        yield opened
+
+
+def graph(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def entity(name, *observations):
+    return {"type": "entity", "name": name, "entityType": "person", "observations": list(observations)}
+
+
+def relation(one, other):
+    return {"type": "relation", "from": one, "to": other, "relationType": "knows"}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_refuses_what_a_run_refuses(tmp_path, dry_run):
+    path = graph(tmp_path / "memory.jsonl", entity("Ada", "x" * 101, "lives in Oslo"), relation("Ada", "Bo"))
+    with Memory(":memory:", settings=Settings(max_text_chars=100)) as memory:
+        done = import_from(memory, "server-memory", path, dry_run=dry_run)
+        # The relation is linked to the first observation, which was refused.
+        assert (done.created, done.links, done.troubles_total) == (2, 0, 2)
+        assert [each.line for each in done.troubles] == [1, 2]
+        assert memory.count() == (0 if dry_run else 2)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_links_are_counted_alike(memory, tmp_path, dry_run):
+    path = graph(
+        tmp_path / "memory.jsonl", entity("Ada", "lives in Oslo"), entity("Bo", "is new"), relation("Ada", "Bo")
+    )
+    assert import_from(memory, "server-memory", path, dry_run=dry_run, batch_size=1).links == 2
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_edited_memory_is_a_version_whatever_the_batches(memory, tmp_path, dry_run):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n{"id": "a", "text": "two"}\n')
+    for batch_size in (1, 2, 100):
+        done = import_from(memory, "jsonl", path, scope=f"/{batch_size}", dry_run=True, batch_size=batch_size)
+        assert (done.created, done.updated, done.unchanged) == (1, 1, 1)
+    done = import_from(memory, "jsonl", path, dry_run=dry_run)
+    assert (done.created, done.updated, done.unchanged) == (1, 1, 1)
+
+
+def test_what_is_redacted_is_not_taken_for_an_edit(tmp_path):
+    pytest.importorskip("detect_secrets", reason="detect-secrets is not installed")
+    path = graph(tmp_path / "memory.jsonl", entity("Ada", "pays with 4111 1111 1111 1111"))
+    with Memory(":memory:", settings=Settings(write=WritePolicy(redact="secrets"))) as memory:
+        assert import_from(memory, "server-memory", path).created == 1
+        assert "4111" not in memory.list()[0].text
+        assert import_from(memory, "server-memory", path).unchanged == 1
+
+
+def test_batches_are_bounded_by_their_text(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "_MAX_BATCH_CHARS", 100)
+    path = graph(tmp_path / "memory.jsonl", entity("Ada", *(f"{number} {'x' * 60}" for number in range(6))))
+    told = []
+    import_from(memory, "server-memory", path, on_progress=lambda done, total: told.append(done))
+    assert told == [2, 4, 6]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_refused(memory, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidInput, match="neither a file nor a folder"):
+        import_from(memory, "chatgpt", tmp_path / "pipe")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files are text on Windows")
+def test_names_of_files_are_shown_without_what_moves_a_cursor(memory, tmp_path):
+    (tmp_path / "\x1b[2Ja\udcff.jsonl").write_bytes(b"{")
+    (trouble,) = import_from(memory, "claude-code", tmp_path).troubles
+    assert trouble.path == "\ufffd[2Ja\ufffd.jsonl"
