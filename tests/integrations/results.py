@@ -28,13 +28,14 @@ def markdown(run: dict[str, Any]) -> str:
     )
     dates = sorted({found["date"] for found in run.values()})
     span = dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
-    left_out = [
-        f"- {framework.title}: `{test}`: {reason}."
-        for framework in FRAMEWORKS.values()
-        for theirs in framework.theirs
-        for test, reason in theirs.left_out.items()
-    ]
-    parts = [matrix, f"Python {run[next(iter(run))]['python']}, {span}. Not counted are these tests of theirs:"]
+    left_out = []
+    for framework in FRAMEWORKS.values():
+        by_reason: dict[str, list[str]] = {}
+        for theirs in framework.theirs:
+            for test, reason in theirs.left_out.items():
+                by_reason.setdefault(reason, []).append(f"`{test}`")
+        left_out += [f"- {framework.title}, since {reason}: {', '.join(each)}" for reason, each in by_reason.items()]
+    parts = [matrix, f"Python {run[next(iter(run))]['python']}, {span}. Left out are these tests of theirs:"]
     return "\n\n".join([*parts, "\n".join(left_out)])
 
 
