@@ -70,7 +70,7 @@ FRAMEWORKS: dict[str, Framework] = {
     ),
     "langchain": Framework(
         "LangChain", "langchain", "langchain-core", "langchain",
-        "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`",
+        "`VectorStore`, `BaseRetriever`, `BaseChatMessageHistory`", needs=("langchain-tests",),
     ),
     "openai-agents": Framework(
         "OpenAI Agents", "openai_agents", "openai-agents", "openai-agents", "`Session`, a tool, instructions",

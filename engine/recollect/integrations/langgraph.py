@@ -11,12 +11,10 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from msgspec import structs
-
 from recollect.checks import MAX_QUERY_CHARS, shown
 from recollect.errors import InvalidInput
 from recollect.filters import Filter
-from recollect.integrations.common import OnMemory, in_thread, needed
+from recollect.integrations.common import OnMemory, as_given, in_thread, needed
 from recollect.integrations.langchain_embedder import LangChainEmbedder
 from recollect.integrations.langgraph_items import (
     INDEXED,
@@ -55,11 +53,6 @@ with needed("langgraph"):
     )  # fmt: skip
     from langgraph.store.base.batch import AsyncBatchedBaseStore
 
-# A store gives back what was put: no item replaces, repeats or annotates another.
-_AS_GIVEN = {
-    "supersede_confidence": None, "contradict_confidence": None, "duplicates": "store", "judge": False,
-    "resolve_dates": False, "topic_cosine": None, "recognise_recalled": False, "link_cosine": None, "junk": "store",
-}  # fmt: skip
 # Pages of one query are parts of one order.
 _ONE_ORDER: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
 _SWEEP_MINUTES = 5.0
@@ -119,7 +112,7 @@ class RecollectStore(OnMemory, BaseStore):
         if self._embedder is not None:
             self._embedder.check(self.memory)
         self._items = self.memory.scoped(scope)
-        self._policy = structs.replace(self.memory.settings.write_policy, **_AS_GIVEN)
+        self._policy = as_given(self.memory)
         self._sweeper = Sweeper(self.sweep_ttl)
 
     @classmethod
