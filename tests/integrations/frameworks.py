@@ -163,6 +163,23 @@ FRAMEWORKS: dict[str, Framework] = {
     "agent-framework": Framework(
         "Microsoft agent framework", "agent_framework", "agent-framework-core", "agent-framework",
         "`ContextProvider`, `HistoryProvider`",
+        theirs=(
+            Theirs(
+                tuple(
+                    f"python/packages/core/tests/core/test_sessions.py::{name}"
+                    for name in (
+                        "TestInMemoryHistoryProvider",
+                        "TestFileHistoryProvider::test_missing_session_file_returns_empty_messages",
+                        "TestFileHistoryProvider::test_skip_excluded_omits_excluded_messages",
+                    )
+                ),
+                "microsoft/agent-framework", tag="python-{version}", needs=("opentelemetry-sdk",),
+                left_out={
+                    "TestInMemoryHistoryProvider::test_state_is_serializable":
+                        "it looks for the messages in the session, where InMemoryHistoryProvider keeps them",
+                },
+            ),
+        ),
     ),
     "pydantic-ai": Framework(
         "Pydantic AI", "pydantic_ai", "pydantic-ai-slim", "pydantic-ai", "a toolset",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,10 @@ LEFT_OUT = "RECOLLECT_TESTS_LEFT_OUT"
 """The environment variable that holds `Theirs.left_out` as JSON."""
 
 # Their tests import each other as `tests`, which is the name of ours too.
-tests.__path__.insert(0, str(Path.cwd() / "tests"))
+for argument in sys.argv[1:]:
+    for folder in Path(argument.partition("::")[0]).absolute().parents:
+        if folder.name == "tests":
+            tests.__path__.insert(0, str(folder))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
