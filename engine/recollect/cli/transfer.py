@@ -89,11 +89,12 @@ def import_(
     overwrite: Annotated[bool, flag("Of a folder: the file wins over a changed store.", "--overwrite")] = False,
     forget_missing: Annotated[bool, flag("Of a folder: forget what was removed from it.", "--forget-missing")] = False,
 ) -> Imported | Restored | ImportReport:
-    """Read memories from a file, a folder of Markdown or the files of another system.
+    """Read memories from files, Markdown or another system.
 
     From JSON lines and CSV, memories whose id is already in the store are skipped; those without an id are stored
     again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated. With --from,
-    see the guide "Memories from elsewhere"; a second run takes what is new.
+    the files of another system are read, where it keeps them if no path is given; a second run takes what is new, and
+    --watch goes on. See the guide "Memories from elsewhere".
     """
     if from_ is not None:
         if watch:
@@ -192,7 +193,7 @@ def export(
     map_: Annotated[list[str] | None, option("FIELD=PATH", "Of --to jsonl: where a field stands.", "--map")] = None,
     **options: Unpack[SelectOptions],
 ) -> Exported | ExportToReport | dict[str, Any]:
-    """Write memories to a file, a folder of Markdown or in the form of another system.
+    """Write memories to files, Markdown or for another system.
 
     JSON lines lose nothing; CSV and plain text do. A file is replaced when all is written. Markdown is a file for each
     scope and month, which import reads back with what people changed.
