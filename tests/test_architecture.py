@@ -189,7 +189,8 @@ def test_only_the_store_knows_its_database(file):
     assert not {module for module in modules if module.startswith(DATABASES)}
     called = [node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "attr")]
     assert not {"execute", "executemany", "pragma"} & set(called)
-    assert [(text, line) for text, line in strings(tree) if re.search(r"-(journal|wal|shm|index)\b", text)] == []
+    beside = re.compile(r"(?<!\bllama)-(journal|wal|shm|index)\b")  # llama-index is a framework
+    assert [(text, line) for text, line in strings(tree) if beside.search(text)] == []
 
 
 @pytest.mark.parametrize("file", sorted(KERNELS.rglob("*.py")), ids=lambda file: str(file.relative_to(KERNELS)))

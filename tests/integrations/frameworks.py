@@ -158,7 +158,16 @@ FRAMEWORKS: dict[str, Framework] = {
     "hermes": Framework("Hermes agent", "hermes", "hermes-agent", "hermes", "`MemoryProvider`"),
     "google-adk": Framework("Google ADK", "google_adk", "google-adk", "google-adk", "`BaseMemoryService`"),
     "llama-index": Framework(
-        "LlamaIndex", "llama_index", "llama-index-core", "llama-index", "`BaseMemoryBlock`, `BaseRetriever`"
+        "LlamaIndex", "llama_index", "llama-index-core", "llama-index", "`BaseMemoryBlock`, `BaseRetriever`",
+        theirs=(
+            Theirs(
+                ("tests/memory/blocks/test_vector.py",), "run-llama/llama_index", tag="v{version}",
+                within="llama-index-core",
+                left_out={
+                    "test_vector_memory_block_put": "it reads the one node in which VectorMemoryBlock stores messages",
+                },
+            ),
+        ),
     ),
     "agent-framework": Framework(
         "Microsoft agent framework", "agent_framework", "agent-framework-core", "agent-framework",
