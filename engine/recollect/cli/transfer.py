@@ -97,6 +97,8 @@ def import_(
     --watch goes on. See the guide "Memories from elsewhere".
     """
     if from_ is not None:
+        if watch and map_:
+            raise InvalidInput("--watch reads no fields by --map: leave one of them out")
         if watch:
             return _watch_from(context, from_, file, scope=scope, dry_run=dry_run, batch_size=batch_size)
         return _import_from(
