@@ -156,7 +156,21 @@ FRAMEWORKS: dict[str, Framework] = {
         ),
     ),
     "hermes": Framework("Hermes agent", "hermes", "hermes-agent", "hermes", "`MemoryProvider`"),
-    "google-adk": Framework("Google ADK", "google_adk", "google-adk", "google-adk", "`BaseMemoryService`"),
+    "google-adk": Framework(
+        "Google ADK", "google_adk", "google-adk", "google-adk", "`BaseMemoryService`",
+        theirs=(
+            Theirs(
+                ("tests/unittests/memory/test_in_memory_memory_service.py",), "google/adk-python", "v{version}",
+                left_out=dict.fromkeys((
+                    "test_add_session_to_memory", "test_add_events_to_memory_with_explicit_events",
+                    "test_add_events_to_memory_without_session_id_uses_default_bucket",
+                    "test_add_events_to_memory_alias_is_supported",
+                    "test_add_events_to_memory_appends_without_replacing",
+                    "test_add_events_to_memory_deduplicates_event_ids", "test_add_session_with_no_events_to_memory",
+                ), "it reads the dictionaries inside InMemoryMemoryService"),
+            ),
+        ),
+    ),
     "llama-index": Framework(
         "LlamaIndex", "llama_index", "llama-index-core", "llama-index", "`BaseMemoryBlock`, `BaseRetriever`",
         theirs=(
