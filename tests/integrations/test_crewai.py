@@ -25,6 +25,13 @@ from recollect.integrations.crewai import RecollectStorage  # noqa: E402
 NOON = datetime(2026, 3, 1, 12)
 
 
+@pytest.fixture(autouse=True)
+def crewai_s_own_files(tmp_path, monkeypatch):
+    """CrewAI writes a key and the outputs of tasks to the user's folders."""
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+
+
 @pytest.fixture
 def storage(memory):
     """A storage that takes the vectors it is given."""
