@@ -24,12 +24,14 @@ def markdown(run: dict[str, Any]) -> str:
             )
         )
     matrix = table(
-        ("framework", "what", "tried with", "our tests", "tests of theirs"), lines, left=("what", "tried with")
+        ("framework", "what", "tried with", "our tests", "tests of theirs"),
+        lines,
+        left=("framework", "what", "tried with"),
     )
     dates = sorted({found["date"] for found in run.values()})
     span = dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
     left_out = []
-    for framework in FRAMEWORKS.values():
+    for framework in (FRAMEWORKS[name] for name in FRAMEWORKS if name in run):
         by_reason: dict[str, list[str]] = {}
         for theirs in framework.theirs:
             for test, reason in theirs.left_out.items():
