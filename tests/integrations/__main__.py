@@ -52,8 +52,8 @@ def main() -> int:
                 continue
         if any(each and each["failed"] + each["errors"] for each in (run[name]["ours"], run[name].get("theirs"))):
             failed.append(name)
-    if options.save:
-        saving.write(saving.read(RESULTS) | run, RESULTS)
+        if options.save:
+            saving.write(saving.read(RESULTS) | run, RESULTS)
     if run:
         print(markdown(run))
     if failed:
@@ -116,22 +116,14 @@ def _sources(theirs: Theirs, version: str, work: Path, sources: Path | None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     if theirs.sdist is not None:
         wanted = theirs.sdist.format(version=version)
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--no-binary",
-            ":all:",
-            "--dest",
-            folder,
-            wanted,
-        ]
-        subprocess.run(command, check=True)
+        # `:all:` would make pip compile what the package is built with, which took minutes.
+        package = wanted.partition("==")[0]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package]
+        subprocess.run([*command, "--dest", folder, wanted], check=True)
+        # Before Python 3.11.4 there is no filter.
+        safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extractall(folder, **safely)
         return next(each for each in folder.iterdir() if each.is_dir())
     address, tag = f"https://github.com/{theirs.repository}", theirs.tag.format(version=version)
     done = subprocess.run(["git", "clone", "--quiet", "--depth", "1", "--branch", tag, address, folder])
