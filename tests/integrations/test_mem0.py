@@ -190,6 +190,13 @@ def test_ids_keep_memories_apart(mem):
     assert [each["user_id"] for each in mem.get_all(filters={"user_id": "*"})["results"]] == ["bob", "ada"]
 
 
+def test_a_star_is_an_id_where_memories_are_deleted(mem):
+    for user in ("ada", "bob", "*"):
+        mem.add(f"{user} likes tea", user_id=user, infer=False)
+    mem.delete_all(user_id="*")
+    assert sorted(texts(mem.get_all(filters={"user_id": "*"}))) == ["ada likes tea", "bob likes tea"]
+
+
 def test_what_is_inferred_repeats_and_supersedes(mem):
     added = [
         mem.add(text, user_id="ada")["results"]

@@ -209,7 +209,7 @@ class Memory(OnMemory):
                 "At least one filter is required to delete all memories. If you want to delete all memories, use the "
                 "`reset()` method."
             )
-        where = where_of(ids, show_expired=True)
+        where = {f"metadata.{name}": id for name, id in ids.items()}  # "*" is an id here, and no wildcard
         self._scoped.forget(filter=recollect.Filter(where=where, include_superseded=True))
         return {"message": "Memories deleted successfully!"}
 
