@@ -175,6 +175,16 @@ def test_namespaces_are_scopes_that_a_handle_confines(memory):
     assert bob.list_namespaces() == [("notes",)]
 
 
+def test_a_store_of_the_scope_above_has_the_same_items(store):
+    below = RecollectStore(store.memory, scope="/users/ada")
+    below.put(("notes",), "k", {"n": 1})
+    assert store.get(("users", "ada", "notes"), "k").value == {"n": 1}
+    store.put(("users", "ada", "notes"), "k", {"n": 2})
+    assert [each.value for each in below.search(())] == [{"n": 2}]
+    store.delete(("users", "ada", "notes"), "k")
+    assert below.search(()) == []
+
+
 def test_other_memories_are_no_items(store):
     store.memory.remember("Ada lives in Oslo", scope="/a")
     store.put(("b",), "k", {"text": "Ada lives in Rome"})
@@ -408,6 +418,12 @@ def test_a_sweeper_sweeps_until_it_is_stopped(memory):
     assert again.cancel()
     store.close()
     assert RecollectStore(memory).start_ttl_sweeper().result(60) is None
+
+
+def test_a_sweeper_ends_with_its_memory(memory):
+    ended = RecollectStore(memory, ttl={"sweep_interval_minutes": 1e-4}).start_ttl_sweeper()
+    memory.close()
+    assert ended.result(60) is None
 
 
 # ── what is refused ───────────────────────────────────────────────────────────────────────────────────────────

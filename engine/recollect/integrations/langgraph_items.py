@@ -42,10 +42,10 @@ def _quoted(label: str) -> str:
 
 
 def id_of(base: str, namespace: Sequence[str], key: str) -> str:
-    """The id of the item with a key: unique in a file, whichever scope the store is bound to."""
+    """The id of the item with a key: of its scope in the file, so that a store of a scope above has the same item."""
     if not isinstance(key, str):
         raise InvalidInput(f"key is {shown(key)}: give a str")
-    whole = "\0".join([base, scope_of(namespace), key])
+    whole = f"{base.rstrip('/')}{scope_of(namespace)}\0{key}"
     return f"item-{blake2b(whole.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 

@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from recollect.errors import StoreClosed
 from recollect.logs import logger
 
 _log = logger(__name__)
 
 
 class Sweeper:
-    """Calls `sweep` in a thread of its own; what it raises is logged, and the next call comes as planned."""
+    """Calls `sweep` in a thread of its own; what it raises is logged, and the next call comes as planned.
+
+    The thread ends when it is stopped, or when the store is closed.
+    """
 
     def __init__(self, sweep: Callable[[], object]) -> None:
         self._sweep = sweep
@@ -29,6 +33,8 @@ class Sweeper:
             while not stop.wait(minutes * 60):
                 try:
                     self._sweep()
+                except StoreClosed:
+                    break
                 except Exception:
                     _log.exception("a sweep of what has expired failed; the next is in %g minutes", minutes)
             if ended.set_running_or_notify_cancel():
