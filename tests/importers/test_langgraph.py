@@ -58,7 +58,7 @@ def test_items_are_memories_in_the_scope_of_their_namespace(memory, store):
         ("/team/profiles/ada", "name: Ada\nage: 36\nlikes: tea, go"),
         ("/team/raw", "a: b: 1, c: 2"),
     }
-    ada, bo = memory.get("langgraph:memories.ada/k1"), memory.get("langgraph:memories.ada/k2")
+    ada, bo = memory.get("langgraph:/team/memories.ada/k1"), memory.get("langgraph:/team/memories.ada/k2")
     assert ada.metadata == {"namespace": ["memories", "ada"], "key": "k1", "kind": "Memory"}
     assert ada.created_at == datetime(2026, 3, 21, 9, 46, 19, tzinfo=UTC)
     assert (bo.metadata["importance"], bo.expires_at) == (3, datetime(2096, 11, 23, 10, 46, 19, 488108, tzinfo=UTC))

@@ -40,7 +40,7 @@ def test_fields_come_from_the_paths_that_the_mapping_names(memory, tmp_path, kin
     path = _written(tmp_path / "notes.json", kind)
     done = import_from(memory, "jsonl", path, scope="/old", mapping=MAPPING)
     assert (done.created, done.troubles) == (2, ())
-    ada, bo = memory.get("jsonl:7"), memory.get("jsonl:8")
+    ada, bo = memory.get("jsonl:/old/7"), memory.get("jsonl:/old/8")
     noon = datetime(2026, 3, 21, 12, 30, tzinfo=UTC)
     assert (ada.text, ada.scope, ada.created_at, ada.importance) == ("Ada is on call", "/old/ada-b", noon, 0.9)
     assert (ada.tags, ada.metadata) == (("on-call", "team"), {"channel": "chat", "first": "on-call"})

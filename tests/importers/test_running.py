@@ -91,3 +91,29 @@ def test_names_of_files_are_shown_without_what_moves_a_cursor(memory, tmp_path):
     (tmp_path / "\x1b[2Ja\udcff.jsonl").write_bytes(b"{")
     (trouble,) = import_from(memory, "claude-code", tmp_path).troubles
     assert trouble.path == "\ufffd[2Ja\ufffd.jsonl"
+
+
+def test_vaults_with_a_note_of_one_name_do_not_replace_each_other(memory, tmp_path):
+    for name in ("work", "home"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Todo.md").write_text(f"Tidy up at {name}.")
+        assert import_from(memory, "obsidian", tmp_path / name, scope=f"/{name}").created == 1
+        assert import_from(memory, "obsidian", tmp_path / name, scope=f"/{name}").unchanged == 1
+        assert memory.get(f"obsidian:/{name}/Todo.md").text == f"Tidy up at {name}."
+    assert memory.count() == 2
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_scoped_handles_take_the_same_file_each(memory, tmp_path, dry_run):
+    path = tmp_path / "mem0.json"
+    path.write_text('[{"id": "1", "memory": "Ada lives in Oslo"}]')
+    for name in ("a", "b"):
+        done = import_from(memory.scoped(f"/{name}"), "mem0", path, dry_run=dry_run)
+        assert (done.created, done.troubles) == (1, ())
+    assert memory.count() == (0 if dry_run else 2)
+
+
+def test_a_local_id_is_the_same_for_a_scope_and_a_handle_of_it(memory, tmp_path):
+    path = graph(tmp_path / "memory.jsonl", entity("Ada", "x" * 300))
+    assert import_from(memory, "server-memory", path, scope="/a/b").created == 1
+    assert import_from(memory.scoped("/a"), "server-memory", path, scope="/b").unchanged == 1

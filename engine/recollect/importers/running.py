@@ -57,10 +57,11 @@ def import_from(
 ) -> ImportReport:
     """Store the memories of another system, named as in `SOURCES`, below a scope.
 
-    A memory's id is that of the source, after the source's name: what is stored already is left as it is, or, where the
-    source's memories change, gets the new text as its next version. So an import that was stopped goes on when it is
-    run again. What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts
-    memories read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
+    A memory's id is that of the source, after the source's name; with the scope between them where ids are local
+    (`Source`), and that of a scoped handle always. What is stored already is left as it is, or, where the source's
+    memories change, gets the new text as its next version. So an import that was stopped goes on when it is run again.
+    What cannot be read is reported with its place, and all else is taken. `on_progress(done, None)` counts memories
+    read. `mapping` says of the source "jsonl" which dotted path each field of a memory has there. InvalidInput
     for a source, a path or a field that there is not.
     """
     chosen = source_named(source)
@@ -78,6 +79,9 @@ class Run:
         self._memory, self._name, self._source = memory, name, source
         self._scope, self._dry_run = checks.check_scope(scope), checks.check_flag(dry_run, "dry_run")
         self._batch_size = checks.check_count(batch_size, "batch_size")
+        # Two vaults have a note of the same name, and a scoped handle does not see what is outside.
+        place = checks.join_scopes(memory.scope, self._scope) if source.local_ids else memory.scope
+        self._id_place = "" if place in (None, "/") else f"{place}/"
         # Stored as they are: what memories say of each other was for the other system to decide.
         self._policy = structs.replace(
             memory.settings.write_policy, supersede_confidence=None, contradict_confidence=None, duplicates="store",
@@ -154,6 +158,7 @@ class Run:
 
     def _id(self, id: str) -> str:
         """A memory's id here: the source's name and the id there, or its hash where that is too long."""
+        id = self._id_place + id
         own = f"{self._name}:{id}"
         return own if len(own) <= _MAX_ID_CHARS else f"{self._name}:{sha256(id.encode()).hexdigest()}"
 

@@ -22,6 +22,7 @@ class Source(NamedTuple):
     Its reader is `read(path)` of the module `recollect.importers.NAME`, or `read(path, mapping)` where it is `mapped`.
     Where a system always keeps its files in the same place, `folder` is that place below the home folder, which is read
     when no path is given. Where its files `grow`, the module has `sessions(path)`, which gives what is new.
+    `local_ids`: another folder or file may have the same ids, such as paths of notes, so each scope has its own.
     """
 
     module: str
@@ -30,6 +31,7 @@ class Source(NamedTuple):
     folder: str | None = None
     mapped: bool = False
     grows: bool = False
+    local_ids: bool = False
 
     def read(self, path: str | os.PathLike[str] | None, mapping: Mapping[str, str] | None = None) -> Entries:
         """What the reader, imported when it is first needed, finds at a path. InvalidInput as `folder_or_file`."""
@@ -62,18 +64,28 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, Source] = {
-    "basic-memory": Source("basic_memory", "the folder of a basic-memory project", changes=True, folder="basic-memory"),
+    "basic-memory": Source(
+        "basic_memory", "the folder of a basic-memory project", changes=True, folder="basic-memory", local_ids=True
+    ),
     "chatgpt": Source("chatgpt", "ChatGPT's export: the ZIP file, its folder or conversations.json"),
     "claude": Source("claude", "Claude's export: its ZIP files, a folder of them or conversations.json"),
     "claude-code": Source("claude_code", "Claude Code's projects, or a session", folder=".claude/projects", grows=True),
     "claude-mem": Source("claude_mem", "the database of claude-mem", folder=".claude-mem/claude-mem.db"),
     "codex": Source("codex", "Codex's sessions, or a session", folder=".codex/sessions", grows=True),
-    "jsonl": Source("mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True),
-    "langgraph": Source("langgraph", "the database of LangGraph's SqliteStore, which LangMem writes too", changes=True),
+    "jsonl": Source(
+        "mapped", "a file of JSON lines, a JSON array or CSV, with --map FIELD=PATH", True, mapped=True, local_ids=True
+    ),
+    "langgraph": Source(
+        "langgraph", "the database of LangGraph's SqliteStore, which LangMem writes too", changes=True, local_ids=True
+    ),
     "mem0": Source("mem0", "what mem0's get_all() returns as JSON, or the folder of its stores", True, folder=".mem0"),
-    "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True),
-    "openclaw": Source("openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace"),
-    "server-memory": Source("server_memory", "memory.jsonl of @modelcontextprotocol/server-memory", changes=True),
+    "obsidian": Source("obsidian", "the folder of an Obsidian vault", changes=True, local_ids=True),
+    "openclaw": Source(
+        "openclaw", "the workspace of an agent", changes=True, folder=".openclaw/workspace", local_ids=True
+    ),
+    "server-memory": Source(
+        "server_memory", "memory.jsonl of @modelcontextprotocol/server-memory", changes=True, local_ids=True
+    ),
 }
 
 
