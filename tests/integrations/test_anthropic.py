@@ -9,6 +9,7 @@ import stat
 import pytest
 
 from recollect import Workspace
+from recollect.workspace import WorkspaceConfig
 
 anthropic = pytest.importorskip("anthropic", reason="anthropic is not installed")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
@@ -114,11 +115,29 @@ def test_a_workspace_of_the_callers_own_stays_open_and_its_index_is_refused(tmp_
             {"command": "rename", "old_path": "/memories/.recollect", "new_path": "/memories/a"},
             {"command": "rename", "old_path": "/memories/team.md", "new_path": "/memories/.recollect/team.md"},
         ):
-            with pytest.raises(ToolError, match="is the index of the memory files"):
+            with pytest.raises(ToolError, match="is where the index of the memory files is"):
                 tool.call(command)
-            with pytest.raises(ToolError, match="is the index of the memory files"):
+            with pytest.raises(ToolError, match="is where the index of the memory files is"):
                 asyncio.run(AsyncMemoryTool(workspace).call(command))
         assert ".recollect" not in tool.call({"command": "view", "path": "/memories"})
+
+
+def test_a_folder_around_the_index_is_not_deleted_or_renamed(tmp_path):
+    notes = tmp_path / "notes"
+    config = WorkspaceConfig(workspace_dir=str(notes), db_path=str(notes / ".cache" / "index" / "index.db"))
+    with Workspace(config) as workspace:
+        tool = MemoryTool(workspace)
+        tool.call(NOTES)
+        workspace.index()
+        for command in (
+            {"command": "delete", "path": "/memories/.cache"},
+            {"command": "rename", "old_path": "/memories/.cache", "new_path": "/memories/a"},
+        ):
+            with pytest.raises(ToolError, match="is where the index of the memory files is"):
+                tool.call(command)
+        (notes / ".cache" / "left.md").write_text("x", "utf-8")
+        tool.clear_all_memory()
+        assert sorted(each.name for each in notes.rglob("*") if each.suffix in (".md", ".db")) == ["index.db"]
 
 
 def test_clearing_deletes_every_file_and_keeps_the_workspace_usable(tmp_path):

@@ -141,6 +141,19 @@ def test_ids_are_of_a_scope(memory):
     assert texts(bob.similarity_search("apple")) == ["Bob's apple"]
 
 
+def test_documents_of_a_scope_below_are_those_of_another_store(store):
+    below = RecollectVectorStore(store.memory, scope="/ada")
+    below.add_texts(["an apple of Ada"], ids=["1"])
+    store.add_texts(["an apple of all"], [{"n": 1}], ids=["1"])
+    assert texts(store.similarity_search("apple")) == texts(store.get_by_ids(["1"])) == ["an apple of all"]
+    assert store.similarity_search("apple", filter={"n": 1}, where={"metadata.id": "2"}) == []
+    store.delete()
+    assert store.similarity_search("apple") == []
+    assert texts(below.similarity_search("apple")) == ["an apple of Ada"]
+    with pytest.raises(InvalidInput, match="of /ada alone"):
+        below.similarity_search("apple", scope="/b")
+
+
 def test_documents_that_contradict_each_other_both_stay(store):
     store.add_texts(["Ada lives in Oslo", "Ada lives in Rome", "Ada lives in Rome"])
     assert len(store.similarity_search("Ada")) == 3

@@ -77,16 +77,12 @@ class _Files:
             path = command.get(name)
             if isinstance(path, str) and path.startswith(_ROOT):
                 chosen = (root / path.removeprefix(_ROOT).lstrip("/")).resolve()
-                if chosen.is_relative_to(index):
-                    raise ToolError(f"{path} is the index of the memory files and cannot be read or changed")
+                moves = command.get("command") in ("delete", "rename") and chosen != root
+                if chosen.is_relative_to(index) or (moves and index.is_relative_to(chosen)):
+                    raise ToolError(f"{path} is where the index of the memory files is and cannot be read or changed")
 
     def _clear(self) -> str:
-        index = self._workspace.config.index_path.parent
-        for each in self._workspace.folder.iterdir():
-            if each.is_symlink() or not each.is_dir():
-                each.unlink()
-            elif each != index:
-                shutil.rmtree(each)
+        _empty(self._workspace.folder.resolve(), self._workspace.config.index_path.parent.resolve())
         self._workspace.index()
         return "All memory cleared"
 
@@ -190,6 +186,17 @@ def _make_private(folder: Path) -> None:
     for each in reversed([folder, *folder.parents]):
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
+
+
+def _empty(folder: Path, kept: Path) -> None:
+    """Remove what is in a folder, but for the folder `kept` where it is below."""
+    for each in folder.iterdir():
+        if each.is_symlink() or not each.is_dir():
+            each.unlink()
+        elif not kept.is_relative_to(each):
+            shutil.rmtree(each)
+        elif each != kept:
+            _empty(each, kept)
 
 
 def _shown(results: SearchResults) -> str:

@@ -38,13 +38,16 @@ _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains")
 _ROLES = {"human": "user", "ai": "assistant"}
 # A search shows the nearest documents and nothing beside them.
 _NEAREST: dict[str, Any] = {"standing": 0, "adaptive": False, "steps": 0, "superseded": "ignore"}
+# The scope of a store, without those below it.
+_HERE = {"scope": "/"}
 
 
 class RecollectVectorStore(OnMemory, VectorStore):
     """A `VectorStore` over a Memory, or over the file at a path.
 
-    A document is a record of the kind "document" in `scope`; the store sees no others. Its id is unique in its scope,
-    and is in the metadata of the record beside those of the document. What is added under an id replaces what it had.
+    A document is a record of the kind "document" in `scope`; the store sees no others, nor those of a scope below. Its
+    id is unique in its scope, and is in the metadata of the record beside those of the document. What is added under an
+    id replaces what it had.
 
     - embedding: LangChain's `Embeddings` for a file that is opened here, by default the memory's own embedder; a Memory
       given with it has to be opened with `LangChainEmbedder(embedding, dimension)`
@@ -121,7 +124,7 @@ class RecollectVectorStore(OnMemory, VectorStore):
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
         """Purge documents; those that are not there are passed over. None purges all."""
         if ids is None:
-            self._documents.forget(scope="/", kinds=KIND)
+            self._documents.forget(kinds=KIND, where=_HERE)
         else:
             self._documents.forget([*map(self._id, ids)], missing_ok=True)
         return True
@@ -176,11 +179,15 @@ class RecollectVectorStore(OnMemory, VectorStore):
         *,
         filter: Mapping[str, Any] | None = None,
         vector: Sequence[float] | None = None,
+        where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> list[Hit]:
+        if "scope" in options:
+            raise InvalidInput(f"this store has the documents of {self._documents.scope} alone: open one of the scope")
         mode = self._mode if vector is None else "vector"
-        asked = {"mode": mode, "where": where_of(filter), "count_access": False, **_NEAREST, **options}
-        return [*self._documents.recall(query, limit=k, vector=vector, kinds=KIND, **asked)]
+        asked = {"mode": mode, "count_access": False, **_NEAREST, **options}
+        chosen = {"and": [_HERE, where_of(filter) or {}, where or {}]}
+        return [*self._documents.recall(query, limit=k, vector=vector, kinds=KIND, where=chosen, **asked)]
 
     def _diverse(self, hits: list[Hit], k: int, relevance_share: float) -> list[Document]:
         import numpy as np
