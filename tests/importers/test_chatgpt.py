@@ -203,3 +203,30 @@ def test_links_out_of_the_folder_are_not_followed(memory, tmp_path):
     os.symlink(tmp_path / "elsewhere.json", folder / "conversations.json")
     with pytest.raises(InvalidInput, match=r"has no conversations\.json"):
         import_from(memory, "chatgpt", folder)
+
+
+def test_the_newest_message_is_found_among_times_of_all_kinds(memory, tmp_path):
+    odd = conversation(
+        "c", "T", ("n1", None, message("m1", "user", "Which bike?", at="2025-01-01T00:00:00Z")),
+        ("n2", "n1", message("m2", "assistant", "Gravel.")), ("n3", "n1", message("m3", "assistant", "No time.", at=[])),
+        current="gone",
+    )  # fmt: skip
+    done = import_from(memory, "chatgpt", archive(tmp_path / "export.zip", odd))
+    assert (done.created, done.left_out, done.troubles) == (2, {"messages of other branches": 1}, ())
+    assert memory.get("chatgpt:m2").text == "Gravel."
+
+
+def test_a_conversation_whose_id_is_blank_is_reported(memory, tmp_path):
+    blank = conversation("\x01", "T", ("n1", None, message(None, "user", "Which bike?")))
+    done = import_from(memory, "chatgpt", archive(tmp_path / "export.zip", blank, BIKE))
+    assert [each.reason for each in done.troubles] == ["item 1 is no conversation of ChatGPT"]
+    assert done.created > 0
+
+
+def test_an_archive_in_a_folder_that_is_half_there_is_reported(memory, tmp_path):
+    whole, half = (archive(tmp_path / f"{name}.zip", BIKE) for name in ("a", "b"))
+    half.write_bytes(half.read_bytes()[:-40])
+    done = import_from(memory, "chatgpt", tmp_path)
+    assert done.created > 0
+    ((path, reason),) = [(each.path, each.reason) for each in done.troubles]
+    assert (path, "is not a ZIP file that can be read" in reason) == ("b.zip", True)

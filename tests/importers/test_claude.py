@@ -184,3 +184,11 @@ def test_malformed_parts_are_reported_and_the_rest_is_taken(memory, tmp_path):
 def test_a_folder_without_an_export_is_refused(memory, tmp_path):
     with pytest.raises(InvalidInput, match="give the ZIP file of Claude's export"):
         import_from(memory, "claude", tmp_path)
+
+
+def test_a_zip_file_in_a_folder_that_is_half_there_is_reported_once(memory, tmp_path):
+    legacy(tmp_path / "export.zip")
+    (tmp_path / "projects-000.zip").write_bytes((tmp_path / "export.zip").read_bytes()[:-40])
+    done = import_from(memory, "claude", tmp_path)
+    assert done.created > 0
+    assert [each.path for each in done.troubles] == ["projects-000.zip"]

@@ -125,3 +125,10 @@ def test_other_systems_have_nothing_to_map(memory, tmp_path):
     path.write_text("")
     with pytest.raises(InvalidInput, match="only jsonl has fields to map"):
         import_from(memory, "server-memory", path, mapping={"text": "a"})
+
+
+def test_an_item_that_is_nested_too_deeply_is_reported(memory, tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"text": "deep", "x": ' + "[" * 900 + "]" * 900 + '}\n{"text": "plain"}\n')
+    done = import_from(memory, "jsonl", path)
+    assert (done.created, [each.line for each in done.troubles]) == (1, [1])

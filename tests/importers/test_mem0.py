@@ -158,3 +158,28 @@ def test_what_is_malformed_is_reported(memory, tmp_path):
 def test_a_folder_without_a_store_says_what_to_do(memory, tmp_path):
     with pytest.raises(InvalidInput, match="get_all"):
         import_from(memory, "mem0", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["no JSON", '{"other": [{"id": "1", "memory": "Ada"}]}', json.dumps(ADA)])
+def test_a_file_without_a_list_of_memories_says_so(memory, tmp_path, text):
+    path = tmp_path / "mem0.json"
+    path.write_text(text)
+    done = import_from(memory, "mem0", path)
+    assert (done.created, [each.path for each in done.troubles]) == (0, ["mem0.json"])
+    assert "results or memories or data" in done.troubles[0].reason
+
+
+def test_a_value_that_is_nested_too_deeply_is_reported(memory, tmp_path):
+    path = tmp_path / "mem0.json"
+    deep = "[" * 900 + "]" * 900
+    path.write_text('{"results": [{"id": "1", "memory": "deep", "x": ' + deep + '}, {"id": "2", "memory": "plain"}]}')
+    done = import_from(memory, "mem0", path)
+    assert (done.created, [each.line for each in done.troubles]) == (1, [1])
+
+
+def test_a_history_of_another_program_is_refused(memory, tmp_path):
+    connection = apsw.Connection(str(tmp_path / "history.db"))
+    connection.execute("CREATE TABLE history (memory_id TEXT, url TEXT); INSERT INTO history VALUES ('1', 'x')")
+    connection.close()
+    with pytest.raises(InvalidInput, match="neither points of Qdrant nor a history of mem0"):
+        import_from(memory, "mem0", tmp_path / "history.db")

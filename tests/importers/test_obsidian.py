@@ -171,3 +171,9 @@ def test_a_single_note_is_taken_too(memory, vault):
 def test_a_missing_vault_is_named(memory, tmp_path):
     with pytest.raises(InvalidInput, match="there is no"):
         import_from(memory, "obsidian", tmp_path / "none")
+
+
+def test_a_file_that_is_no_markdown_is_refused(memory, tmp_path):
+    (tmp_path / "vault.zip").write_bytes(b"PK\x03\x04 notes")
+    with pytest.raises(InvalidInput, match="is no Markdown"):
+        import_from(memory, "obsidian", tmp_path / "vault.zip")

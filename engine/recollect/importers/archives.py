@@ -7,7 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -34,10 +34,15 @@ class Value(NamedTuple):
 
 
 class Member:
-    """One file of an export. `name` is its path in the export, with the name of its ZIP file before it, for people."""
+    """One file of an export. `name` is its path in the export, with the name of its ZIP file before it, for people.
 
-    def __init__(self, name: str, path: Path, inside: zipfile.ZipInfo | None = None) -> None:
-        self.name, self._path, self._inside = shown_name(name), path, inside
+    `problem` says why it cannot be opened.
+    """
+
+    def __init__(
+        self, name: str, path: Path, inside: zipfile.ZipInfo | None = None, problem: str | None = None
+    ) -> None:
+        self.name, self._path, self._inside, self.problem = shown_name(name), path, inside, problem
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -68,7 +73,8 @@ class _Limited:
 def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
     """The files whose path in the export matches, in order of their names; `path` itself if it is another file.
 
-    Symbolic links are not followed. InvalidInput where `path` is a ZIP file that cannot be read.
+    Symbolic links are not followed. A ZIP file in a folder that cannot be read is a member with a problem; InvalidInput
+    where it is `path` itself.
     """
     if not path.is_dir():
         if zipfile.is_zipfile(path):
@@ -80,8 +86,10 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
         if wanted.search(name):
             yield Member(name, file)
         elif name.lower().endswith(".zip"):
-            with suppress(InvalidInput):  # another ZIP file beside an unpacked export
+            try:
                 yield from _in_zip(file, f"{name}/", wanted)
+            except InvalidInput as fault:
+                yield Member(name, file, problem=str(fault))
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -112,6 +120,9 @@ def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member
 
 def values_of(member: Member) -> Iterator[Value | FileTrouble]:
     """The items of the array that a file is, one at a time, or the one value that it has."""
+    if member.problem is not None:
+        yield FileTrouble(path=member.name, reason=member.problem)
+        return
     try:
         with member.open() as stream:
             is_array = begins_array(stream.read(_START_BYTES))

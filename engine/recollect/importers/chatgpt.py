@@ -21,13 +21,15 @@ from recollect.errors import InvalidInput
 from recollect.importers.archives import Value, members_of, values_of
 from recollect.importers.found import Entries, Entry, Found, LeftOut
 from recollect.importers.turns import array, labels, mapping, text_of
-from recollect.importers.values import time_of
+from recollect.importers.values import label_of, time_of
 from recollect.records import NewRecord
 from recollect.reports import FileTrouble
 
 _FILES = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 # Citations and links to files, which only ChatGPT shows: private characters around them, or 【1†source】.
-_CITATION = re.compile("[ ]?\ue200[^\ue201]*\ue201|[ ]?\u3010[^\u3010\u3011]*†[^\u3010\u3011]*\u3011|[\ue200-\ue206]")
+_CITATION = re.compile(
+    "[ ]?\ue200[^\ue200\ue201]*\ue201|[ ]?\u3010[^\u3010\u3011]*†[^\u3010\u3011]*\u3011|[\ue200-\ue206]"
+)
 _URL = "https://chatgpt.com/c/"
 
 
@@ -48,7 +50,7 @@ def read(path: Path) -> Entries:
 def _conversation(value: Value, file: str) -> Iterator[Entry]:
     conversation, line = mapping(value.data), value.line
     nodes = mapping(conversation.get("mapping"))
-    id = text_of(conversation.get("conversation_id")) or text_of(conversation.get("id"))
+    id = label_of(conversation.get("conversation_id")) or label_of(conversation.get("id"))
     if not nodes or not id:
         yield FileTrouble(path=file, line=line, reason=f"item {value.number} is no conversation of ChatGPT")
         return
@@ -77,7 +79,7 @@ def _conversation(value: Value, file: str) -> Iterator[Entry]:
 def _branch(nodes: dict[str, Any], last: object) -> list[str]:
     """The ids of the nodes from the root to the current node, or to the newest where none is named."""
     if not isinstance(last, str) or last not in nodes:
-        last = max(nodes, key=lambda id: mapping(mapping(nodes[id]).get("message")).get("create_time") or 0.0)
+        last = max(nodes, key=lambda id: _time_of(nodes[id]))
     found: dict[str, None] = {}
     while isinstance(last, str) and last in nodes and last not in found:
         found[last] = None

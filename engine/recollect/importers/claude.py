@@ -43,12 +43,16 @@ def read(path: Path) -> Entries:
     else:
         wanted = None
     names: dict[str, str] = {}  # of projects
+    damaged: set[str] = set()
     found = False
     for pattern, reader in ((_PROJECTS, _project), (_MEMORIES, _memory), (_CONVERSATIONS, _conversation)):
         for member in members_of(path, pattern):
             if wanted is not None and member.name not in wanted:
                 continue
             found = True
+            if member.problem is not None and member.name in damaged:
+                continue  # each kind of file is looked for in it
+            damaged |= {member.name} if member.problem is not None else set()
             for value in values_of(member):
                 if isinstance(value, FileTrouble):
                     yield value

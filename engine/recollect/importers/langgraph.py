@@ -36,7 +36,7 @@ def read(path: Path) -> Entries:
         try:
             said = json_value(value if isinstance(value, bytes) else str(value).encode("utf-8", "replace"))
             record = _record(prefix, key, said, item)
-        except InvalidInput as fault:
+        except (InvalidInput, RecursionError) as fault:
             yield FileTrouble(path=path.name, reason=f"the item {prefix}/{key}: {fault}")
         else:
             yield Found(record=record, path=path.name)

@@ -55,7 +55,7 @@ def read(path: Path, mapping: Mapping[str, str]) -> Entries:
             for field in values:
                 unseen.pop(field, None)
             yield Found(record=_record(item.value, values, mapping), path=path.name, line=item.line)
-        except InvalidInput as fault:
+        except (InvalidInput, RecursionError) as fault:
             yield FileTrouble(path=path.name, line=item.line, reason=str(fault))
     if any_item:
         for field, spoken in unseen.items():

@@ -59,24 +59,31 @@ def _file(path: Path) -> Entries:
 
 
 def _json(path: Path) -> Entries:
+    found = False
     try:
         with path.open("rb") as stream:
             for item in array_items(stream, _ARRAYS):
+                found = True
                 try:
                     if item.problem:
                         raise InvalidInput(item.problem)
                     yield _found(json_value(item.data), path.name, item.line)
-                except InvalidInput as fault:
+                except (InvalidInput, RecursionError) as fault:
                     yield FileTrouble(path=path.name, line=item.line, reason=f"memory {item.number}: {fault}")
     except OSError as fault:
         raise InvalidInput(f"{path} cannot be read: {fault.strerror}") from fault
+    if not found:
+        yield FileTrouble(
+            path=path.name,
+            reason=f"there are no memories in it: they are a list, or stand under {' or '.join(_ARRAYS)}",
+        )
 
 
 def _database(path: Path) -> Entries:
     tables = foreign.tables(path)
     if _POINTS in tables:
         yield from _points(path)
-    elif _HISTORY in tables:
+    elif {"memory_id", "new_memory", "event"} <= {*tables.get(_HISTORY, ())}:
         yield from _history(path)
     else:
         raise InvalidInput(f"{path} has neither points of Qdrant nor a history of mem0")

@@ -89,9 +89,11 @@ def day_of(path: str) -> datetime | None:
 def paths_of(folder: Path, chosen: Callable[[str], bool] = lambda path: True) -> Iterator[str | FileTrouble]:
     """The paths of the notes below a folder, or of the one file, for which `chosen` is true.
 
-    InvalidInput where the folder cannot be read.
+    InvalidInput where the folder cannot be read, or the file has another ending.
     """
     if not folder.is_dir():
+        if not folder.name.lower().endswith(ENDINGS):
+            raise InvalidInput(f"{folder} is no Markdown: give a folder of notes, or a file that ends in .md")
         yield folder.name
         return
 
