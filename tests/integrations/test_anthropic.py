@@ -140,6 +140,20 @@ def test_a_folder_around_the_index_is_not_deleted_or_renamed(tmp_path):
         assert sorted(each.name for each in notes.rglob("*") if each.suffix in (".md", ".db")) == ["index.db"]
 
 
+def test_an_index_beside_the_files_is_refused_and_kept(tmp_path):
+    notes = tmp_path / "notes"
+    with Workspace(WorkspaceConfig(workspace_dir=str(notes), db_path=str(notes / "index.db"))) as workspace:
+        tool = MemoryTool(workspace)
+        tool.call(NOTES)
+        workspace.index()
+        for path in ("/memories/index.db", "/memories/index.db-wal"):
+            with pytest.raises(ToolError, match="is where the index of the memory files is"):
+                tool.call({"command": "delete", "path": path})
+        tool.clear_all_memory()
+        tool.call(NOTES)
+        assert [hit.path for hit in workspace.search("Who is on call?")] == ["team.md"]
+
+
 def test_clearing_deletes_every_file_and_keeps_the_workspace_usable(tmp_path):
     with Workspace(tmp_path / "notes") as workspace:
         tool = MemoryTool(workspace)

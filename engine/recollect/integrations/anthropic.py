@@ -70,19 +70,20 @@ class _Files:
 
     def _check(self, command: object) -> None:
         """Refuse paths to the index, where it is below the files."""
-        root, index = self._workspace.folder.resolve(), self._workspace.config.index_path.parent.resolve()
-        if index == root or not index.is_relative_to(root) or not isinstance(command, Mapping):
+        root, index = self._workspace.folder.resolve(), self._workspace.config.index_path.resolve()
+        if not index.is_relative_to(root) or not isinstance(command, Mapping):
             return
         for name in ("path", "old_path", "new_path"):
             path = command.get(name)
             if isinstance(path, str) and path.startswith(_ROOT):
                 chosen = (root / path.removeprefix(_ROOT).lstrip("/")).resolve()
-                moves = command.get("command") in ("delete", "rename") and chosen != root
-                if chosen.is_relative_to(index) or (moves and index.is_relative_to(chosen)):
+                around = command.get("command") in ("delete", "rename") and chosen != root and chosen in index.parents
+                if around or _is_of_index(chosen, index, root):
                     raise ToolError(f"{path} is where the index of the memory files is and cannot be read or changed")
 
     def _clear(self) -> str:
-        _empty(self._workspace.folder.resolve(), self._workspace.config.index_path.parent.resolve())
+        root = self._workspace.folder.resolve()
+        _empty(root, self._workspace.config.index_path.resolve(), root)
         self._workspace.index()
         return "All memory cleared"
 
@@ -188,15 +189,24 @@ def _make_private(folder: Path) -> None:
             each.mkdir(mode=0o700, exist_ok=True)
 
 
-def _empty(folder: Path, kept: Path) -> None:
-    """Remove what is in a folder, but for the folder `kept` where it is below."""
+def _is_of_index(path: Path, index: Path, root: Path) -> bool:
+    """Whether a path is in the folder of the index; where that is the root, whether it is one of the index's files."""
+    if index.parent == root:
+        return path.parent == root and path.name.startswith(index.name)
+    return path.is_relative_to(index.parent)
+
+
+def _empty(folder: Path, index: Path, root: Path) -> None:
+    """Remove what is in a folder, but for the index."""
     for each in folder.iterdir():
+        if _is_of_index(each, index, root):
+            continue
         if each.is_symlink() or not each.is_dir():
             each.unlink()
-        elif not kept.is_relative_to(each):
+        elif each in index.parents:
+            _empty(each, index, root)
+        else:
             shutil.rmtree(each)
-        elif each != kept:
-            _empty(each, kept)
 
 
 def _shown(results: SearchResults) -> str:
