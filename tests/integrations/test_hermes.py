@@ -73,7 +73,9 @@ def test_the_tool_writes_recalls_and_removes(home):
 
 
 def test_users_and_profiles_are_kept_apart(home):
-    for kwargs in ({"user_id": "ada"}, {"user_id": "a/b"}, {"agent_identity": "coder"}):
+    for kwargs in (
+        {"user_id": "ada"}, {"user_id": "a/b"}, {"chat_id": "7"}, {"chat_id": "8"}, {"agent_identity": "coder"},
+    ):  # fmt: skip
         manager = managed(home, **kwargs)
         assert manager.prefetch_all("Where is the vault key?") == ""
         manager.sync_all("The vault key is in the drawer", "Noted.", session_id="s1")

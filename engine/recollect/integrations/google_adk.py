@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from recollect.checks import check_count, shown
+from recollect.checks import MAX_QUERY_CHARS, check_count, shown
 from recollect.errors import InvalidInput
 from recollect.integrations.common import OnMemory, in_thread, needed
 from recollect.memory import Memory
@@ -119,7 +119,7 @@ class RecollectMemoryService(OnMemory, BaseMemoryService):
     def _search(self, scope: str, query: str) -> list[Hit]:
         if not isinstance(query, str):
             raise InvalidInput(f"query is {shown(query)}: give a str")
-        return self._scoped.recall(query[:100_000], scope=scope, kinds=_EVENT, **self._options)
+        return self._scoped.recall(query[:MAX_QUERY_CHARS], scope=scope, kinds=_EVENT, **self._options)
 
     def _delete(self, scope: str, memory_id: str) -> None:
         memory = self._scoped.scoped(scope)

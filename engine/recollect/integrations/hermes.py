@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from recollect import tools
+from recollect.checks import MAX_QUERY_CHARS
 from recollect.errors import InvalidInput, RecollectError
 from recollect.integrations.common import needed
 from recollect.memory import Memory
@@ -50,9 +51,10 @@ description: "Recollect: long-term memory in one SQLite file, on this machine."
 class RecollectProvider(MemoryProvider):
     """The memory of a Hermes profile: `recollect.db` in HERMES_HOME, or `path` of `recollect.json` there.
 
-    A profile and a user are a scope, as `/hermes/default/users/ada`; without a user it is `/hermes/default`. A session
-    is a session of the memory, with the messages of its turns; what the user said is also a memory. Subagents and cron
-    jobs read, and write nothing. The tool `recollect_memory` is `memory` of `recollect.tools`.
+    A profile and a user are a scope, as `/hermes/default/users/ada`. A chat of a gateway without a user has one too, as
+    `/hermes/default/chats/telegram/7`; a session without either is in `/hermes/default`, and sees what is below it. A
+    session is a session of the memory, with the messages of its turns; what the user said is also a memory. Subagents
+    and cron jobs read, and write nothing. The tool `recollect_memory` is `memory` of `recollect.tools`.
     """
 
     def __init__(self) -> None:
@@ -78,6 +80,8 @@ class RecollectProvider(MemoryProvider):
         self._scope = f"/hermes/{_segment(kwargs.get('agent_identity') or 'default')}"
         if user := kwargs.get("user_id"):
             self._scope += f"/users/{_segment(str(user))}"
+        elif chat := kwargs.get("chat_id"):  # of a gateway that does not know the user
+            self._scope += f"/chats/{_segment(kwargs.get('platform') or 'unknown')}/{_segment(str(chat))}"
         self._session_id = session_id
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
@@ -90,7 +94,7 @@ class RecollectProvider(MemoryProvider):
         if self._memory is None or not query.strip():
             return ""
         hits = self._memory.recall(
-            query[:100_000],
+            query[:MAX_QUERY_CHARS],
             limit=_MOST_HITS,
             scope=self._scope,
             min_confidence=_LEAST_CONFIDENCE,
