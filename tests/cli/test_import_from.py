@@ -26,5 +26,37 @@ def test_memories_go_out_in_another_form_and_what_is_lost_is_said(run, remember,
     mapping = ("--map", "text=body", "--map", "tags=labels")
     assert run("export", tmp_path / "x.jsonl", "--to", "jsonl", *mapping, "--json").json["records"] == 1
     assert '"labels":["team"]' in (tmp_path / "x.jsonl").read_text()
-    assert "obsidian" in run("export", "-", "--to", "?").out
+    assert "obsidian" in run("export", "--to", "?").out
     assert "without --to jsonl" in run("export", tmp_path / "y.jsonl", "--map", "text=body").err
+
+
+def test_options_that_would_not_be_read_are_refused(run, remember, tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"text": "Ada is on call"}\n')
+    for option in (("--format", "csv"), ("--overwrite",), ("--forget-missing",)):
+        done = run("import", "--from", "jsonl", path, *option)
+        assert (done.code, f"{option[0]} has no meaning with --from" in done.err) == (2, True)
+    remember("Ada is on call")
+    for option in (("--format", "csv"), ("--overwrite",), ("--vectors",)):
+        done = run("export", "--to", "jsonl", tmp_path / "out.jsonl", *option)
+        assert (done.code, f"{option[0]} has no meaning with --to" in done.err) == (2, True)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_an_export_in_another_form_needs_a_name(run, remember, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    remember("Ada is on call")
+    for given in (["-"], []):
+        assert "--to writes a file or a folder: name it" in run("export", "--to", "jsonl", *given).err
+    assert not (tmp_path / "-").exists()
+    assert "give a file, or - for standard output" in run("export").err
+
+
+def test_a_dry_run_and_a_wrong_path_make_no_store(run, db, tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"text": "Ada is on call"}\n')
+    assert run("import", "--from", "jsonl", path, "--dry-run", "--json").json["created"] == 1
+    assert "there is no" in run("import", "--from", "chatgpt", tmp_path / "typo.zip").err
+    assert "use one of" in run("import", "--from", "typo", path).err
+    assert "there is no" in run("import", "--from", "codex", "--watch", tmp_path / "typo").err
+    assert not db.exists()

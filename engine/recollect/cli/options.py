@@ -115,12 +115,14 @@ _settings: dict[str, Any] = {"compile_kernels": False}  # a command that ends at
 
 @contextmanager
 def open_memory(
-    context: typer.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False
-) -> Iterator[Memory]:
+    context: typer.Context, scope: str | None = None, *, create: bool = False, lasting: bool = False,
+    dry_run: bool = False,
+) -> Iterator[Memory]:  # fmt: skip
     """The memory that --db names, bound to a scope if one is given.
 
     Its settings are those of --settings, and unless it is `lasting` those of a process that ends at once. Raises
-    InvalidInput where the file is missing, unless `create`: a mistyped path is no empty store.
+    InvalidInput where the file is missing, unless `create`: a mistyped path is no empty store. What a `dry_run`
+    would create is kept in memory.
     """
     from msgspec import structs
 
@@ -135,6 +137,8 @@ def open_memory(
             f"there is no store at {shown_path(place)}: check --db and RECOLLECT_DB, or make one with remember, "
             "import or knowledge ingest"
         )
+    if dry_run and not store_exists(place):
+        place = ":memory:"
     with Memory(place, settings=given if lasting else structs.replace(given, **_settings)) as memory:
         yield memory if scope is None else memory.scoped(scope)
 

@@ -97,6 +97,7 @@ def import_(
     --watch goes on. See the guide "Memories from elsewhere".
     """
     if from_ is not None:
+        _refuse("--from", {"--format": format, "--overwrite": overwrite, "--forget-missing": forget_missing})
         if watch and map_:
             raise InvalidInput("--watch reads no fields by --map: leave one of them out")
         if watch:
@@ -107,7 +108,7 @@ def import_(
     if map_ or watch or dry_run:
         raise InvalidInput(f"{'--map' if map_ else '--watch' if watch else '--dry-run'} is given without --from")
     if file is None:
-        raise InvalidInput("give a file, or --from SYSTEM")
+        raise InvalidInput("give a file, - for standard input, or --from SYSTEM")
     if Path(file).is_dir():
         with open_memory(context, scope, create=True) as memory, progress("importing", "files") as report:
             return memory.import_folder(file, overwrite=overwrite, forget_missing=forget_missing, on_progress=report)
@@ -126,16 +127,27 @@ def _mapping(pairs: Sequence[str]) -> dict[str, str]:
     return {field.strip(): path.strip() for field, _, path in (pair.partition("=") for pair in pairs)}
 
 
+def _refuse(given: str, others: dict[str, object]) -> None:
+    """Refuse options that would not be read."""
+    if idle := [name for name, value in others.items() if value]:
+        raise InvalidInput(f"{idle[0]} has no meaning with {given}: leave it out")
+
+
 def _import_from(
     context: typer.Context, system: str, path: str | None, mapping: dict[str, str], *, scope: str, dry_run: bool,
     batch_size: int,
 ) -> ImportReport:  # fmt: skip
     from recollect.importers import SOURCES, import_from
+    from recollect.importers.sources import source_named
 
     if system == "?":
         print_rows(("from", "what"), [(name, each.path) for name, each in sorted(SOURCES.items())])
         raise typer.Exit
-    with open_memory(context, create=True) as memory, progress("importing", "memories") as report:
+    source_named(system).folder_or_file(path)  # before a store is made
+    with (
+        open_memory(context, create=True, dry_run=dry_run) as memory,
+        progress("importing", "memories") as report,
+    ):
         return import_from(
             memory,
             system,
@@ -152,9 +164,11 @@ def _watch_from(
     context: typer.Context, system: str, path: str | None, *, scope: str, dry_run: bool, batch_size: int
 ) -> ImportReport:
     from recollect.importers import watch_from
+    from recollect.importers.sources import source_named
 
     if dry_run:
         raise InvalidInput("--watch stores what it finds: leave --dry-run out")
+    source_named(system).folder_or_file(path)  # before a store is made
     with open_memory(context, create=True) as memory:
         return watch_from(
             memory, system, path, scope=scope, batch_size=batch_size,
@@ -163,13 +177,15 @@ def _watch_from(
 
 
 def _export_to(
-    context: typer.Context, system: str, path: str, mapping: dict[str, str], fields: dict[str, Any]
+    context: typer.Context, system: str, path: str | None, mapping: dict[str, str], fields: dict[str, Any]
 ) -> ExportToReport:
     from recollect.exporters import TARGETS, export_to
 
     if system == "?":
         print_rows(("to", "what"), [(name, each.path) for name, each in sorted(TARGETS.items())])
         raise typer.Exit
+    if path is None or path == "-":
+        raise InvalidInput("--to writes a file or a folder: name it")
     with open_memory(context) as memory, progress("exporting", "memories") as report:
         return export_to(memory, system, path, mapping=mapping, on_progress=report, **fields)
 
@@ -187,7 +203,7 @@ def _print_export(done: Exported | ExportToReport | dict[str, Any]) -> None:
 @prints(_print_export, fails=lambda done: isinstance(done, Exported) and bool(done.conflicts))
 def export(
     context: typer.Context,
-    file: Annotated[str, argument("FILE", "The file; - is standard output; the folder for Markdown.")],
+    file: Annotated[str | None, argument("FILE", "The file; - is standard output; the folder for Markdown.")] = None,
     format: Format = None,
     vectors: Annotated[bool, flag("With vectors, which JSON lines can hold.", "--vectors")] = False,
     overwrite: Annotated[bool, flag("Of Markdown: replace changed files too.", "--overwrite")] = False,
@@ -202,9 +218,12 @@ def export(
     """
     fields = filter_fields(options)
     if to is not None:
+        _refuse("--to", {"--format": format, "--vectors": vectors, "--overwrite": overwrite})
         return _export_to(context, to, file, _mapping(map_ or []), fields)
     if map_:
         raise InvalidInput("--map is given without --to jsonl")
+    if file is None:
+        raise InvalidInput("give a file, or - for standard output")
     if format == "markdown":
         if file == "-":
             raise InvalidInput("Markdown is a folder of files: name the folder")
