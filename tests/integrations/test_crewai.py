@@ -95,6 +95,14 @@ def test_search_goes_by_cosine_and_filters(storage):
     assert found(storage, vector=(0.0, 0.0)) == {}
 
 
+def test_a_search_in_more_records_than_a_recall_gives(storage, monkeypatch):
+    storage.save([record(f"r{i}", vector=(1.0, i / 9), metadata={"list": [i % 2]}) for i in range(9)])
+    monkeypatch.setattr("recollect.recall.request.MAX_LIMIT", 2)
+    assert [*found(storage, metadata_filter={"list": [1]}, limit=2)] == ["r1", "r3"]
+    monkeypatch.undo()
+    assert len(found(storage, limit=20_000)) == 9
+
+
 def test_a_search_goes_by_the_cosine_alone_in_a_long_list(storage):
     storage.save([record(f"r{i:03}", vector=(1.0, i / 100), importance=i / 300) for i in range(300)])
     assert [*found(storage, limit=40)] == [f"r{i:03}" for i in range(40)]

@@ -13,6 +13,7 @@ from recollect.errors import InvalidItem, InvalidVector, NotFound
 from recollect.filters import FilterFields
 from recollect.integrations.common import OnMemory, as_given, in_thread, needed
 from recollect.memory import Memory
+from recollect.recall.request import MAX_LIMIT
 from recollect.records import Hit, Record
 
 with needed("crewai"):
@@ -129,21 +130,26 @@ class RecollectStorage(OnMemory):
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """The records nearest to a vector, each with its cosine, 0 where it is negative; none for a vector of zeros."""
+        """The records nearest to a vector, each with its cosine, 0 where it is negative; none for a vector of zeros.
+
+        At most 10,000 of them.
+        """
         if limit <= 0 or not _direction(query_embedding):
             return []
-        fields, rest = _fields(scope_prefix, categories, _where(metadata_filter)), _not_in_where(metadata_filter)
-        most = max(limit, self._records.count(**fields)) if rest else limit
+        fields = _fields(scope_prefix, categories, _where(metadata_filter))
+        if rest := _not_in_where(metadata_filter):
+            passed = [each.id for each in self._records.list(**fields, limit=None) if _has(each, rest)]
+            fields = _fields(scope_prefix, None, {"id": {"in": passed}})
         try:
-            hits = self._records.recall("", vector=query_embedding, limit=most, **_NEAREST, **fields)
+            hits = self._records.recall("", vector=query_embedding, limit=min(limit, MAX_LIMIT), **_NEAREST, **fields)
         except InvalidVector as fault:
             if not self._records.count():
                 return []
             if mismatch := self._mismatch([query_embedding]):
                 raise mismatch from fault
             raise
-        scored = [(hit, min(max(hit.signals["cosine"], 0.0), 1.0)) for hit in hits if _has(hit, rest)]
-        return [(_record(hit), score) for hit, score in scored if score >= min_score][:limit]
+        scored = [(hit, min(max(hit.signals["cosine"], 0.0), 1.0)) for hit in hits]
+        return [(_record(hit), score) for hit, score in scored if score >= min_score]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """The record with this id, with its vector."""
@@ -253,7 +259,7 @@ def _not_in_where(metadata: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _has(found: Record | Hit, metadata: dict[str, Any]) -> bool:
+def _has(found: Record, metadata: dict[str, Any]) -> bool:
     return all(found.metadata.get(key) == value for key, value in metadata.items())
 
 
