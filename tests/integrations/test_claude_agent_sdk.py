@@ -112,6 +112,23 @@ def test_an_entry_that_is_sent_again_is_stored_once(path):
     assert asyncio.run(talk()) == ((["z"], []), ["z", "a"])
 
 
+def test_what_another_process_has_deleted_is_stored_when_it_is_sent_again(path):
+    first, second = ([{"type": "user", "uuid": uuid}] for uuid in "ab")
+
+    async def main(store, other):
+        await store.append(KEY, first)
+        await other.delete(KEY)
+        await store.append(KEY, first)
+        assert await uuids(other) == ["a"]
+        await other.delete(KEY)
+        await other.append(KEY, second)
+        await store.append(KEY, [*second, *first])
+        return await uuids(store)
+
+    with RecollectSessionStore(path) as store, RecollectSessionStore(path) as other:
+        assert asyncio.run(main(store, other)) == ["b", "a"]
+
+
 def test_two_stores_that_append_at_once_lose_nothing(path):
     async def talk():
         with RecollectSessionStore(path) as one, RecollectSessionStore(path) as other:

@@ -31,14 +31,14 @@ _MOST_KNOWN = 16
 
 
 class _Stale(Exception):
-    """Another process has appended since the uuids of a session were read."""
+    """Another process has changed a session since its uuids were read."""
 
 
 class _Known:
-    """The uuids in a transcript, as far as it was read: up to a position."""
+    """The uuids in a transcript, as far as it was read: up to a position. `created_at` tells it from a later one."""
 
-    def __init__(self, entries: list[Any]) -> None:
-        self.end = len(entries)
+    def __init__(self, created_at: datetime | None, entries: list[Any]) -> None:
+        self.created_at, self.end = created_at, len(entries)
         self.uuids = {each["uuid"] for each in entries if each.get("uuid")}
 
 
@@ -94,7 +94,7 @@ class RecollectSessionStore(OnMemory, SessionStore):
                 if not fresh:
                     return
                 try:
-                    self._write(key, fresh, known.end)
+                    known.created_at = self._write(key, fresh, known)
                 except _Stale:
                     self._known.pop((project, name), None)
                     continue
@@ -102,15 +102,18 @@ class RecollectSessionStore(OnMemory, SessionStore):
                 known.uuids.update(each["uuid"] for each in fresh if each.get("uuid"))
                 return
 
-    def _write(self, key: Mapping[str, Any], entries: list[Any], end: int) -> None:
-        """Append entries and fold the summary. Raises _Stale where the transcript does not end at `end`."""
+    def _write(self, key: Mapping[str, Any], entries: list[Any], known: _Known) -> datetime:
+        """Append entries, fold the summary, and return when the session began. Raises _Stale if it is not as known."""
         project, name = _place(key)
         memory = self._project(project)
         with memory.transaction():
-            if memory.sessions.open(name, provider="claude").extend(map(_message_of, entries)) != end:
+            session = memory.sessions.open(name, provider="claude")
+            if known.created_at not in (None, session.created_at):
+                raise _Stale
+            if session.extend(map(_message_of, entries)) != known.end:
                 raise _Stale
             if key.get("subpath"):
-                return
+                return session.created_at
             found = _kept_summary(memory, name)
             previous = None if found is None else _summary(found.metadata, 0)
             kept = {"session_id": name, "data": fold_session_summary(previous, dict(key), entries)["data"]}
@@ -118,11 +121,16 @@ class RecollectSessionStore(OnMemory, SessionStore):
                 memory.remember(name, id=str(uuid.uuid4()), kind=_KIND, metadata=kept, indexed=False)
             elif kept != found.metadata:
                 memory.update(found.id, metadata=kept)
+            return session.created_at
 
     def _read_known(self, project: str, name: str) -> _Known:
         known = self._known.get((project, name))
-        if known is None:
-            known = self._known[project, name] = _Known(self._entries(project, name) or [])
+        try:
+            created_at = self._project(project).sessions.get(name).created_at
+        except NotFound:
+            created_at = None
+        if known is None or known.created_at != created_at:
+            known = self._known[project, name] = _Known(created_at, self._entries(project, name) or [])
         self._known.move_to_end((project, name))
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
