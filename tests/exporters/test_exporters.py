@@ -178,3 +178,26 @@ def test_a_folder_with_files_and_the_store_itself_are_left_alone(memory, tmp_pat
         export_to(memory, "nothing", tmp_path / "out")
     with pytest.raises(InvalidInput, match="only jsonl"):
         export_to(memory, "obsidian", tmp_path / "out", mapping={"text": "a"})
+
+
+def test_metadata_does_not_replace_the_fields_of_a_note(tmp_path):
+    with Memory(":memory:") as memory:
+        memory.remember(
+            "Ada is on call", tags=["team"], metadata={"tags": ["other"], "created": "1999", "channel": "a"}
+        )
+        assert export_to(memory, "obsidian", tmp_path / "vault").lost == {"metadata": 1}
+    with Memory(":memory:") as memory:
+        import_from(memory, "obsidian", tmp_path / "vault")
+        (record,) = memory.list()
+        assert (record.tags, record.metadata["channel"]) == (("team",), "a")
+
+
+def test_a_text_that_begins_with_a_tag_is_an_entry_of_its_own(tmp_path):
+    with Memory(":memory:") as memory:
+        memory.remember("Bo is in Oslo", tags=["a-->b", "c,d"], created_at=MARCH)
+        memory.remember("#rota Ada is on call", created_at=MARCH)
+        assert export_to(memory, "openclaw", tmp_path / "workspace").lost["tags"] == 1
+    with Memory(":memory:") as memory:
+        import_from(memory, "openclaw", tmp_path / "workspace")
+        entries = [text.partition("## 14:02\n\n")[2] for text in _texts(memory)]
+        assert sorted(entries) == ["#rota Ada is on call", "Bo is in Oslo"]

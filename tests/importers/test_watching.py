@@ -66,6 +66,27 @@ def test_a_file_that_is_written_anew_is_read_from_its_beginning(path):
     assert ids(found.entries(growing=True)) == ["u9"]
 
 
+def test_a_longer_file_in_the_place_of_another_is_read_from_its_beginning(path):
+    found = sessions(path)
+    assert ids(found.entries(growing=True)) == ["u1", "u2"]
+    other = path.with_suffix(".new")
+    other.write_bytes(typed(700) + typed(800) + typed(900))
+    other.replace(path)
+    assert ids(found.entries(growing=True)) == ["u700", "u800", "u900"]
+
+
+def test_a_file_that_cannot_be_read_is_reported_once(path, monkeypatch):
+    def refuse(self, *args):
+        raise PermissionError(13, "Permission denied")
+
+    found = sessions(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(path), "open", refuse)
+        assert [each.reason for each in found.entries(growing=True)] == ["it cannot be read: Permission denied"]
+        assert list(found.entries(growing=True)) == []
+    assert ids(found.entries(growing=True)) == ["u1", "u2"]
+
+
 def test_what_is_written_is_stored_until_stop(memory, path):
     stop = threading.Event()
     counts = []

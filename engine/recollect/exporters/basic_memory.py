@@ -13,6 +13,7 @@ from typing import Any
 
 from recollect.exporters.notes import (
     Grouped,
+    begins_with_heading,
     folder_of,
     note,
     path_of,
@@ -48,7 +49,7 @@ def write(memories: Memories, path: Path) -> Iterator[Written]:
         relations = [_relation(record) for record in records if _is_relation(record)]
         relations += _links(memories, grouped, titles, place, records)
         blocks = [
-            *([] if any(_headings(record) for record in records) else [f"# {titles[place]}"]),
+            *([] if any(begins_with_heading(record.text) for record in records) else [f"# {titles[place]}"]),
             *(record.text for record in records if not _is_observation(record) and not _is_relation(record)),
             _list("## Observations", [_observation(record, shared) for record in records if _is_observation(record)]),
             _list("## Relations", relations),
@@ -81,10 +82,6 @@ def _topic(record: Record) -> str | None:
     """What a memory is about; a relation of the importer of server-memory is about where it begins."""
     source = record.metadata.get("from")
     return source if _is_relation(record) and isinstance(source, str) else record.topic
-
-
-def _headings(record: Record) -> bool:
-    return record.text.lstrip().startswith("#")
 
 
 def _is_relation(record: Record) -> bool:

@@ -15,6 +15,7 @@ from recollect.records import Record
 
 _UNSAFE = re.compile(r'[<>:"\\|?*#^\[\]\x00-\x1f\x7f/]+')
 _RESERVED = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
+_HEADING = re.compile(r"\s*#{1,6}(?:[ \t]|$)", re.MULTILINE)
 _MAX_NAME_CHARS = 80
 _MAX_NAME_BYTES = 200
 _TITLE_WORDS = 8
@@ -54,6 +55,11 @@ def folder_of(record: Record) -> str:
 def path_of(record: Record) -> str:
     """The path of a note for one memory: its scope and first words, and a part of the hash of its id."""
     return f"{folder_of(record)}{title_of(record)} {sha256(record.id.encode()).hexdigest()[:6]}.md"
+
+
+def begins_with_heading(text: str) -> bool:
+    """Whether a text begins with a heading of Markdown; `#tag` is none."""
+    return _HEADING.match(text) is not None
 
 
 def note(properties: Mapping[str, Any], blocks: Iterable[str]) -> str:

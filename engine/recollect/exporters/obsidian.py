@@ -39,6 +39,7 @@ _FIELDS = (
     "pinned",
 )
 _USUAL = {"scope": "/", "kind": "memory", "importance": 0.5, "pinned": False}
+_TAKEN = frozenset({*_FIELDS, "created", "tags", "links"})  # what metadata cannot be called
 _OF_SECTION = frozenset({"created_at", "metadata", "links", "context", "source"})
 _OF_MEMORY = frozenset({*_FIELDS, "tags", "created_at", "metadata", "links"})
 
@@ -86,11 +87,12 @@ def _own(record: Record) -> dict[str, Any]:
         for name in _FIELDS
         if (value := getattr(record, name)) is not None and value != _USUAL.get(name)
     }
-    return {"created": record.created_at.isoformat(), "tags": list(record.tags), **said, **record.metadata}
+    beside = {name: value for name, value in record.metadata.items() if name not in _TAKEN}
+    return {"created": record.created_at.isoformat(), "tags": list(record.tags), **said, **beside}
 
 
 def _kept(record: Record, shared: list[str]) -> frozenset[str]:
     if not _section_path(record):
-        return _OF_MEMORY
+        return _OF_MEMORY if _TAKEN.isdisjoint(record.metadata) else _OF_MEMORY - {"metadata"}
     tagged = {*shared, *tags_in(record.text)} >= {*record.tags}
     return _OF_SECTION | ({"tags"} if tagged else set()) | {"scope"}

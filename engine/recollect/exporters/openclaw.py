@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.exporters.notes import Grouped, note, safe_path, title_of, write_note
+from recollect.exporters.notes import Grouped, begins_with_heading, note, safe_path, title_of, write_note
 from recollect.exporters.targets import Memories, Written
 from recollect.importers.notes import tags_in
 from recollect.records import Record
@@ -47,8 +47,8 @@ def _path(record: Record) -> str:
 
 def _entry(record: Record) -> str:
     """A memory under a heading of its own, unless it has one, with OpenClaw's remarks."""
-    heading = "" if _own_path(record) or record.text.startswith("#") else f"## {_heading(record)}\n\n"
-    triggers = [tag for tag in record.tags if tag not in tags_in(record.text)][:_MAX_TRIGGERS]
+    heading = "" if _own_path(record) or begins_with_heading(record.text) else f"## {_heading(record)}\n\n"
+    triggers = [tag for tag in _beside(record) if _can_be_trigger(tag)][:_MAX_TRIGGERS]
     remarks = [f"<!-- trigger: {', '.join(triggers)} -->"] if triggers else []
     if record.importance != 0.5:
         remarks.append(f"<!-- importance: {max(1, round(record.importance * 10))} -->")
@@ -61,6 +61,16 @@ def _heading(record: Record) -> str:
 
 def _kept(record: Record) -> frozenset[str]:
     kept = {"importance", "source"} | ({"metadata", "context"} if _own_path(record) else set())
-    beside = [tag for tag in record.tags if tag not in tags_in(record.text)]
-    safe = len(beside) <= _MAX_TRIGGERS and not any("," in tag or "-->" in tag for tag in beside)
+    beside = _beside(record)
+    safe = len(beside) <= _MAX_TRIGGERS and all(map(_can_be_trigger, beside))
     return frozenset(kept | ({"tags"} if safe else set()) | ({"pinned"} if record.pinned else set()))
+
+
+def _beside(record: Record) -> list[str]:
+    """The tags that the text does not have itself."""
+    said = tags_in(record.text)
+    return [tag for tag in record.tags if tag not in said]
+
+
+def _can_be_trigger(tag: str) -> bool:
+    return "," not in tag and "-->" not in tag

@@ -27,8 +27,8 @@ class SessionReader(Protocol):
 class _Place:
     """How far a file is read."""
 
-    def __init__(self, reader: SessionReader) -> None:
-        self.reader = reader
+    def __init__(self, reader: SessionReader, inode: int) -> None:
+        self.reader, self.inode = reader, inode
         self.bytes = self.lines = 0
 
 
@@ -41,14 +41,19 @@ class Sessions:
     def __init__(self, path: Path, names: re.Pattern[str], opened: Callable[[str, datetime], SessionReader]) -> None:
         self.path, self._names, self._opened = path, names, opened
         self._places: dict[str, _Place] = {}
+        self._unread: dict[str, str] = {}  # why files could not be read when they were last tried
 
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
         for name, file in self._files():
             try:
                 yield from self._new_lines(name, file, growing)
+                self._unread.pop(name, None)
             except OSError as fault:
-                yield FileTrouble(path=shown_name(name), reason=f"it cannot be read: {fault.strerror or fault}")
+                reason = f"it cannot be read: {fault.strerror or fault}"
+                if self._unread.get(name) != reason:
+                    self._unread[name] = reason
+                    yield FileTrouble(path=shown_name(name), reason=reason)
 
     def _files(self) -> list[tuple[str, Path]]:
         if not self.path.is_dir():
@@ -58,10 +63,9 @@ class Sessions:
     def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:
         state = file.stat()
         place = self._places.get(name)
-        if place is None or state.st_size < place.bytes:  # new, or written anew
-            place = self._places[name] = _Place(
-                self._opened(shown_name(name), datetime.fromtimestamp(state.st_mtime, UTC))
-            )
+        if place is None or state.st_size < place.bytes or state.st_ino != place.inode:  # new, or written anew
+            changed_at = datetime.fromtimestamp(state.st_mtime, UTC)
+            place = self._places[name] = _Place(self._opened(shown_name(name), changed_at), state.st_ino)
         if state.st_size == place.bytes:
             return
         with file.open("rb") as stream:
