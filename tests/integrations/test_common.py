@@ -9,13 +9,20 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import InvalidInput, StoreClosed
-from recollect.integrations.common import OnMemory, in_thread, needed
+from recollect.integrations.common import OnMemory, in_thread, needed, scope_segment
 
 
 def test_a_memory_that_was_given_stays_open(memory):
     with OnMemory(memory) as held:
         assert held.memory is memory
     assert memory.count() == 0
+
+
+def test_any_name_is_a_segment_of_a_scope_of_its_own(memory):
+    names = ["ada", " ada", "ada ", "a/b", "a%2Fb", "", " ", ".", "..", "%", "%..%", "%%"]
+    for name in names:
+        memory.remember("Ada drinks tea", scope=f"/users/{scope_segment(name)}")
+    assert len(memory.scopes("/users")) == len(names)
 
 
 def test_a_memory_that_was_opened_for_a_path_is_closed(path):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput, NotFound
-from recollect.integrations.common import OnMemory, needed
+from recollect.integrations.common import OnMemory, needed, scope_segment
 from recollect.memory import Memory
 from recollect.records import Record
 from recollect.tiers.messages import plain_text
@@ -154,7 +154,7 @@ class RecollectSessionStore(OnMemory, SessionStore):
 
     def _summaries(self, project_key: str) -> list[Any]:
         times = {each.id: _milliseconds(each.updated_at) for each in self._sessions(project_key)}
-        found = self._project(_segment(project_key)).list(kinds=_KIND, limit=None)
+        found = self._project(scope_segment(project_key)).list(kinds=_KIND, limit=None)
         return [_summary(each.metadata, times[each.text]) for each in found if each.text in times]
 
     def _delete(self, key: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ class RecollectSessionStore(OnMemory, SessionStore):
         return [each.id.removeprefix(above) for each in self._sessions(key["project_key"]) if each.id.startswith(above)]
 
     def _sessions(self, project_key: str) -> list[SessionInfo]:
-        return self._project(_segment(project_key)).sessions.list()
+        return self._project(scope_segment(project_key)).sessions.list()
 
     def _project(self, segment: str) -> Memory:
         return self._scoped.scoped(f"/{segment}")
@@ -197,13 +197,7 @@ def _place(key: Mapping[str, Any]) -> tuple[str, str]:
     ):
         raise InvalidInput(f"key is {shown(key)}: give {{'project_key': ..., 'session_id': ...}}")
     subpath = key.get("subpath")
-    return _segment(key["project_key"]), key["session_id"] + (f"/{subpath}" if subpath else "")
-
-
-def _segment(project_key: str) -> str:
-    """A project key as a segment of a scope."""
-    escaped = project_key.replace("%", "%25").replace("/", "%2F")
-    return escaped if escaped.strip(". ") else f"%{escaped}"
+    return scope_segment(key["project_key"]), key["session_id"] + (f"/{subpath}" if subpath else "")
 
 
 def _kept_summary(memory: Memory, name: str) -> Record | None:

@@ -76,6 +76,12 @@ def as_given(memory: Memory) -> WritePolicy:
     return structs.replace(memory.settings.write_policy, **_AS_GIVEN)
 
 
+def scope_segment(name: str) -> str:
+    """A name as a segment of a scope: different names are different segments."""
+    escaped = name.replace("%", "%25").replace("/", "%2F")
+    return escaped if escaped.strip(".") and escaped == escaped.strip() else f"%{escaped}%"
+
+
 async def in_thread(call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """The result of a call that runs in a thread. An await that is cancelled ends when the call has ended.
 

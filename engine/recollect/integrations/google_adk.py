@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from recollect.checks import MAX_QUERY_CHARS, check_count, shown
 from recollect.errors import InvalidInput
-from recollect.integrations.common import OnMemory, in_thread, needed
+from recollect.integrations.common import OnMemory, in_thread, needed, scope_segment
 from recollect.memory import Memory
 from recollect.records import Hit, NewRecord, Record
 
@@ -134,13 +134,7 @@ def _scope(app_name: str, user_id: str) -> str:
     for name, value in (("app_name", app_name), ("user_id", user_id)):
         if not isinstance(value, str) or not value.strip():
             raise InvalidInput(f"{name} is {shown(value)}: give a name")
-    return f"/{_segment(app_name)}/{_segment(user_id)}"
-
-
-def _segment(name: str) -> str:
-    """A name as a segment of a scope."""
-    escaped = name.replace("%", "%25").replace("/", "%2F")
-    return escaped if escaped.strip(".") and escaped == escaped.strip() else f"%{escaped}%"
+    return f"/{scope_segment(app_name)}/{scope_segment(user_id)}"
 
 
 def _said(events: Sequence[Any], session_id: str | None, custom: Mapping[str, object]) -> list[NewRecord | None]:

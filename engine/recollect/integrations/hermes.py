@@ -17,7 +17,7 @@ import msgspec
 from recollect import tools
 from recollect.checks import MAX_QUERY_CHARS
 from recollect.errors import InvalidInput, RecollectError
-from recollect.integrations.common import needed
+from recollect.integrations.common import needed, scope_segment
 from recollect.memory import Memory
 from recollect.records import Hit
 
@@ -77,11 +77,11 @@ class RecollectProvider(MemoryProvider):
         self.shutdown()
         home = Path(kwargs.get("hermes_home") or get_hermes_home())
         self._memory = Memory(_path(home))
-        self._scope = f"/hermes/{_segment(kwargs.get('agent_identity') or 'default')}"
+        self._scope = f"/hermes/{scope_segment(kwargs.get('agent_identity') or 'default')}"
         if user := kwargs.get("user_id"):
-            self._scope += f"/users/{_segment(str(user))}"
+            self._scope += f"/users/{scope_segment(str(user))}"
         elif chat := kwargs.get("chat_id"):  # of a gateway that does not know the user
-            self._scope += f"/chats/{_segment(kwargs.get('platform') or 'unknown')}/{_segment(str(chat))}"
+            self._scope += f"/chats/{scope_segment(kwargs.get('platform') or 'unknown')}/{scope_segment(str(chat))}"
         self._session_id = session_id
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
@@ -219,12 +219,6 @@ def _path(home: Path) -> str:
         raise InvalidInput(f'{home / _CONFIG} is not {{"path": "..."}}: {fault}') from None
     path = told.get("path", "recollect.db")
     return path if path.startswith("postgresql:") else str(home / Path(path).expanduser())
-
-
-def _segment(name: str) -> str:
-    """A name as a segment of a scope."""
-    escaped = name.strip().replace("%", "%25").replace("/", "%2F")
-    return escaped if escaped.strip(".") else f"%{escaped}"
 
 
 def _line(hit: Hit) -> str:

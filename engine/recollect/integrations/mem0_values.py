@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect.checks import shown
 from recollect.errors import InvalidInput
+from recollect.integrations.common import scope_segment
 from recollect.records import Hit, Record
 
 ENTITIES = ("user_id", "agent_id", "run_id")
@@ -36,13 +37,7 @@ def entity_ids(given: Mapping[str, Any]) -> dict[str, str]:
 
 def scope_of(ids: Mapping[str, str]) -> str:
     """The scope of ids: `/user_id/ada/agent_id/coder`."""
-    return "".join(f"/{name}/{_segment(ids[name])}" for name in ENTITIES if name in ids)
-
-
-def _segment(value: str) -> str:
-    if not value.strip("."):
-        return value.replace(".", "%2E")
-    return value.replace("%", "%25").replace("/", "%2F")
+    return "".join(f"/{name}/{scope_segment(ids[name])}" for name in ENTITIES if name in ids)
 
 
 def where_of(filters: Mapping[str, Any], *, show_expired: bool) -> dict[str, Any]:
