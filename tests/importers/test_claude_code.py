@@ -9,6 +9,7 @@ import pytest
 
 from recollect import Memory
 from recollect.importers import import_from
+from recollect.importers.claude_code import _typed
 
 SESSION = "0f6c0c1e-2a51-4a3e-9d8b-5d1f4c2f9a10"
 
@@ -139,3 +140,13 @@ def test_a_dry_run_counts_what_a_run_does(memory, projects, dry_run):
     write(projects / "-home-ada-billing" / "copy.jsonl", LINES)
     done = import_from(memory, "claude-code", projects, dry_run=dry_run, batch_size=4)
     assert (done.created, done.unchanged) == (6, 6)
+
+
+def test_what_is_put_into_a_prompt_is_taken_out_and_tags_without_an_end_stay():
+    added = '<system-reminder a="b">one\ntwo</system-reminder>'
+    assert _typed(f"{added} Why {added}does it <ide_selection>retry?") == "Why does it <ide_selection>retry?"
+    assert _typed("<command-name>/review</command-name><command-args> all </command-args>") == "/review all"
+    assert _typed("<command-name>/clear</command-name>") == ""
+    assert _typed("# <user-memory-input> use tabs </user-memory-input>") == "use tabs"
+    # Searching for the end of each would take hours.
+    assert _typed(endless := "<system-reminder>" * 200_000) == endless

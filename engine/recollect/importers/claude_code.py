@@ -23,13 +23,8 @@ from recollect.records import NewRecord
 
 _FILES = re.compile(r"\.jsonl$")
 # What Claude Code, an editor or a hook puts into a prompt.
-_ADDED = re.compile(
-    r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification)\b[^>]*>.*?</\1>", re.DOTALL
-)
+_ADDED = re.compile(r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification)\b[^<>]*>")
 _NOT_TYPED = ("[Request interrupted by user", "Caveat: The messages below were generated", "<bash-input>")
-_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _BLOCKS = {
     "tool_use": "calls and results of tools", "tool_result": "calls and results of tools",
     "server_tool_use": "calls and results of tools", "thinking": "thoughts of a model",
@@ -106,11 +101,33 @@ class _Session:
 
 def _typed(text: str) -> str:
     """What the user typed of a prompt; empty for the output of commands, and for commands without words."""
-    if noted := _TO_REMEMBER.search(text):
-        return noted[1].strip()
-    if command := _COMMAND.search(text):
-        arguments = _ARGUMENTS.search(text)
-        said = arguments[1].strip() if arguments else ""
-        return f"{command[1].strip()} {said}" if said else ""
-    text = _ADDED.sub("", text).strip()
+    if (noted := _inside(text, "user-memory-input")) is not None:
+        return noted
+    if (command := _inside(text, "command-name")) is not None:
+        said = _inside(text, "command-args")
+        return f"{command} {said}" if said else ""
+    text = _without_added(text).strip()
     return "" if text.startswith(_NOT_TYPED) else text
+
+
+def _inside(text: str, tag: str) -> str | None:
+    """What stands between the first tag of that name and its end."""
+    said, end, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
+    return said.strip() if end else None
+
+
+def _without_added(text: str) -> str:
+    """A prompt without what was put into it. Each part is read once, also where thousands of tags have no end."""
+    kept: list[str] = []
+    done = 0
+    endless: set[str] = set()
+    for tag in _ADDED.finditer(text):
+        if tag.start() < done or tag[1] in endless:
+            continue
+        end = text.find(f"</{tag[1]}>", tag.end())
+        if end < 0:
+            endless.add(tag[1])
+            continue
+        kept.append(text[done : tag.start()])
+        done = end + len(f"</{tag[1]}>")
+    return "".join([*kept, text[done:]])
