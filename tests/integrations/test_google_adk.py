@@ -13,6 +13,7 @@ pytest.importorskip("google.adk", reason="google-adk is not installed")
 
 from google.adk.agents import LlmAgent
 from google.adk.events.event import Event
+from google.adk.memory._utils import format_timestamp
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -112,6 +113,32 @@ def test_a_session_that_is_added_again_is_brought_up_to_date():
 
     with RecollectMemoryService(":memory:") as service:
         assert asyncio.run(talk(service)) == 0
+
+
+def test_an_event_is_stored_once_whether_its_session_is_told_or_not():
+    async def talk(service):
+        first, second = event("e1", "Ada drinks tea"), event("e2", "Ada owns a cat")
+        await service.add_session_to_memory(session(first))
+        await service.add_events_to_memory(**ADA, events=[first, second])
+        await service.add_session_to_memory(session(first, second))
+        return sorted((each.text, each.source) for each in service.memory.list())
+
+    with RecollectMemoryService(":memory:") as service:
+        assert asyncio.run(talk(service)) == [("Ada drinks tea", "s1"), ("Ada owns a cat", "s1")]
+
+
+def test_a_time_in_words_or_without_a_zone_is_kept():
+    async def talk(service, timestamp):
+        content = types.Content(parts=[types.Part(text="Ada drinks tea")])
+        await service.add_memory(**ADA, memories=[MemoryEntry(content=content, timestamp=timestamp)])
+        (found,) = (await service.search_memory(**ADA, query="Ada drinks tea")).memories
+        return found.timestamp
+
+    for timestamp in ("last spring", format_timestamp(1_700_000_000.5)):
+        with RecollectMemoryService(":memory:", mode="keyword") as service:
+            told = asyncio.run(talk(service, timestamp))
+            (kept,) = service.memory.list()
+        assert told == "last spring" or kept.created_at.timestamp() == 1_700_000_000.5
 
 
 def test_what_was_deleted_is_not_added_again(path):

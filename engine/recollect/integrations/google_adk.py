@@ -104,12 +104,15 @@ class RecollectMemoryService(OnMemory, BaseMemoryService):
         memory = self._scoped.scoped(scope)
         with memory.transaction():
             deleted = {each.text for each in memory.list(kinds=_DELETED, limit=None)}
-            where = {"metadata.session_id": session_id}
-            known = {each.metadata["event_id"]: each for each in memory.list(kinds=_EVENT, where=where, limit=None)}
             wanted: dict[str, NewRecord] = {}
             for item in items:
                 if item is not None and item.metadata is not None and item.metadata["event_id"] not in deleted:
                     wanted.setdefault(item.metadata["event_id"], item)
+            where: dict[str, Any] = {"metadata.event_id": {"in": [*wanted]}}
+            if session_id is not None:  # an event may have come before without its session
+                of_session = {"metadata.session_id": session_id}
+                where = {"or": [of_session, {"and": [where, {"metadata.session_id": None}]}]}
+            known = {each.metadata["event_id"]: each for each in memory.list(kinds=_EVENT, where=where, limit=None)}
             if whole:
                 gone = [each.id for id, each in known.items() if id not in wanted or _differ(each, wanted[id])]
                 memory.forget(gone)
@@ -162,14 +165,27 @@ def _item(
     metadata = {"event_id": id, "session_id": session_id, "author": author, "content": kept}
     if custom:
         metadata["custom"] = dict(custom)
+    created_at = _moment(timestamp)
+    if created_at is None and timestamp is not None:
+        metadata["timestamp"] = timestamp
     return NewRecord(
         text=text, id=str(uuid.uuid4()), kind=_EVENT, context=author, source=session_id, metadata=metadata,
-        created_at=datetime.fromtimestamp(timestamp, UTC) if isinstance(timestamp, int | float) else timestamp,
+        created_at=created_at,
     )  # fmt: skip
 
 
+def _moment(timestamp: float | str | None) -> datetime | None:
+    """When something was said; a text without a zone is the time here, as ADK writes it, and another text is None."""
+    if not isinstance(timestamp, str):
+        return None if timestamp is None else datetime.fromtimestamp(timestamp, UTC)
+    try:
+        return datetime.fromisoformat(timestamp).astimezone()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _differ(record: Record, item: NewRecord) -> bool:
-    return item.metadata is None or record.metadata["content"] != item.metadata["content"]
+    return item.metadata is None or any(record.metadata[key] != item.metadata[key] for key in ("content", "session_id"))
 
 
 def _entry(hit: Hit) -> Any:
@@ -177,6 +193,6 @@ def _entry(hit: Hit) -> Any:
         id=hit.metadata["event_id"],
         content=Content.model_validate(hit.metadata["content"]),
         author=hit.metadata.get("author"),
-        timestamp=hit.created_at.isoformat(),
+        timestamp=hit.metadata.get("timestamp", hit.created_at.isoformat()),
         custom_metadata=hit.metadata.get("custom", {}),
     )
