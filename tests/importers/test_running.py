@@ -117,3 +117,15 @@ def test_a_local_id_is_the_same_for_a_scope_and_a_handle_of_it(memory, tmp_path)
     path = graph(tmp_path / "memory.jsonl", entity("Ada", "x" * 300))
     assert import_from(memory, "server-memory", path, scope="/a/b").created == 1
     assert import_from(memory.scoped("/a"), "server-memory", path, scope="/b").unchanged == 1
+
+
+def test_what_another_process_stores_meanwhile_is_in_the_store_already(memory, tmp_path, monkeypatch):
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(f'{{"id": "{each}", "text": "memory {each}"}}\n' for each in range(3)))
+    import_from(memory, "jsonl", path)
+    path.write_text(path.read_text() + '{"id": "3", "text": "memory 3"}\n')
+    answers = [{}]  # as it was before the other process wrote
+    get_many = Memory.get_many
+    monkeypatch.setattr(Memory, "get_many", lambda self, ids: answers.pop() if answers else get_many(self, ids))
+    done = import_from(memory, "jsonl", path)
+    assert (done.created, done.unchanged, done.troubles) == (1, 3, ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import field, structs
 
 from recollect import checks
-from recollect.errors import InvalidInput, InvalidItem, NotFound, RecollectError
+from recollect.errors import AlreadyExists, InvalidInput, InvalidItem, NotFound, RecollectError
 from recollect.importers.found import Entry, Found, FoundLink, LeftOut
 from recollect.importers.sources import Source, source_named
 from recollect.records import NewRecord, OnExisting, Plain, Record
@@ -174,6 +174,12 @@ class Run:
                     batch_size=len(left), policy=self._policy, on_existing=on_existing,
                 )  # fmt: skip
             except InvalidItem as fault:
+                if isinstance(fault.reason, AlreadyExists):  # another process imports the same
+                    there = self._memory.get_many([id for id, _ in left])
+                    left = [(id, entry) for id, entry in left if id not in there]
+                    self._unchanged += len(there)
+                    if there:
+                        continue
                 _, refused = left.pop(fault.position)
                 self._trouble(FileTrouble(path=refused.path, line=refused.line, reason=str(fault.reason)))
             else:
