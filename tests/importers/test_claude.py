@@ -192,3 +192,14 @@ def test_a_zip_file_in_a_folder_that_is_half_there_is_reported_once(memory, tmp_
     done = import_from(memory, "claude", tmp_path)
     assert done.created > 0
     assert [each.path for each in done.troubles] == ["projects-000.zip"]
+
+
+def test_one_file_of_an_unpacked_export_is_read_alone(memory, tmp_path):
+    (tmp_path / "projects").mkdir()
+    (tmp_path / "projects" / "p-1.json").write_text(json.dumps(PROJECT))
+    (tmp_path / "conversations.json").write_text(json.dumps([TRIP]))
+    (tmp_path / "chats.json").write_text("[]")
+    assert import_from(memory, "claude", tmp_path / "projects" / "p-1.json").created > 0
+    assert {each.scope for each in memory.list()} == {"/projects/Garden - house"}
+    with pytest.raises(InvalidInput, match="has neither conversations"):
+        import_from(memory, "claude", tmp_path / "chats.json")

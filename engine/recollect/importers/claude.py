@@ -12,6 +12,7 @@ https://github.com/socketteer/Claude-Conversation-Exporter (README: branches).
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,17 +39,14 @@ _CHATS, _PROJECT = "https://claude.ai/chat/", "https://claude.ai/project/"
 
 def read(path: Path) -> Entries:
     """The memories of an export: a ZIP file, a folder of some, an unpacked folder, or one file of it."""
-    if path.is_file() and path.suffix.lower() == ".json":
-        path, wanted = path.parent, {path.name}
-    else:
-        wanted = None
+    alone = path.is_file() and not zipfile.is_zipfile(path)
     names: dict[str, str] = {}  # of projects
     damaged: set[str] = set()
     found = False
     for pattern, reader in ((_PROJECTS, _project), (_MEMORIES, _memory), (_CONVERSATIONS, _conversation)):
+        if alone and not pattern.search(f"{path.parent.name}/{path.name}"):
+            continue
         for member in members_of(path, pattern):
-            if wanted is not None and member.name not in wanted:
-                continue
             found = True
             if member.problem is not None and member.name in damaged:
                 continue  # each kind of file is looked for in it
