@@ -84,6 +84,15 @@ def test_users_and_profiles_are_kept_apart(home):
         manager.shutdown_all()
 
 
+def test_the_same_id_on_two_platforms_is_two_users(home):
+    provider = hermes.RecollectProvider()
+    for platform in ("telegram", "discord"):
+        provider.initialize("s1", hermes_home=str(home), platform=platform, user_id="7")
+        assert provider.prefetch("Where is the vault key?") == ""
+        provider.sync_turn("The vault key is in the drawer", "Noted.")
+    provider.shutdown()
+
+
 def test_a_subagent_reads_and_writes_nothing(home):
     manager = managed(home, agent_context="subagent")
     manager.sync_all("Ada is on call", "Noted.", session_id="s1")

@@ -51,7 +51,7 @@ description: "Recollect: long-term memory in one SQLite file, on this machine."
 class RecollectProvider(MemoryProvider):
     """The memory of a Hermes profile: `recollect.db` in HERMES_HOME, or `path` of `recollect.json` there.
 
-    A profile and a user are a scope, as `/hermes/default/users/ada`. A chat of a gateway without a user has one too, as
+    A profile and a user are a scope, as `/hermes/default/users/telegram/7`. A chat without a user has one too, as
     `/hermes/default/chats/telegram/7`; a session without either is in `/hermes/default`, and sees what is below it. A
     session is a session of the memory, with the messages of its turns; what the user said is also a memory. Subagents
     and cron jobs read, and write nothing. The tool `recollect_memory` is `memory` of `recollect.tools`.
@@ -78,10 +78,11 @@ class RecollectProvider(MemoryProvider):
         home = Path(kwargs.get("hermes_home") or get_hermes_home())
         self._memory = Memory(_path(home))
         self._scope = f"/hermes/{scope_segment(kwargs.get('agent_identity') or 'default')}"
+        platform = scope_segment(kwargs.get("platform") or "unknown")  # an id may be another user's elsewhere
         if user := kwargs.get("user_id"):
-            self._scope += f"/users/{scope_segment(str(user))}"
+            self._scope += f"/users/{platform}/{scope_segment(str(user))}"
         elif chat := kwargs.get("chat_id"):  # of a gateway that does not know the user
-            self._scope += f"/chats/{scope_segment(kwargs.get('platform') or 'unknown')}/{scope_segment(str(chat))}"
+            self._scope += f"/chats/{platform}/{scope_segment(str(chat))}"
         self._session_id = session_id
         self._writes = kwargs.get("agent_context", "primary") == "primary"
 
