@@ -20,13 +20,17 @@ _TRIMMED = "feed_trimmed"
 _TRIMMING = 17
 # A server of which one process was killed recovers without being started again, and gives numbers of transactions
 # that it had lost to others; its statistics begin anew then.
-SEEN = (
+_VISIBLE = (
     "SELECT pg_current_snapshot()::text, concat_ws('-', "
     "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS BIGINT), "
-    "CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT)), "
-    "coalesce(pg_current_xact_id_if_assigned()::text, ''), coalesce((SELECT max(sequence) FROM feed "
+    "CAST(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()) * 1000000 AS BIGINT))"
+)
+_SEEN = (
+    f"{_VISIBLE}, coalesce(pg_current_xact_id_if_assigned()::text, ''), coalesce((SELECT max(sequence) FROM feed "
     "WHERE xid = pg_current_xact_id_if_assigned()), 0)"
 )
+# Who only reads has no changes of its own; to plan for them would take longer than the answer.
+SEEN_BY_READERS = f"{_VISIBLE}, '', 0"
 # What is visible here and not in a snapshot, nor written by a transaction up to one of its own changes.
 _UNSEEN = (
     "FROM feed WHERE xid >= pg_snapshot_xmin(?1::text::pg_snapshot) "
@@ -104,7 +108,7 @@ class PostgresChanges(SqlChanges):
             )
 
     def begin(self, seen: Sequence[Any] | None = None) -> None:
-        """Note that a transaction begins, and what it sees where that does not change in it: the answer to `SEEN`."""
+        """Note that a transaction begins, and of a reader what it sees: the answer to `SEEN_BY_READERS`."""
         self._held = None if seen is None else _Seen(*seen)
         self.last_written = 0
 
@@ -121,7 +125,7 @@ class PostgresChanges(SqlChanges):
         return int(number), self.last_written
 
     def _seen(self) -> _Seen:
-        return _Seen(*self._execute(SEEN).fetchone()) if self._held is None else self._held
+        return _Seen(*self._execute(_SEEN).fetchone()) if self._held is None else self._held
 
     def commit(self) -> Commit:
         return self._seen().name

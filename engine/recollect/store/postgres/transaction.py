@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recollect.errors import StoreLocked
 from recollect.store.postgres.blocks import PostgresBlocks
 from recollect.store.postgres.candidates import PostgresCandidates
-from recollect.store.postgres.changes import SEEN, PostgresChanges
+from recollect.store.postgres.changes import SEEN_BY_READERS, PostgresChanges
 from recollect.store.postgres.conditions import PostgresConditions
 from recollect.store.postgres.confined import (
     ConfinedCache,
@@ -97,7 +97,9 @@ class PostgresTransaction(SqlTransaction):
         if self.candidates is not None:
             self.candidates.begin()
         # In one message: the server is waited for once.
-        begun = self.connection.raw.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SEEN}".encode())
+        begun = self.connection.raw.execute(
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SEEN_BY_READERS}".encode()
+        )
         begun.nextset()
         self.changes.begin(begun.fetchone())
 
