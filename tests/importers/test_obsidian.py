@@ -177,3 +177,10 @@ def test_a_file_that_is_no_markdown_is_refused(memory, tmp_path):
     (tmp_path / "vault.zip").write_bytes(b"PK\x03\x04 notes")
     with pytest.raises(InvalidInput, match="is no Markdown"):
         import_from(memory, "obsidian", tmp_path / "vault.zip")
+
+
+def test_bytes_that_are_not_utf_8_are_reported_and_the_rest_is_taken(memory, tmp_path):
+    (tmp_path / "Old.md").write_bytes("Die Brücke ist gesperrt".encode("latin-1"))
+    done = import_from(memory, "obsidian", tmp_path)
+    assert done.created == 1
+    assert [(each.path, "byte 6 is not UTF-8" in each.reason) for each in done.troubles] == [("Old.md", True)]

@@ -88,6 +88,21 @@ def test_a_limit_takes_the_last_items(memory, settings, limit, wanted):
     assert run(texts(session, limit)) == wanted
 
 
+def test_a_session_that_another_process_ends_meanwhile_is_empty(memory, monkeypatch):
+    session = RecollectSession("s", memory)
+    run(session.add_items([said("one")]))
+    found = session._found()
+    monkeypatch.setattr(session, "_found", lambda: found)
+    memory.sessions.get("s").end()
+    assert run(session.pop_item()) is None
+    run(session.clear_session())
+
+
+def test_instructions_refuse_a_limit_when_they_are_made(memory):
+    with pytest.raises(InvalidInput, match="limit"):
+        recalling("Be brief.", memory, limit=0)
+
+
 def test_a_cleared_session_is_empty_and_takes_new_items(memory):
     session, other = RecollectSession("s", memory), RecollectSession("other", memory)
     run(session.clear_session())

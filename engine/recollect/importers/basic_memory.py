@@ -54,6 +54,8 @@ def read(path: Path) -> Entries:
         if isinstance(note, FileTrouble):
             yield note
             continue
+        if note.trouble is not None:
+            yield note.trouble
         reader = _Reader(note)
         for record, line in reader.records():
             for name in reader.names:

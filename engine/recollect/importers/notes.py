@@ -38,13 +38,17 @@ _TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 
 
 class Note(NamedTuple):
-    """A file: its path below the folder, its text, its front matter and where the body begins."""
+    """A file: its path below the folder, its text, its front matter and where the body begins.
+
+    `trouble` says what of the file is not as it was, None where all is.
+    """
 
     path: str
     text: str
     metadata: dict[str, Any]
     begin: int
     changed_at: datetime
+    trouble: FileTrouble | None = None
 
     @property
     def name(self) -> str:
@@ -133,10 +137,12 @@ def note_at(folder: Path, path: str) -> Note | FileTrouble:
         reason = f"it cannot be read: {fault.strerror or fault}" if isinstance(fault, OSError) else str(fault)
         return FileTrouble(path=printable(path), reason=reason)
     data, stamp = read
-    text = cleaned(decode(data)[0])
+    decoded, problem = decode(data)
+    text = cleaned(decoded)
     metadata, begin = front_matter(text)
     changed_at = time_of(stamp.mtime_ns / 1e9) or datetime.fromtimestamp(0, UTC)
-    return Note(printable(path), text, metadata, begin, changed_at)
+    trouble = None if problem is None else FileTrouble(path=printable(path), reason=problem)
+    return Note(printable(path), text, metadata, begin, changed_at, trouble)
 
 
 def sections_of(note: Note) -> list[Section]:

@@ -49,6 +49,8 @@ def read(path: Path) -> Entries:
         if isinstance(note, FileTrouble):
             yield note
             continue
+        if note.trouble is not None:
+            yield note.trouble
         if _DRAWING in note.metadata:
             continue
         sections = sections_of(note)

@@ -48,6 +48,8 @@ def read(path: Path) -> Entries:
         if isinstance(note, FileTrouble):
             yield note
         else:
+            if note.trouble is not None:
+                yield note.trouble
             for record, line in _records(note):
                 yield Found(record=record, path=note.path, line=line)
 

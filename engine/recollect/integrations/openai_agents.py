@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from recollect import tools
@@ -53,20 +54,30 @@ class RecollectSession(OnMemory):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the last item and return it; None if there is none."""
-        session = await in_thread(self._found)
-        return None if session is None else await in_thread(session.pop, skip_damaged=True)
+        return await in_thread(self._pop)
 
     async def clear_session(self) -> None:
         """Remove every item."""
-        session = await in_thread(self._found)
-        if session is not None:
-            await in_thread(session.clear)
+        await in_thread(self._clear)
 
     def _found(self) -> Session | None:
         try:
             return self._sessions.get(self.session_id)
         except NotFound:
             return None
+
+    def _pop(self) -> Any:
+        session = self._found()
+        try:
+            return None if session is None else session.pop(skip_damaged=True)
+        except NotFound:  # another process has just ended it
+            return None
+
+    def _clear(self) -> None:
+        session = self._found()
+        with suppress(NotFound):
+            if session is not None:
+                session.clear()
 
     def _read(self, limit: int | None) -> list[Any]:
         most = None if limit is None else check_count(limit, "limit", minimum=0)
@@ -103,12 +114,12 @@ def recalling(
     instructions: str | None, memory: Memory, *, scope: str = "/", limit: int = 5
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
     """Instructions for an agent: yours, and below them the memories of `scope` that answer the user's last message."""
-    handle = memory.scoped(check_scope(scope))
+    handle, most = memory.scoped(check_scope(scope)), check_count(limit, "limit")
 
     async def instruct(context: RunContextWrapper[Any], _: Agent[Any]) -> str:
         asked = [item for item in context.turn_input if isinstance(item, Mapping) and item.get("role") == "user"]
         query = plain_text(asked[-1].get("content")) if asked else ""
-        recalled = await asyncio.to_thread(recalled_text, handle, query, limit)
+        recalled = await asyncio.to_thread(recalled_text, handle, query, most)
         return "\n\n".join(filter(None, (instructions, recalled)))
 
     return instruct
