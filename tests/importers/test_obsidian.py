@@ -161,6 +161,7 @@ def test_nothing_outside_of_the_vault_is_read(memory, tmp_path, monkeypatch):
         "fifo.md": "it is a FIFO, which is not followed",
         "link.md": "it is a symbolic link, which is not followed",
         "large.md": "it has 101 bytes",
+        "bad.md": "byte 3 is not UTF-8",
     }
 
 
