@@ -15,6 +15,7 @@ from recollect import Memory
 from recollect.errors import InvalidInput
 from recollect.importers import import_from, watch_from
 from recollect.importers.claude_code import sessions
+from tests.limits import LAST_RESORT_SECONDS
 
 pytest.importorskip("watchfiles", reason="watchfiles is not installed")
 
@@ -141,7 +142,7 @@ def test_the_command_ends_cleanly_on_ctrl_c(path, tmp_path):
     with subprocess.Popen([*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         told = running.stderr.readline()
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=LAST_RESORT_SECONDS)
     assert told == "2 imported, Ctrl-C ends\n"
     assert running.returncode == 0
     assert json.loads(out)["created"] == 2

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true"
+os.environ["CREWAI_DISABLE_TELEMETRY"] = "true"  # it is read at the import
 crewai = pytest.importorskip("crewai", reason="crewai is not installed")
 
 from crewai.llms.base_llm import BaseLLM  # noqa: E402

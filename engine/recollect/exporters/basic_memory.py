@@ -104,9 +104,15 @@ def _observation(record: Record, shared: list[str]) -> str:
 
 def _relation(record: Record) -> str:
     kind, target = str(record.metadata["relation_type"]), str(record.metadata["to"])
-    context = re.search(r" (\([^\n]*\))$", record.text)
+    context = _context(record.text)
     shown = f'"{kind}"' if " " in kind else kind
-    return f"- {shown} [[{target}]]" + (f" {context[1]}" if context else "")
+    return f"- {shown} [[{target}]]{context}"
+
+
+def _context(text: str) -> str:
+    """The words in parentheses that end a relation, with the space before them."""
+    begin = (last := text.rpartition("\n")[2]).find(" (")
+    return last[begin:] if begin >= 0 and last.endswith(")") else ""
 
 
 def _links(

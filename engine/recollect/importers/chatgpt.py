@@ -28,7 +28,7 @@ from recollect.reports import FileTrouble
 _FILES = re.compile(r"(^|/)conversations(-\d+)?\.json$", re.IGNORECASE)
 # Citations and links to files, which only ChatGPT shows: private characters around them, or 【1†source】.
 _CITATION = re.compile(
-    "[ ]?\ue200[^\ue200\ue201]*\ue201|[ ]?\u3010[^\u3010\u3011]*†[^\u3010\u3011]*\u3011|[\ue200-\ue206]"
+    "[ ]?\ue200[^\ue200\ue201]*\ue201|[ ]?\u3010[^\u3010\u3011†]*†[^\u3010\u3011]*\u3011|[\ue200-\ue206]"
 )
 _URL = "https://chatgpt.com/c/"
 

@@ -32,9 +32,6 @@ from recollect.reports import FileTrouble
 
 _ROOT_FILES = ("memory.md", "user.md")
 _FOLDER, _DREAMS = "memory/", "memory/dreaming/"
-_COMMENT = re.compile(r"[ \t]*<!--(.*?)-->", re.DOTALL)
-_IMPORTANCE = re.compile(r"\s*importance:\s*(\d{1,2})\s*")
-_TRIGGER = re.compile(r"\s*trigger:\s*(.+?)\s*", re.DOTALL)
 _SESSION = re.compile(r"Session: (\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)(?: UTC)?")
 _SESSION_FACT = re.compile(r"^[-*] \*\*(Session Key|Session ID|Source)\*\*: (.*)$", re.MULTILINE)
 
@@ -70,8 +67,7 @@ def _records(note: Note) -> Iterator[tuple[NewRecord, int]]:
             created_at = saved
             about |= {name.lower().replace(" ", "_"): value for name, value in facts.items()}
             continue
-        comments = _COMMENT.findall(section.text)
-        text = _COMMENT.sub("", section.text).strip()
+        text, comments = _without_comments(section.text)
         if not text:
             continue
         place: dict[str, Any] = {"path": note.path, "headings": list(section.headings)}
@@ -96,12 +92,23 @@ def _saved_at(section: Section) -> datetime | None:
     return None if found is None else time_of(found[1])
 
 
-def _importance(comments: list[str]) -> float:
+def _without_comments(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text without HTML comments, and the name and value of each "name: value" in them."""
+    kept, found, at = [], [], 0
+    while (begin := text.find("<!--", at)) >= 0 and (end := text.find("-->", begin + 4)) >= 0:
+        kept.append(text[at:begin].rstrip(" \t"))
+        name, _, value = text[begin + 4 : end].partition(":")
+        found.append((name.strip(), value.strip()))
+        at = end + 3
+    return "".join((*kept, text[at:])).strip(), found
+
+
+def _importance(comments: list[tuple[str, str]]) -> float:
     """The highest that OpenClaw gave to an entry of the section, 1 to 10, as 0.1 to 1; 0.5 without any."""
-    given = [int(found[1]) for comment in comments if (found := _IMPORTANCE.fullmatch(comment))]
+    given = [int(value) for name, value in comments if name == "importance" and re.fullmatch(r"\d{1,2}", value)]
     return min(max(given), 10) / 10 if given else 0.5
 
 
-def _triggers(comments: list[str]) -> list[str]:
-    phrases = [found[1].split(",") for comment in comments if (found := _TRIGGER.fullmatch(comment))]
+def _triggers(comments: list[tuple[str, str]]) -> list[str]:
+    phrases = [value.split(",") for name, value in comments if name == "trigger"]
     return [label for some in phrases for phrase in some if (label := label_of(phrase))]

@@ -238,7 +238,8 @@ class Memory(OnMemory):
         try:
             facts = self._memory.consolidator.facts(said)
         except LanguageModelError as fault:
-            _log.warning("no facts were extracted, the messages are stored as they are: %s", fault)
+            name = type(fault).__name__
+            _log.warning("the extraction of facts failed with %s: the messages are stored as they are", name)
             return None
         return None if facts is None else [fact.content for fact in facts]
 

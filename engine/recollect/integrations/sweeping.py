@@ -35,8 +35,9 @@ class Sweeper:
                     self._sweep()
                 except StoreClosed:
                     break
-                except Exception:
-                    _log.exception("a sweep of what has expired failed; the next is in %g minutes", minutes)
+                except Exception as fault:
+                    said = "a sweep of what has expired failed with %s; the next is in %g minutes"
+                    _log.warning(said, type(fault).__name__, minutes)
             if ended.set_running_or_notify_cancel():
                 ended.set_result(None)
 
