@@ -16,6 +16,8 @@ def test_a_mapping_that_is_none_is_named(run, tmp_path):
     path = tmp_path / "notes.jsonl"
     path.write_text("")
     assert "give FIELD=PATH" in run("import", "--from", "jsonl", path, "--map", "text").err
+    twice = run("import", "--from", "jsonl", path, "--map", "text=body", "--map", "text=title")
+    assert "--map gives text twice" in twice.err
     assert "without --from" in run("import", path, "--map", "text=body").err
 
 

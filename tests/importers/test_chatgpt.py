@@ -196,6 +196,18 @@ def test_a_damaged_archive_is_reported(memory, tmp_path):
         import_from(memory, "chatgpt", path)
 
 
+def test_a_folder_that_cannot_be_read_is_reported_and_the_rest_is_taken(memory, tmp_path, refusing_folder):
+    archive(tmp_path / "a.zip", BIKE)
+    inner = tmp_path / "parts"
+    inner.mkdir()
+    with refusing_folder(inner):
+        done = import_from(memory, "chatgpt", tmp_path)
+    assert [(each.path, each.reason) for each in done.troubles] == [("parts", "it cannot be read: Permission denied")]
+    assert done.created > 0
+    with refusing_folder(tmp_path), pytest.raises(InvalidInput, match="cannot be read: Permission denied"):
+        import_from(memory, "chatgpt", tmp_path)
+
+
 def test_links_out_of_the_folder_are_not_followed(memory, tmp_path):
     folder = tmp_path / "export"
     folder.mkdir()

@@ -88,6 +88,18 @@ def test_a_file_that_cannot_be_read_is_reported_once(path, monkeypatch):
     assert ids(found.entries(growing=True)) == ["u1", "u2"]
 
 
+def test_a_folder_that_cannot_be_read_is_reported_once(path, refusing_folder):
+    found = sessions(path.parents[1])
+    assert ids(found.entries(growing=True)) == ["u1", "u2"]
+    inner = path.parents[1] / "-home-bob"
+    inner.mkdir()
+    with refusing_folder(inner):
+        told = [(each.path, each.reason) for each in found.entries(growing=True)]
+        assert told == [("-home-bob", "it cannot be read: Permission denied")]
+        assert list(found.entries(growing=True)) == []
+    assert list(found.entries(growing=True)) == []
+
+
 def test_what_is_written_is_stored_until_stop(memory, path):
     stop = threading.Event()
     counts = []

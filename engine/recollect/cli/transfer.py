@@ -124,7 +124,11 @@ def _mapping(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
             raise InvalidInput(f"--map is {pair!r}: give FIELD=PATH, such as text=body")
-    return {field.strip(): path.strip() for field, _, path in (pair.partition("=") for pair in pairs)}
+    mapping: dict[str, str] = {}
+    for field, _, path in (pair.partition("=") for pair in pairs):
+        if mapping.setdefault(field.strip(), path.strip()) != path.strip():
+            raise InvalidInput(f"--map gives {field.strip()} twice: leave one of them out")
+    return mapping
 
 
 def _refuse(given: str, others: dict[str, object]) -> None:

@@ -82,7 +82,10 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
         else:
             yield Member(path.name, path)
         return
-    for name, file in sorted(files_below(path)):
+    files, troubles = files_below(path)
+    for trouble in troubles:
+        yield Member(trouble.path, path, problem=trouble.reason)
+    for name, file in files:
         if wanted.search(name):
             yield Member(name, file)
         elif name.lower().endswith(".zip"):
@@ -92,19 +95,31 @@ def members_of(path: Path, wanted: re.Pattern[str]) -> Iterator[Member]:
                 yield Member(name, file, problem=str(fault))
 
 
-def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The regular files below a folder with their relative paths; links are not followed, hidden folders left out."""
-    count = 0
-    for parent, folders, files in os.walk(folder):
+def files_below(folder: Path) -> tuple[list[tuple[str, Path]], list[FileTrouble]]:
+    """The regular files below a folder with their relative paths, sorted, and which folders cannot be read.
+
+    Links are not followed, hidden folders left out. InvalidInput where the folder itself cannot be read.
+    """
+    found: list[tuple[str, Path]] = []
+    troubles: list[FileTrouble] = []
+
+    def refused(fault: OSError) -> None:
+        reason = f"it cannot be read: {fault.strerror or fault}"
+        inner = Path(fault.filename)
+        if inner == folder:
+            raise InvalidInput(f"{folder}: {reason}") from fault
+        troubles.append(FileTrouble(path=shown_name(inner.relative_to(folder).as_posix()), reason=reason))
+
+    for parent, folders, files in os.walk(folder, onerror=refused):
         folders[:] = [name for name in folders if not name.startswith((".", "__MACOSX"))]
         for name in files:
             file = Path(parent, name)
             if file.is_symlink() or not file.is_file():
                 continue
-            count += 1
-            if count > MAX_FILES:
+            if len(found) == MAX_FILES:
                 raise InvalidInput(f"{folder} has more than {MAX_FILES:,} files: give the folder of the export")
-            yield file.relative_to(folder).as_posix(), file
+            found.append((file.relative_to(folder).as_posix(), file))
+    return sorted(found), troubles
 
 
 def _in_zip(path: Path, prefix: str, wanted: re.Pattern[str]) -> Iterator[Member]:

@@ -45,20 +45,19 @@ class Sessions:
 
     def entries(self, *, growing: bool = False) -> Entries:
         """The memories of new lines. Of files that are `growing`, a last line without its end waits for it."""
-        for name, file in self._files():
+        files, troubles = files_below(self.path) if self.path.is_dir() else ([(self.path.name, self.path)], [])
+        told = self._unread
+        self._unread = {trouble.path: trouble.reason for trouble in troubles}
+        yield from (trouble for trouble in troubles if told.get(trouble.path) != trouble.reason)
+        for name, file in files:
+            if self.path.is_dir() and not self._names.search(name):
+                continue
             try:
                 yield from self._new_lines(name, file, growing)
-                self._unread.pop(name, None)
             except OSError as fault:
-                reason = f"it cannot be read: {fault.strerror or fault}"
-                if self._unread.get(name) != reason:
-                    self._unread[name] = reason
+                reason = self._unread[shown_name(name)] = f"it cannot be read: {fault.strerror or fault}"
+                if told.get(shown_name(name)) != reason:
                     yield FileTrouble(path=shown_name(name), reason=reason)
-
-    def _files(self) -> list[tuple[str, Path]]:
-        if not self.path.is_dir():
-            return [(self.path.name, self.path)]
-        return sorted((name, file) for name, file in files_below(self.path) if self._names.search(name))
 
     def _new_lines(self, name: str, file: Path, growing: bool) -> Entries:
         state = file.stat()
