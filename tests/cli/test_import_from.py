@@ -7,7 +7,7 @@ def test_fields_are_mapped_on_the_command_line(run, tmp_path):
     path = tmp_path / "notes.jsonl"
     path.write_text('{"body": "Ada is on call", "user": {"id": "ada"}, "ts": 1774096200}\n{"bod": 1}\n')
     done = run("import", "--from", "jsonl", path, "--map", "text=body", "--map", "scope = user.id", "--json")
-    assert (done.code, done.json["created"]) == (0, 1)
+    assert (done.code, done.json["created"], done.json["troubles_total"]) == (1, 1, 1)
     (stored,) = run("list", "--json").json
     assert (stored["text"], stored["scope"]) == ("Ada is on call", "/ada")
 
@@ -62,3 +62,12 @@ def test_a_dry_run_and_a_wrong_path_make_no_store(run, db, tmp_path):
     assert "use one of" in run("import", "--from", "typo", path).err
     assert "there is no" in run("import", "--from", "codex", "--watch", tmp_path / "typo").err
     assert not db.exists()
+
+
+def test_what_cannot_be_read_is_told_and_is_exit_code_1(run, tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"text": "Ada is on call"}\nno JSON\n')
+    done = run("import", "--from", "jsonl", path)
+    assert (done.code, done.err.count("notes.jsonl:2: ")) == (1, 1)
+    path.write_text('{"text": "Ada is on call"}\n')
+    assert run("import", "--from", "jsonl", path).code == 0

@@ -73,7 +73,13 @@ def _print_imported(done: Imported | Restored | ImportReport) -> None:
         )
 
 
-@prints(_print_imported, fails=lambda done: isinstance(done, Restored) and bool(done.problems))
+def _has_troubles(done: Imported | Restored | ImportReport) -> bool:
+    if isinstance(done, Restored):
+        return bool(done.problems)
+    return not isinstance(done, Imported) and done.troubles_total > 0
+
+
+@prints(_print_imported, fails=_has_troubles)
 def import_(
     context: typer.Context,
     file: Annotated[str | None, argument("FILE", "The file, or a folder of Markdown; - is standard input.")] = None,
@@ -95,6 +101,8 @@ def import_(
     again. Plain text has no ids. From a folder of Markdown, memories that were changed there are updated. With --from,
     the files of another system are read, where it keeps them if no path is given; a second run takes what is new, and
     --watch goes on. See the guide "Memories from elsewhere".
+
+    The exit status is 1 where something of a folder or of another system could not be read.
     """
     if from_ is not None:
         _refuse("--from", {"--format": format, "--overwrite": overwrite, "--forget-missing": forget_missing})

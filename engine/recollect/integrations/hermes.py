@@ -92,9 +92,10 @@ class RecollectProvider(MemoryProvider):
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
         """The memories that answer a message; empty if there are none."""
-        if self._memory is None or not query.strip():
+        memory = self._memory  # `shutdown` may come from another thread
+        if memory is None or not query.strip():
             return ""
-        hits = self._memory.recall(
+        hits = memory.recall(
             query[:MAX_QUERY_CHARS],
             limit=_MOST_HITS,
             scope=self._scope,
@@ -111,12 +112,13 @@ class RecollectProvider(MemoryProvider):
         messages: list[dict[str, Any]] | None = None,
     ) -> None:
         """Keep a turn: both texts in the session, and what the user said as a memory. Hermes calls it in a thread."""
-        if self._memory is None or not self._writes:
+        memory = self._memory
+        if memory is None or not self._writes:
             return
         name = session_id or self._session_id
         said = [("user", user_content), ("assistant", assistant_content)]
         turn = [{"role": role, "content": text} for role, text in said if text and text.strip()]
-        scoped = self._memory.scoped(self._scope)
+        scoped = memory.scoped(self._scope)
         with scoped.transaction():
             if turn and name:
                 scoped.sessions.open(name, provider="hermes").extend(turn)
