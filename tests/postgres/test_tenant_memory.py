@@ -55,8 +55,8 @@ def roles(postgres_server):
 
 
 @pytest.fixture
-def opened(postgres_server, postgres_address):
-    """Opens the memory, as its owner or as a role."""
+def opened(postgres_server, postgres_address, roles):
+    """Opens the memory, as its owner or as a role; closed before its role is gone, which a close would wait for."""
     memories = []
     schema = postgres_address.rpartition("schema=")[2]
 
