@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,18 +26,19 @@ def two_nodes(cpus: int = 2) -> Iterator[Any]:
     import ray.data
     from ray.cluster_utils import Cluster
 
-    folder = tempfile.mkdtemp(prefix="rr")  # the path of a socket has at most 107 bytes
     paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(_ROOT)])
-    with patch.dict(os.environ, RAY_USAGE_STATS_ENABLED="0", PYTHONPATH=paths):
-        first = {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES, "temp_dir": folder}
+    first = {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+    with ExitStack() as stack:
+        # The path of a socket has at most 107 bytes. `temp_dir` would leave the file with the cluster's address where
+        # it is by default, in a folder that may be missing.
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rr", ignore_cleanup_errors=True))
+        variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, "PYTHONPATH": paths}
+        stack.enter_context(patch.dict(os.environ, variables))
         cluster = Cluster(initialize_head=True, head_node_args=first)
-        try:
-            cluster.add_node(num_cpus=cpus, object_store_memory=_STORE_BYTES)
-            ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
-            context = ray.data.DataContext.get_current()
-            context.enable_progress_bars = context.print_on_execution_start = False
-            yield cluster
-        finally:
-            ray.shutdown()
-            cluster.shutdown()
-            shutil.rmtree(folder, ignore_errors=True)
+        stack.callback(cluster.shutdown)
+        cluster.add_node(num_cpus=cpus, object_store_memory=_STORE_BYTES)
+        stack.callback(ray.shutdown)
+        ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        yield cluster
