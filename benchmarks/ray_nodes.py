@@ -29,8 +29,8 @@ def two_nodes(cpus: int = 2) -> Iterator[Any]:
     paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(_ROOT)])
     first = {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
     with ExitStack() as stack:
-        # The path of a socket has at most 107 bytes. `temp_dir` would leave the file with the cluster's address where
-        # it is by default, in a folder that may be missing.
+        # A short prefix: the path of a socket has at most 107 bytes. Not `temp_dir`: Ray would still write the
+        # cluster's address to /tmp/ray, which is missing where Ray has never run.
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rr", ignore_cleanup_errors=True))
         variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, "PYTHONPATH": paths}
         stack.enter_context(patch.dict(os.environ, variables))
